@@ -1,0 +1,25 @@
+# find_package(lapidary) gives lapidary::lapidary, the machines, and lapidary_add_kernel.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS lapidary lapidary_kernel EXPORT lapidary)
+install(TARGETS lapidary_program)
+install(EXPORT lapidary NAMESPACE lapidary:: FILE lapidaryTargets.cmake DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/lapidary")
+
+# The public headers, and those that they include.
+install(DIRECTORY include/lapidary DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+foreach(room IN ITEMS core layout ptx emulator device)
+  install(DIRECTORY src/${room} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/lapidary/src" FILES_MATCHING PATTERN "*.hpp")
+endforeach()
+
+set(LAPIDARY_CUDA_BUILT OFF)
+if(CMAKE_CUDA_COMPILER)
+  set(LAPIDARY_CUDA_BUILT ON)
+endif()
+configure_package_config_file(cmake/lapidaryConfig.cmake.in lapidaryConfig.cmake
+  INSTALL_DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/lapidary")
+write_basic_package_version_file(lapidaryConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES
+  "${CMAKE_CURRENT_BINARY_DIR}/lapidaryConfig.cmake"
+  "${CMAKE_CURRENT_BINARY_DIR}/lapidaryConfigVersion.cmake"
+  cmake/LapidaryKernels.cmake
+  DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/lapidary")

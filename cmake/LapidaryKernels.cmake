@@ -1,0 +1,66 @@
+# lapidary_add_kernel(<target> <file>...)
+#
+# Makes an object library of kernel sources (.cuh), each compiled in every build that there is (src/core/build.hpp):
+#
+#   plain         by the host compiler
+#   instrumented  by the host compiler, its loads and stores reported to the emulated machine
+#   gpu           by nvcc, where the project that calls this has enabled CUDA
+#
+# What a file defines lives in `inline namespace LAPIDARY_BUILD`, so that the builds can be linked into one program and
+# are called by their names: plain::f, instrumented::f, gpu::f. Link <target> to a program to get them.
+
+# The optimiser must not merge or invent accesses: no vectorisation. Nor must a call at a kernel's end lose its line: no tail
+# calls. The rest of -fsanitize=thread, its runtime, is not used; the emulated machine defines the functions that the
+# instrumentation calls.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(LAPIDARY_INSTRUMENTATION -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -fno-tree-vectorize
+      -fno-optimize-sibling-calls -fno-extern-tls-init -Wno-tsan)
+else()
+  set(LAPIDARY_INSTRUMENTATION -fsanitize=thread -fno-vectorize -fno-slp-vectorize -fno-unroll-loops
+      -fno-optimize-sibling-calls "SHELL:-mllvm -tsan-instrument-read-before-write=1"
+      "SHELL:-mllvm -tsan-instrument-func-entry-exit=0")
+endif()
+
+function(lapidary_add_kernel target)
+  add_library(${target} INTERFACE)
+  set(builds plain)
+  if(LAPIDARY_INSTRUMENTED)
+    list(APPEND builds instrumented)
+  endif()
+  if(CMAKE_CUDA_COMPILER)
+    list(APPEND builds gpu)
+  endif()
+  foreach(build IN LISTS builds)
+    set(units)
+    foreach(file IN LISTS ARGN)
+      get_filename_component(path "${file}" ABSOLUTE)
+      get_filename_component(name "${file}" NAME_WE)
+      set(extension cpp)
+      if(build STREQUAL "gpu")
+        set(extension cu)
+      endif()
+      set(unit "${CMAKE_CURRENT_BINARY_DIR}/${target}_units/${build}/${name}.${extension}")
+      file(CONFIGURE OUTPUT "${unit}" CONTENT "#include \"${path}\"\n" @ONLY)
+      list(APPEND units "${unit}")
+    endforeach()
+    add_library(${target}_${build} OBJECT ${units})
+    target_link_libraries(${target}_${build} PRIVATE lapidary::kernel)
+    target_link_libraries(${target} INTERFACE ${target}_${build} $<TARGET_OBJECTS:${target}_${build}>)
+    # Reports name files by their path below the root. A relative path would be taken for one below the build folder.
+    target_compile_options(${target}_${build} PRIVATE "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=/./")
+    if(build STREQUAL "gpu")
+      target_compile_options(${target}_${build} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-lineinfo>)
+    else()
+      # CUDA's pragmas mean nothing to the host compiler. Kernels read memory as vectors of other types; nvcc does not
+      # optimise on the assumption that nobody does.
+      target_compile_options(${target}_${build} PRIVATE -Wno-unknown-pragmas -fno-strict-aliasing)
+    endif()
+    if(build STREQUAL "instrumented")
+      target_compile_definitions(${target}_${build} PRIVATE LAPIDARY_INSTRUMENTED)
+      target_compile_options(${target}_${build} PRIVATE -O2 -g -gdwarf-4 ${LAPIDARY_INSTRUMENTATION})
+    elseif(build STREQUAL "plain" AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+      target_compile_options(${target}_${build} PRIVATE -O3)
+    endif()
+  endforeach()
+  target_link_libraries(${target} INTERFACE lapidary::lapidary)
+endfunction()

@@ -1,0 +1,19 @@
+#pragma once
+#include <functional>
+#include <string>
+
+#include "bench/rates.hpp"
+#include "core/gemm.hpp"
+#include "device/stream.hpp"
+
+namespace lapidary::bench {
+
+/// A GEMM on a GPU that is checked and timed: a kernel of the ladder, or the library that it is compared with.
+struct Contestant {
+  std::string name;  ///< for messages
+  Unit unit;         ///< what it multiplies with, which sets its ceiling
+  /// Starts it on a stream of the GPU and returns without waiting.
+  std::function<void(const Stream&, const GemmProblem&)> launch;
+};
+
+}  // namespace lapidary::bench

@@ -1,0 +1,295 @@
+#include "bench/gemm_timer.hpp"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <deque>
+#include <thread>
+#include <utility>
+
+#include "bench/random_fill.hpp"
+#include "core/math.hpp"
+#include "device/launch.hpp"
+
+namespace lapidary::bench {
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+class Event {
+ public:
+  Event() { check_cuda(cudaEventCreate(&event_), "cudaEventCreate"); }
+  ~Event() { cudaEventDestroy(event_); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  void record(const Stream& stream) {
+    check_cuda(cudaEventRecord(event_, static_cast<cudaStream_t>(stream.cuda)), "cudaEventRecord");
+  }
+  /// @throws DeviceError if work before it failed
+  bool passed() const {
+    const cudaError_t status = cudaEventQuery(event_);
+    if (status != cudaErrorNotReady) check_cuda(status, "work on the GPU");
+    return status == cudaSuccess;
+  }
+  void wait() const { check_cuda(cudaEventSynchronize(event_), "work on the GPU"); }
+  double milliseconds_since(const Event& start) const {
+    float milliseconds = 0;
+    check_cuda(cudaEventElapsedTime(&milliseconds, start.event_, event_), "cudaEventElapsedTime");
+    return milliseconds;
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+/// Copies of A, B and D in GPU memory, for a problem with beta = 0.
+class RotatingOperands {
+ public:
+  RotatingOperands(Device& device, Type type, std::int64_t M, std::int64_t N, std::int64_t K)
+      : a_(padded(type, M * K)),
+        b_(padded(type, K * N)),
+        d_(padded(type, M * N)),
+        copies_(std::max<std::size_t>(2, ceil_div(3 * device.properties().l2_bytes + 1, a_ + b_ + d_))),
+        memory_(device, copies_ * (a_ + b_ + d_), "copies of A, B and D"),
+        problem_{type, M, N, K, 1, nullptr, K, nullptr, N, 0, nullptr, N, nullptr, N} {
+    fill_normal(device, type, memory_.data(), static_cast<std::int64_t>(memory_.bytes()) / size_of(type), 1);
+    device.synchronize();
+  }
+
+  /// The problem on the copy whose turn it is.
+  const GemmProblem& next() {
+    std::byte* const base = static_cast<std::byte*>(memory_.data()) + turn_++ % copies_ * (a_ + b_ + d_);
+    problem_.A = base;
+    problem_.B = base + a_;
+    problem_.D = base + a_ + b_;
+    return problem_;
+  }
+
+ private:
+  /// Bytes of a matrix, rounded up so that the one behind it begins as an allocation would.
+  static std::size_t padded(Type type, std::int64_t elements) {
+    return round_up(static_cast<std::size_t>(elements * size_of(type)), std::size_t{256});
+  }
+
+  std::size_t a_, b_, d_;  ///< bytes
+  std::size_t copies_, turn_ = 0;
+  DeviceBuffer memory_;
+  GemmProblem problem_;
+};
+
+/// What was seen of one contestant so far.
+struct Series {
+  const Contestant* contestant;
+  double estimate_ms;  ///< of a launch
+  std::vector<int> rounds = {};
+  std::vector<double> tflops = {};  ///< of each round
+  std::vector<double> launch_ms = {};
+  std::vector<CardState> states = {};
+  double spent_s = 0;
+
+  /// Two rounds at least, so that there is a spread.
+  bool finished(double limit_s) const { return rounds.size() >= 2 && spent_s >= limit_s; }
+};
+
+std::optional<CardState> median_state(const std::vector<CardState>& states) {
+  if (states.empty()) return std::nullopt;
+  const auto median = [&](double CardState::*member) {
+    std::vector<double> values;
+    for (const CardState& state : states) values.push_back(state.*member);
+    return spread_of(std::move(values)).median;
+  };
+  return CardState{median(&CardState::sm_clock_mhz), median(&CardState::memory_clock_mhz), median(&CardState::power_w),
+                   median(&CardState::temperature_c)};
+}
+
+Measurement summarize(const Series& series, const Series* peer) {
+  Measurement m{.tflops = spread_of(series.tflops),
+                .launch_ms = spread_of(series.launch_ms),
+                .peer_tflops = std::nullopt,
+                .rounds = static_cast<int>(series.rounds.size()),
+                .card = median_state(series.states)};
+  if (peer) {
+    // The peer takes part in every round.
+    std::vector<double> rates;
+    for (const int round : series.rounds) rates.push_back(peer->tflops[static_cast<std::size_t>(round)]);
+    m.peer_tflops = spread_of(std::move(rates));
+  }
+  return m;
+}
+
+Measurements summarize(const std::vector<Series>& all, bool with_peer) {
+  const Series* const peer = with_peer ? &all.back() : nullptr;
+  Measurements result;
+  for (const Series& series : all) {
+    if (&series == peer) {
+      result.peer = summarize(series, nullptr);
+    } else {
+      result.contestants.push_back(summarize(series, peer));
+    }
+  }
+  return result;
+}
+
+int launches_in(double seconds, double launch_ms, int least) {
+  constexpr double most = 100000;
+  return std::max(least, static_cast<int>(std::min(std::round(seconds * 1e3 / launch_ms), most)));
+}
+
+}  // namespace
+
+struct GemmTimer::State {
+  State(Device& device, Type type, std::int64_t M_, std::int64_t N_, std::int64_t K_)
+      : properties(device.properties()),
+        stream(device.stream()),
+        operands(device, type, M_, N_, K_),
+        M(M_),
+        N(N_),
+        K(K_) {
+    properties.clock_mhz = std::max(properties.clock_mhz, sensors.max_sm_clock_mhz().value_or(0));
+  }
+
+  DeviceProperties properties;
+  Stream stream;
+  RotatingOperands operands;
+  std::int64_t M, N, K;
+  Sensors sensors;
+  std::deque<Event> events;
+
+  Event& event(int index) {
+    while (events.size() <= static_cast<std::size_t>(index)) events.emplace_back();
+    return events[static_cast<std::size_t>(index)];
+  }
+
+  void launch(const Contestant& contestant, int count) {
+    for (int i = 0; i < count; ++i) contestant.launch(stream, operands.next());
+  }
+
+  /// Waits for an event and reads the sensors as long as it takes; a reading that ends after the event is dropped.
+  void wait(const Event& end, std::vector<CardState>& states) {
+    constexpr std::chrono::milliseconds interval{10};
+    while (!end.passed()) {
+      const std::optional<CardState> state = sensors.read();
+      if (state && !end.passed()) states.push_back(*state);
+      std::this_thread::sleep_for(interval);
+    }
+  }
+
+  /// Milliseconds of a launch, roughly. The first launch loads the kernel; where that may matter, the best of some more
+  /// counts.
+  double estimate_ms(const Contestant& contestant) {
+    constexpr double long_ms = 50;
+    double best = INFINITY;
+    for (int i = 0; i < 4 && (i == 0 || best < long_ms); ++i) {
+      event(0).record(stream);
+      launch(contestant, 1);
+      event(1).record(stream);
+      event(1).wait();
+      best = std::min(best, event(1).milliseconds_since(event(0)));
+    }
+    return std::max(best, 1e-3);
+  }
+
+  std::vector<Series> start(std::span<const Contestant> contestants, const Contestant* peer) {
+    std::vector<Series> all;
+    for (const Contestant& contestant : contestants) all.push_back({&contestant, estimate_ms(contestant)});
+    if (peer) all.push_back({peer, estimate_ms(*peer)});
+    return all;
+  }
+
+  /// @param launch_ms  what the round counts with
+  void finish_round(Series& series, int round, double launch_ms, double seconds) {
+    const double rate = tflops(M, N, K, launch_ms);
+    require_plausible(series.contestant->name, rate, ceiling_tflops(properties, series.contestant->unit));
+    series.rounds.push_back(round);
+    series.tflops.push_back(rate);
+    series.spent_s += seconds;
+  }
+
+  void burst(Series& series, int round, double seconds) {
+    constexpr int most_launches = 1000;  // each needs an event
+    const int count = std::min(launches_in(seconds, series.estimate_ms, 1), most_launches);
+    event(count);
+    event(0).record(stream);
+    for (int i = 0; i < count; ++i) {
+      launch(*series.contestant, 1);
+      event(i + 1).record(stream);
+    }
+    wait(event(count), series.states);
+    std::vector<double> times;
+    for (int i = 0; i < count; ++i) times.push_back(event(i + 1).milliseconds_since(event(i)));
+    series.launch_ms.insert(series.launch_ms.end(), times.begin(), times.end());
+    finish_round(series, round, spread_of(std::move(times)).median, event(count).milliseconds_since(event(0)) * 1e-3);
+  }
+
+  void block(Series& series, int round, const SustainedOptions& options) {
+    const int count = launches_in(options.block_s, series.estimate_ms, 1);
+    launch(*series.contestant, launches_in(options.settle_s, series.estimate_ms, 0));
+    event(0).record(stream);
+    launch(*series.contestant, count);
+    event(1).record(stream);
+    event(0).wait();
+    wait(event(1), series.states);
+    const double milliseconds = event(1).milliseconds_since(event(0));
+    series.estimate_ms = milliseconds / count;
+    series.launch_ms.push_back(series.estimate_ms);
+    finish_round(series, round, series.estimate_ms, milliseconds * 1e-3);
+  }
+
+  /// Keeps the card busy with the contestant that is likely to draw the most power.
+  void warm_up(const Series& series, double seconds) {
+    const auto begin = std::chrono::steady_clock::now();
+    while (Seconds(std::chrono::steady_clock::now() - begin).count() < seconds) {
+      launch(*series.contestant, launches_in(0.1, series.estimate_ms, 1));
+      event(0).record(stream);
+      event(0).wait();
+    }
+  }
+
+  /// Calls body(series, round) for each contestant in turn that has not finished, the peer last.
+  template <class Body>
+  void take_turns(std::vector<Series>& all, bool with_peer, int rounds, double limit_s, const OnProgress& progress,
+                  const Body& body) {
+    for (int round = 0; round < rounds; ++round) {
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const bool is_peer = with_peer && i + 1 == all.size();
+        if (!is_peer && all[i].finished(limit_s)) continue;
+        if (progress) {
+          progress(all[i].contestant->name,
+                   (round + static_cast<double>(i) / static_cast<double>(all.size())) / rounds);
+        }
+        body(all[i], round);
+      }
+    }
+  }
+};
+
+GemmTimer::GemmTimer(Device& device, Type type, std::int64_t M, std::int64_t N, std::int64_t K)
+    : state_(std::make_unique<State>(device, type, M, N, K)) {}
+GemmTimer::~GemmTimer() = default;
+
+Measurements GemmTimer::burst(std::span<const Contestant> contestants, const Contestant* peer,
+                              const BurstOptions& options, const OnProgress& progress) {
+  constexpr double limit_s = 2;
+  std::vector<Series> all = state_->start(contestants, peer);
+  state_->take_turns(all, peer != nullptr, options.rounds, limit_s, progress, [&](Series& series, int round) {
+    std::this_thread::sleep_for(Seconds(options.rest_s));
+    state_->burst(series, round, options.burst_s);
+  });
+  return summarize(all, peer != nullptr);
+}
+
+Measurements GemmTimer::sustained(std::span<const Contestant> contestants, const Contestant* peer,
+                                  const SustainedOptions& options, const OnProgress& progress) {
+  std::vector<Series> all = state_->start(contestants, peer);
+  if (all.empty()) return {};
+  state_->warm_up(all.back(), options.warm_up_s);
+  const int rounds = std::max(2, static_cast<int>(std::ceil(options.seconds / options.block_s)));
+  state_->take_turns(all, peer != nullptr, rounds, options.seconds, progress,
+                     [&](Series& series, int round) { state_->block(series, round, options); });
+  return summarize(all, peer != nullptr);
+}
+
+}  // namespace lapidary::bench

@@ -1,0 +1,73 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "bench/contestant.hpp"
+#include "bench/parallel.hpp"
+#include "bench/rates.hpp"
+#include "bench/sensors.hpp"
+#include "core/types.hpp"
+#include "device/device.hpp"
+
+namespace lapidary::bench {
+
+/// A cold card at its full clock: after a rest, launches back to back for a time in which the card does not heat up or
+/// reach its power limit for long. Each launch is timed on its own; a round counts with its median launch.
+struct BurstOptions {
+  int rounds = 3;
+  double rest_s = 1;     ///< before each burst
+  double burst_s = 0.1;  ///< of launches; at least one
+};
+
+/// A warm card at the clock that its power limit leaves it: contestants take turns without a pause. A round counts with
+/// the mean rate of its block.
+struct SustainedOptions {
+  double seconds = 2;     ///< of measured blocks for each contestant
+  double block_s = 0.4;   ///< of one measured block; at least one launch
+  double settle_s = 0.2;  ///< of launches of the same contestant before each block, while clock and power adjust to it
+  double warm_up_s = 1;   ///< of launches before the first round
+};
+
+/// How fast one contestant was.
+struct Measurement {
+  Spread tflops;                      ///< over the rounds
+  Spread launch_ms;                   ///< of a launch, over all of them in bursts, over the means of blocks otherwise
+  std::optional<Spread> peer_tflops;  ///< of the peer, over the same rounds
+  int rounds;
+  std::optional<CardState> card;  ///< the medians of what was read while it ran
+};
+
+struct Measurements {
+  std::vector<Measurement> contestants;  ///< in the order in which they were given
+  std::optional<Measurement> peer;
+};
+
+/// Times contestants on D = A * B with random normal data on a GPU. All of them take turns: a round times each one and
+/// then the peer. A contestant that has spent its time, because a single launch of it is long, sits out the rounds
+/// after the second.
+///
+/// Launches rotate over copies of the operands, at least two and all together larger than three L2 caches, so that none
+/// of them finds much of its operands in the L2. The time of a launch includes the gap to the next one, some
+/// microseconds.
+class GemmTimer {
+ public:
+  /// @throws InvalidArgument if there is not enough memory
+  GemmTimer(Device& device, Type type, std::int64_t M, std::int64_t N, std::int64_t K);
+  ~GemmTimer();
+
+  /// @param peer  null if there is none
+  /// @throws Error if a rate is above the ceiling, DeviceError if a launch fails
+  Measurements burst(std::span<const Contestant> contestants, const Contestant* peer, const BurstOptions& options,
+                     const OnProgress& progress = {});
+  Measurements sustained(std::span<const Contestant> contestants, const Contestant* peer,
+                         const SustainedOptions& options, const OnProgress& progress = {});
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace lapidary::bench

@@ -1,0 +1,97 @@
+#include "bench/gpu_experiment.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+
+#include "bench/gpu_reference.hpp"
+#include "bench/random_fill.hpp"
+#include "core/error.hpp"
+#include "kernels/registry.hpp"
+
+namespace lapidary::bench {
+namespace {
+
+template <class T>
+T element(Device& device, const void* data, std::int64_t index) {
+  T value;
+  device.download(&value, static_cast<const T*>(data) + index, sizeof(T));
+  return value;
+}
+
+std::string describe(const Verification& v, double value, double expected) {
+  const std::string allowed = fmt::format("{:.2g} where {:.2g} is allowed", v.max_error, v.bound);
+  std::string text = fmt::format("all {} results are right; the largest error is {}", v.results, allowed);
+  if (v.wrong > 0) {
+    text = fmt::format("{} of {} results are wrong; the worst is D({}, {}) = {:.7g} instead of {:.7g}", v.wrong,
+                       v.results, v.row, v.col, value, expected);
+    if (!std::isnan(v.max_error)) text += ", off by " + allowed;
+  }
+  if (v.outside > 0) text += fmt::format("; {} elements between the rows of D were changed", v.outside);
+  return text;
+}
+
+ProblemSpec legal(const ProblemSpec& unresolved) {
+  const ProblemSpec spec = resolve(unresolved);
+  if (spec.M == 0 || spec.N == 0 || spec.displacement != 0 || spec.in_place) {
+    throw InvalidArgument("a problem to verify on the GPU has results, is not displaced and not in place");
+  }
+  return spec;
+}
+
+std::size_t matrix_bytes(const ProblemSpec& spec, std::int64_t rows, std::int64_t cols, std::int64_t ld) {
+  return static_cast<std::size_t>(matrix_extent(rows, cols, ld) * size_of(spec.type));
+}
+
+}  // namespace
+
+GpuExperiment::GpuExperiment(Device& device, const ProblemSpec& spec)
+    : device_(&device),
+      spec_(legal(spec)),
+      A_(device, matrix_bytes(spec_, spec_.M, spec_.K, spec_.lda), "A"),
+      B_(device, matrix_bytes(spec_, spec_.K, spec_.N, spec_.ldb), "B"),
+      C_(device, spec_.beta == 0 ? 0 : matrix_bytes(spec_, spec_.M, spec_.N, spec_.ldc), "C"),
+      D_(device, matrix_bytes(spec_, spec_.M, spec_.N, spec_.ldd), "D"),
+      results_(device, static_cast<std::size_t>(spec_.M * spec_.N) * sizeof(double), "the reference"),
+      bounds_(device, results_.bytes(), "the bounds of the reference"),
+      problem_(without_data(spec_)) {
+  problem_.A = A_.data();
+  problem_.B = B_.data();
+  problem_.C = C_.data();
+  problem_.D = D_.data();
+  std::uint64_t seed = 3 * spec_.seed;
+  for (const DeviceBuffer* matrix : {&A_, &B_, &C_}) {
+    fill_normal(device, spec_.type, matrix->data(), static_cast<std::int64_t>(matrix->bytes()) / size_of(spec_.type),
+                seed++);
+  }
+  compute_reference_on_gpu(device, problem_, static_cast<double*>(results_.data()),
+                           static_cast<double*>(bounds_.data()));
+  device.synchronize();
+}
+
+Verification GpuExperiment::run(const Contestant& contestant) {
+  poison_on_gpu(*device_, D_.data(), D_.bytes());
+  contestant.launch(device_->stream(), problem_);
+  const double* const results = static_cast<const double*>(results_.data());
+  const double* const bounds = static_cast<const double*>(bounds_.data());
+  const Findings found = verify_on_gpu(*device_, problem_, results, bounds);
+
+  const std::int64_t place = found.row * spec_.N + found.col, offset = found.row * spec_.ldd + found.col;
+  const double value = spec_.type == Type::f32 ? element<float>(*device_, D_.data(), offset)
+                                               : to_float(element<f16>(*device_, D_.data(), offset));
+  const double expected = element<double>(*device_, results, place);
+  Verification verification;
+  verification.ok = found.wrong == 0 && found.outside == 0;
+  verification.max_error = std::abs(value - expected);
+  verification.bound = element<double>(*device_, bounds, place);
+  verification.row = found.row;
+  verification.col = found.col;
+  verification.results = verification.compared = spec_.M * spec_.N;
+  verification.wrong = found.wrong;
+  verification.outside = found.outside;
+  verification.message = describe(verification, value, expected);
+  return verification;
+}
+
+}  // namespace lapidary::bench

@@ -1,0 +1,150 @@
+#include "bench/gpu_reference.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <vector>
+
+#include "bench/bound.hpp"
+#include "core/math.hpp"
+#include "device/launch.hpp"
+
+namespace lapidary::bench {
+namespace {
+
+constexpr int side = 16;       ///< threads along each side of a block
+constexpr int per_thread = 4;  ///< results along each side of a thread's share
+constexpr int tile = side * per_thread;
+constexpr int depth = 16;  ///< of the sum, at a time
+constexpr int threads = side * side;
+
+/// Results and bounds of one tile of D. A thread's results are `side` apart, so that neighbours store to neighbours.
+template <class T>
+__global__ void __launch_bounds__(threads)
+    reference_kernel(const Gemm<T> g, Type type, double* results, double* bounds) {
+  // The extra element keeps the stores of A's columns, `depth` lanes beside each other, out of each other's banks.
+  __shared__ double sA[depth][tile + 1], sB[depth][tile];
+  const std::int64_t tiles_n = ceil_div<std::int64_t>(g.N, tile);
+  const std::int64_t first_row = blockIdx.x / tiles_n * tile, first_col = blockIdx.x % tiles_n * tile;
+  const int x = static_cast<int>(threadIdx.x) % side, y = static_cast<int>(threadIdx.x) / side;
+
+  double sum[per_thread][per_thread] = {}, square[per_thread][per_thread] = {};
+  for (std::int64_t k0 = 0; k0 < g.K; k0 += depth) {
+    for (int i = static_cast<int>(threadIdx.x); i < tile * depth; i += threads) {
+      const std::int64_t row = first_row + i / depth, a_k = k0 + i % depth;
+      sA[i % depth][i / depth] = row < g.M && a_k < g.K ? to_float(g.A[row * g.lda + a_k]) : 0;
+      const std::int64_t b_k = k0 + i / tile, col = first_col + i % tile;
+      sB[i / tile][i % tile] = b_k < g.K && col < g.N ? to_float(g.B[b_k * g.ldb + col]) : 0;
+    }
+    __syncthreads();
+    for (int k = 0; k < depth; ++k) {
+      for (int i = 0; i < per_thread; ++i) {
+        for (int j = 0; j < per_thread; ++j) {
+          // Exact: the factors have 24 significant bits at most.
+          const double product = sA[k][y + i * side] * sB[k][x + j * side];
+          sum[i][j] += product;
+          square[i][j] = fma(product, product, square[i][j]);
+        }
+      }
+    }
+    __syncthreads();
+  }
+
+  for (int i = 0; i < per_thread; ++i) {
+    for (int j = 0; j < per_thread; ++j) {
+      const std::int64_t row = first_row + y + i * side, col = first_col + x + j * side;
+      if (row >= g.M || col >= g.N) continue;
+      const double alpha = g.alpha, beta = g.beta;
+      const double scaled_c = beta == 0 ? 0 : beta * to_float(g.C[row * g.ldc + col]);
+      const double result = alpha * sum[i][j] + scaled_c;
+      results[row * g.N + col] = result;
+      bounds[row * g.N + col] = error_bound(type, g.K, alpha, square[i][j], scaled_c, result);
+    }
+  }
+}
+
+/// Adds what was found in another part.
+LAPIDARY_HD void join(Findings& all, const Findings& part) {
+  if (part.ratio > all.ratio) {
+    all.ratio = part.ratio;
+    all.row = part.row;
+    all.col = part.col;
+  }
+  all.wrong += part.wrong;
+  all.outside += part.outside;
+}
+
+/// Whether an element is still the poison.
+__device__ bool untouched(float element) { return __float_as_uint(element) == 0xffffffffu; }
+__device__ bool untouched(f16 element) { return element.bits == 0xffffu; }
+
+template <class T>
+__global__ void __launch_bounds__(threads)
+    verify_kernel(const Gemm<T> g, const double* results, const double* bounds, Findings* blocks) {
+  __shared__ Findings found[threads];
+  Findings mine = {-1, 0, 0, 0, 0};
+  const std::int64_t extent = (g.M - 1) * g.ldd + g.N, step = std::int64_t{gridDim.x} * threads;
+  for (std::int64_t offset = std::int64_t{blockIdx.x} * threads + threadIdx.x; offset < extent; offset += step) {
+    const std::int64_t row = offset / g.ldd, col = offset % g.ldd;
+    if (col >= g.N) {
+      mine.outside += !untouched(g.D[offset]);
+      continue;
+    }
+    const double error = fabs(to_float(g.D[offset]) - results[row * g.N + col]);
+    const double bound = bounds[row * g.N + col];
+    const bool right = error <= bound;  // false for NaN
+    const double ratio = isnan(error) ? INFINITY : error / bound;
+    join(mine, {ratio, row, col, !right, 0});
+  }
+  found[threadIdx.x] = mine;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (int i = 1; i < threads; ++i) join(mine, found[i]);
+  blocks[blockIdx.x] = mine;
+}
+
+template <class T>
+void compute_reference(const Stream& stream, const GemmProblem& problem, double* results, double* bounds) {
+  const std::int64_t tiles = ceil_div<std::int64_t>(problem.M, tile) * ceil_div<std::int64_t>(problem.N, tile);
+  launch(stream, {.kernel = "reference", .grid = tiles, .block = threads}, reference_kernel<T>, typed<T>(problem),
+         problem.type, results, bounds);
+}
+
+template <class T>
+void verify(const Stream& stream, int blocks, const GemmProblem& problem, const double* results, const double* bounds,
+            Findings* parts) {
+  launch(stream, {.kernel = "verify", .grid = blocks, .block = threads}, verify_kernel<T>, typed<T>(problem), results,
+         bounds, parts);
+}
+
+}  // namespace
+
+void compute_reference_on_gpu(Device& device, const GemmProblem& problem, double* results, double* bounds) {
+  if (problem.type == Type::f32) {
+    compute_reference<float>(device.stream(), problem, results, bounds);
+  } else {
+    compute_reference<f16>(device.stream(), problem, results, bounds);
+  }
+}
+
+void poison_on_gpu(Device& device, void* data, std::size_t bytes) {
+  check_cuda(cudaMemsetAsync(data, 0xff, bytes, static_cast<cudaStream_t>(device.stream().cuda)), "cudaMemsetAsync");
+}
+
+Findings verify_on_gpu(Device& device, const GemmProblem& problem, const double* results, const double* bounds) {
+  constexpr int blocks = 1024;
+  const DeviceBuffer buffer(device, blocks * sizeof(Findings), "findings");
+  Findings* const on_device = static_cast<Findings*>(buffer.data());
+  if (problem.type == Type::f32) {
+    verify<float>(device.stream(), blocks, problem, results, bounds, on_device);
+  } else {
+    verify<f16>(device.stream(), blocks, problem, results, bounds, on_device);
+  }
+  std::vector<Findings> parts(blocks);
+  device.download(parts.data(), buffer.data(), buffer.bytes());
+  Findings all = {-1, 0, 0, 0, 0};
+  for (const Findings& part : parts) join(all, part);
+  return all;
+}
+
+}  // namespace lapidary::bench

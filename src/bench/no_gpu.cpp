@@ -1,0 +1,16 @@
+#include "bench/timing.hpp"
+#include "core/error.hpp"
+
+// What a program without CUDA has in place of timing.cpp.
+
+namespace lapidary::bench {
+
+LadderTimes time_ladder(Device&, const GemmProblem&, std::span<const RungVariant* const>, const OnProgress&) {
+  throw InvalidArgument("this program was built without CUDA and times no kernels");
+}
+
+LadderReport measure_ladder(Device&, std::span<const Entry>, const MeasureOptions&, const OnProgress&) {
+  throw InvalidArgument("this program was built without CUDA and times no kernels");
+}
+
+}  // namespace lapidary::bench

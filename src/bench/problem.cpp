@@ -1,0 +1,154 @@
+#include "bench/problem.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "core/error.hpp"
+#include "kernels/registry.hpp"
+
+namespace lapidary::bench {
+namespace {
+
+/// Quiet NaNs with a payload that arithmetic does not produce: its NaNs are 0x7fffffff and 0x7fff on a GPU, and the
+/// default NaN or an operand's on a CPU.
+constexpr std::uint32_t poison_f32 = 0x7fc0dead;
+constexpr f16 poison_f16 = {0x7ead};
+
+/// The output function of SplitMix64: G. L. Steele, D. Lea, C. H. Flood, "Fast Splittable Pseudorandom Number
+/// Generators", OOPSLA 2014. Applied to a counter it makes a generator that can start anywhere.
+constexpr std::uint64_t mix(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+constexpr std::uint64_t golden_gamma = 0x9e3779b97f4a7c15u;
+
+/// Two independent normal random numbers, number `counter` of a sequence (G. E. P. Box, M. E. Muller, 1958). Unlike
+/// std::normal_distribution, whose algorithm each standard library chooses for itself, it gives the same numbers
+/// everywhere, but for the last bit of the logarithm or the cosine, which rounding to f32 or f16 all but always hides.
+std::pair<double, double> normal_pair(std::uint64_t sequence, std::uint64_t counter) {
+  const std::uint64_t first = mix(sequence + (2 * counter + 1) * golden_gamma);
+  const std::uint64_t second = mix(sequence + (2 * counter + 2) * golden_gamma);
+  const double radius = std::sqrt(-2 * std::log((static_cast<double>(first >> 11) + 1) * 0x1p-53));  // of (0, 1]
+  const double angle = 2 * std::numbers::pi * static_cast<double>(second >> 11) * 0x1p-53;
+  return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
+template <class T>
+void fill_row(T* row, std::int64_t first_element, std::int64_t cols, std::uint64_t sequence) {
+  // Elements are numbered in rows without gaps; numbers 2c and 2c + 1 are pair c, and a row may begin within a pair.
+  for (std::int64_t j = 0; j < cols;) {
+    const std::uint64_t element = static_cast<std::uint64_t>(first_element + j);
+    const auto [even, odd] = normal_pair(sequence, element / 2);
+    if (element % 2 == 0) row[j++] = from_float<T>(static_cast<float>(even));
+    if (j < cols) row[j++] = from_float<T>(static_cast<float>(odd));
+  }
+}
+
+void fill_normal(HostMatrix& matrix, std::uint64_t sequence, const OnProgress& progress) {
+  const std::int64_t rows = matrix.extent() == 0 ? 0 : matrix.rows();
+  std::atomic<std::int64_t> done = 0;
+  // Rows may be short: a task takes as many as make up some thousand elements.
+  const std::int64_t rows_per_task = 1 + 16384 / (1 + matrix.cols());
+  parallel_for((rows + rows_per_task - 1) / rows_per_task, [&](std::int64_t task) {
+    const std::int64_t end = std::min(rows, (task + 1) * rows_per_task);
+    for (std::int64_t i = task * rows_per_task; i < end; ++i) {
+      if (matrix.type() == Type::f32) {
+        fill_row(matrix.as<float>() + i * matrix.ld(), i * matrix.cols(), matrix.cols(), sequence);
+      } else {
+        fill_row(matrix.as<f16>() + i * matrix.ld(), i * matrix.cols(), matrix.cols(), sequence);
+      }
+    }
+    done += end - task * rows_per_task;
+    if (progress) progress("random data", static_cast<double>(done) / static_cast<double>(rows));
+  });
+}
+
+}  // namespace
+
+ProblemSpec resolve(ProblemSpec spec) {
+  if (spec.lda == 0) spec.lda = spec.K;
+  if (spec.ldb == 0) spec.ldb = spec.N;
+  if (spec.ldc == 0) spec.ldc = spec.N;
+  if (spec.ldd == 0) spec.ldd = spec.in_place ? spec.ldc : spec.N;
+  GemmProblem problem = without_data(spec);
+  // C is allocated even if beta is 0 and no kernel reads it, so that a kernel that does is caught.
+  problem.beta = 1;
+  validate_sizes(problem);
+  for (const auto& [name, value] : {std::pair{"alpha", spec.alpha}, std::pair{"beta", spec.beta}}) {
+    if (!std::isfinite(value)) throw InvalidArgument(fmt::format("{} is {}; it must be finite", name, value));
+  }
+  if (spec.in_place && spec.ldc != spec.ldd) {
+    throw InvalidArgument(fmt::format("D is C, but ldc is {} and ldd is {}; they must be equal", spec.ldc, spec.ldd));
+  }
+  constexpr std::int64_t most = 1 << 20;
+  if (spec.displacement < 0 || spec.displacement > most) {
+    throw InvalidArgument(fmt::format("the displacement is {} elements; legal are 0 to {}", spec.displacement, most));
+  }
+  return spec;
+}
+
+GemmProblem without_data(const ProblemSpec& spec) {
+  GemmProblem problem{};
+  problem.type = spec.type;
+  problem.M = spec.M;
+  problem.N = spec.N;
+  problem.K = spec.K;
+  problem.alpha = spec.alpha;
+  problem.lda = spec.lda;
+  problem.ldb = spec.ldb;
+  problem.beta = spec.beta;
+  problem.ldc = spec.ldc;
+  problem.ldd = spec.ldd;
+  return problem;
+}
+
+HostMatrix::HostMatrix(Type type, std::int64_t rows, std::int64_t cols, std::int64_t ld)
+    : type_(type),
+      rows_(rows),
+      cols_(cols),
+      ld_(ld),
+      memory_(static_cast<std::size_t>(matrix_extent(rows, cols, ld) * size_of(type))) {
+  if (type == Type::f32) {
+    std::fill_n(as<float>(), extent(), std::bit_cast<float>(poison_f32));
+  } else {
+    std::fill_n(as<f16>(), extent(), poison_f16);
+  }
+}
+
+float HostMatrix::at(std::int64_t row, std::int64_t col) const {
+  const std::int64_t offset = row * ld_ + col;
+  return type_ == Type::f32 ? as<float>()[offset] : to_float(as<f16>()[offset]);
+}
+
+void HostMatrix::set(std::int64_t row, std::int64_t col, float value) {
+  const std::int64_t offset = row * ld_ + col;
+  if (type_ == Type::f32) {
+    as<float>()[offset] = value;
+  } else {
+    as<f16>()[offset] = from_float<f16>(value);
+  }
+}
+
+bool HostMatrix::poisoned(std::int64_t offset) const {
+  return type_ == Type::f32 ? std::bit_cast<std::uint32_t>(as<float>()[offset]) == poison_f32
+                            : as<f16>()[offset].bits == poison_f16.bits;
+}
+
+Problem make_problem(const ProblemSpec& unresolved, const OnProgress& progress) {
+  const ProblemSpec spec = resolve(unresolved);
+  Problem problem{spec, HostMatrix(spec.type, spec.M, spec.K, spec.lda),
+                  HostMatrix(spec.type, spec.K, spec.N, spec.ldb), HostMatrix(spec.type, spec.M, spec.N, spec.ldc)};
+  const std::uint64_t sequence = mix(spec.seed);
+  fill_normal(problem.A, mix(sequence + 1), progress);
+  fill_normal(problem.B, mix(sequence + 2), progress);
+  if (spec.beta != 0) fill_normal(problem.C, mix(sequence + 3), progress);
+  return problem;
+}
+
+}  // namespace lapidary::bench

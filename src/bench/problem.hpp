@@ -1,0 +1,91 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "bench/parallel.hpp"
+#include "core/gemm.hpp"
+#include "core/types.hpp"
+
+namespace lapidary::bench {
+
+/// D = alpha * A * B + beta * C on random data: everything that decides what a kernel is given.
+struct ProblemSpec {
+  Type type = Type::f32;
+  std::int64_t M = 256, N = 256, K = 256;
+  float alpha = 1, beta = 0;
+  /// Leading dimensions in elements; 0 stands for the length of a row.
+  std::int64_t lda = 0, ldb = 0, ldc = 0, ldd = 0;
+  std::uint64_t seed = 1;
+  /// Elements by which each base pointer is moved off its 256-byte alignment.
+  std::int64_t displacement = 0;
+  /// D is C.
+  bool in_place = false;
+};
+
+/// The same with every leading dimension filled in. With `in_place`, a missing ldd is ldc.
+/// @throws InvalidArgument if a size or a leading dimension is not legal, or alpha or beta is not finite
+ProblemSpec resolve(ProblemSpec spec);
+
+/// The problem without pointers, of a resolved spec.
+GemmProblem without_data(const ProblemSpec& spec);
+
+/// A row-major matrix in host memory, laid out as a kernel sees it: exactly (rows - 1) * ld + cols elements, none if it
+/// has no rows or no columns. The elements between the rows (ld > cols) belong to nobody.
+///
+/// A new matrix is poisoned: every element is one certain NaN that no arithmetic produces. What is still poisoned later
+/// was never written.
+class HostMatrix {
+ public:
+  HostMatrix() = default;
+  HostMatrix(Type type, std::int64_t rows, std::int64_t cols, std::int64_t ld);
+
+  Type type() const { return type_; }
+  std::int64_t rows() const { return rows_; }
+  std::int64_t cols() const { return cols_; }
+  std::int64_t ld() const { return ld_; }
+
+  /// Elements in memory, those between the rows included.
+  std::int64_t extent() const { return static_cast<std::int64_t>(memory_.size()) / size_of(type_); }
+  std::size_t bytes() const { return memory_.size(); }
+  std::byte* data() { return memory_.data(); }
+  const std::byte* data() const { return memory_.data(); }
+
+  /// The elements as T, which has to be the C++ type of `type()`.
+  template <class T>
+  T* as() {
+    return reinterpret_cast<T*>(memory_.data());
+  }
+  template <class T>
+  const T* as() const {
+    return reinterpret_cast<const T*>(memory_.data());
+  }
+
+  /// Element (row, col).
+  float at(std::int64_t row, std::int64_t col) const;
+  /// Sets element (row, col) to the value rounded to the element type.
+  void set(std::int64_t row, std::int64_t col, float value);
+  /// Whether the element at an offset, 0 <= offset < extent(), is the poison, bit for bit.
+  bool poisoned(std::int64_t offset) const;
+
+ private:
+  Type type_ = Type::f32;
+  std::int64_t rows_ = 0, cols_ = 0, ld_ = 0;
+  std::vector<std::byte> memory_;
+};
+
+/// The inputs of a problem.
+struct Problem {
+  ProblemSpec spec;  ///< resolved
+  HostMatrix A;      ///< M x K
+  HostMatrix B;      ///< K x N
+  HostMatrix C;      ///< M x N
+};
+
+/// Fills A, B and C with normal random numbers (mean 0, variance 1) rounded to the element type. Element (i, j) depends
+/// on the seed and on its place in the matrix alone, neither on leading dimensions nor on the number of threads. With
+/// beta == 0, when no kernel may read it, C stays poisoned.
+/// @throws InvalidArgument as `resolve` does
+Problem make_problem(const ProblemSpec& spec, const OnProgress& progress = {});
+
+}  // namespace lapidary::bench

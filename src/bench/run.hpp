@@ -1,0 +1,84 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "bench/problem.hpp"
+#include "bench/verify.hpp"
+#include "core/gemm.hpp"
+#include "device/device.hpp"
+#include "kernels/registry.hpp"
+
+namespace lapidary::bench {
+
+/// Room for a matrix in device memory, surrounded by guard bands that are verified later. On an emulated machine that
+/// checks every access there are none: the allocation is of exact size and the machine itself its guard.
+class GuardedMatrix {
+ public:
+  /// @param extent        elements
+  /// @param displacement  elements by which the matrix begins behind a multiple of 256 bytes
+  /// @throws InvalidArgument if there is not enough device memory
+  GuardedMatrix(Device& device, Type type, std::int64_t extent, std::int64_t displacement, const char* name);
+
+  /// Device bytes that it takes, guard bands included; the largest number there is if they cannot be counted.
+  static std::size_t bytes(Device& device, Type type, std::int64_t extent, std::int64_t displacement);
+
+  void* data() const { return static_cast<std::byte*>(buffer_.data()) + front_; }
+  const char* name() const { return name_; }
+
+  /// Copies a matrix of the same extent here, or from here.
+  void upload(const HostMatrix& content);
+  void download(HostMatrix& content) const;
+
+  void lay_guards();
+  /// How many bytes of the guard bands have changed since they were laid.
+  std::int64_t damaged_bytes() const;
+
+ private:
+  Device* device_;
+  const char* name_;
+  std::size_t front_, matrix_, back_;  ///< bytes before, of and behind the matrix
+  DeviceBuffer buffer_;
+};
+
+struct RunResult {
+  HostMatrix D;
+  Verification verification;  ///< guard bands included: damage to one makes the result wrong and is told in the message
+};
+
+/// A problem in the memory of a device with its reference result, ready for any number of kernels of its type.
+class Experiment {
+ public:
+  /// Checks that there is memory for all of it before anything is allocated, then makes data and reference.
+  /// @throws InvalidArgument if the spec is not legal, or with the bytes needed and the bytes free
+  Experiment(Device& device, const ProblemSpec& spec, OnProgress progress = {});
+
+  /// Poisons D (restores C if D is C), runs one kernel, waits for it and verifies D.
+  /// @throws InvalidArgument if the kernel needs another device or was not built, KernelFault, DeviceError
+  RunResult run(const Rung& rung, const RungVariant& variant, Build build);
+
+  const Problem& problem() const { return problem_; }
+  /// The problem with its pointers into device memory.
+  GemmProblem on_device() const;
+
+ private:
+  Device* device_;
+  OnProgress progress_;
+  Problem problem_;
+  Reference reference_;
+  GuardedMatrix A_, B_, C_;
+  GuardedMatrix D_;  ///< has no elements if D is C
+};
+
+/// One kernel on one problem.
+/// @throws what Experiment does
+RunResult run_gemm(Device& device, const Rung& rung, const RungVariant& variant, Build build, const ProblemSpec& spec);
+
+/// The build of a kernel that a device runs: `gpu` on a GPU, `instrumented` on an emulated machine that counts or
+/// checks, and `plain` on one that does neither.
+Build build_for(Device& device);
+
+/// @throws InvalidArgument if a device lacks what a rung needs
+void require_support(const Rung& rung, const Device& device);
+
+}  // namespace lapidary::bench

@@ -1,0 +1,151 @@
+#include "bench/timing.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "bench/gpu_experiment.hpp"
+#include "bench/peer.hpp"
+#include "bench/receipt.hpp"
+#include "core/error.hpp"
+
+namespace lapidary::bench {
+namespace {
+
+Contestant contestant(std::string name, Unit unit, const RungVariant& variant) {
+  return {
+      .name = std::move(name), .unit = unit, .launch = [&variant](const Stream& stream, const GemmProblem& problem) {
+        lapidary::run(variant, Build::gpu, stream, problem);
+      }};
+}
+
+Contestant contestant(const Entry& entry) {
+  return contestant(fmt::format("{} {}", entry.rung->name(), to_string(entry.variant->tile)),
+                    entry.rung->family == "simt" ? Unit::cuda_cores : Unit::tensor_cores, *entry.variant);
+}
+
+ProblemSpec cube(Type type, std::int64_t size) {
+  ProblemSpec spec;
+  spec.type = type;
+  spec.M = spec.N = spec.K = size;
+  return spec;
+}
+
+/// Multiples of nothing, rows that do not follow one another, and C read.
+ProblemSpec ragged(Type type) {
+  ProblemSpec spec;
+  spec.type = type;
+  spec.M = 509;
+  spec.N = 387;
+  spec.K = 263;
+  spec.alpha = 1.5f;
+  spec.beta = -0.5f;
+  spec.lda = 265;
+  spec.ldb = 390;
+  spec.ldc = 389;
+  spec.ldd = 395;
+  return spec;
+}
+
+struct Candidate {
+  Entry entry;
+  Contestant contestant;
+};
+
+/// The candidates that solve a problem right; the others get a line in `wrong`.
+/// @throws Error if the peer is wrong
+std::vector<Candidate> right_ones(Device& device, const ProblemSpec& spec, const std::vector<Candidate>& candidates,
+                                  const std::optional<Peer>& peer, std::vector<std::string>& wrong,
+                                  const OnProgress& progress) {
+  const std::string problem = fmt::format("{}, M = {}, N = {}, K = {}", name_of(spec.type), spec.M, spec.N, spec.K);
+  GpuExperiment experiment(device, spec);
+  if (peer) {
+    const Verification verification = experiment.run(peer->contestant);
+    if (!verification.ok) throw Error(fmt::format("{}, {}: {}", peer->version, problem, verification.message));
+  }
+  std::vector<Candidate> right;
+  for (const Candidate& candidate : candidates) {
+    const std::string& name = candidate.contestant.name;
+    if (progress) progress("verifying " + name, -1);
+    const Verification verification = experiment.run(candidate.contestant);
+    if (verification.ok) {
+      right.push_back(candidate);
+    } else {
+      wrong.push_back(fmt::format("{}, {}: {}", name, problem, verification.message));
+    }
+  }
+  return right;
+}
+
+/// Measures candidates of one type at one size, in each mode that was asked for.
+void measure(Device& device, const std::vector<Candidate>& candidates, const std::optional<Peer>& peer, Type type,
+             std::int64_t size, const MeasureOptions& options, const OnProgress& progress,
+             std::vector<LadderMeasurement>& results) {
+  if (candidates.empty()) return;
+  std::vector<Contestant> contestants;
+  for (const Candidate& candidate : candidates) contestants.push_back(candidate.contestant);
+  const Contestant* const opponent = peer ? &peer->contestant : nullptr;
+  GemmTimer timer(device, type, size, size, size);
+  const auto labelled = [&](Mode mode) -> OnProgress {
+    if (!progress) return {};
+    return [&progress, label = fmt::format("{}^3, {}", size, name_of(mode))](std::string_view step, double done) {
+      progress(fmt::format("{}, {}", label, step), done);
+    };
+  };
+  const auto add = [&](Mode mode, const Measurements& measurements) {
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      results.push_back({candidates[i].entry, size, mode, measurements.contestants[i]});
+    }
+  };
+  if (options.burst) add(Mode::burst, timer.burst(contestants, opponent, *options.burst, labelled(Mode::burst)));
+  if (options.sustained) {
+    add(Mode::sustained, timer.sustained(contestants, opponent, *options.sustained, labelled(Mode::sustained)));
+  }
+}
+
+}  // namespace
+
+LadderTimes time_ladder(Device& device, const GemmProblem& shape, std::span<const RungVariant* const> variants,
+                        const OnProgress& progress) {
+  const std::optional<Peer> peer = open_peer(device, shape.type);
+  std::vector<Contestant> contestants;
+  for (const RungVariant* variant : variants) {
+    // A variant does not tell what it multiplies with: the fastest unit for its type is the limit.
+    contestants.push_back(contestant(to_string(variant->tile),
+                                     shape.type == Type::f32 ? Unit::cuda_cores : Unit::tensor_cores, *variant));
+  }
+  GemmTimer timer(device, shape.type, shape.M, shape.N, shape.K);
+  const BurstOptions quick = {.rounds = 2, .rest_s = 0.2, .burst_s = 0.1};
+  const Measurements measured = timer.burst(contestants, peer ? &peer->contestant : nullptr, quick, progress);
+  const auto timing = [](const Measurement& m) { return Timing{m.launch_ms.median, m.launch_ms.min, m.launch_ms.max}; };
+  LadderTimes times;
+  for (const Measurement& m : measured.contestants) times.rungs.push_back(timing(m));
+  if (measured.peer) times.cublas = timing(*measured.peer);
+  return times;
+}
+
+LadderReport measure_ladder(Device& device, std::span<const Entry> entries, const MeasureOptions& options,
+                            const OnProgress& progress) {
+  LadderReport report;
+  std::optional<std::string> peer_version;
+  for (const Type type : {Type::f32, Type::f16}) {
+    std::vector<Candidate> candidates;
+    for (const Entry& entry : entries) {
+      if (entry.variant->type == type) candidates.push_back({entry, contestant(entry)});
+    }
+    if (candidates.empty()) continue;
+    const std::optional<Peer> peer = open_peer(device, type);
+    if (peer) peer_version = peer->version;
+    candidates = right_ones(device, ragged(type), candidates, peer, report.wrong, progress);
+    for (const std::int64_t size : options.sizes) {
+      const std::vector<Candidate> right = right_ones(device, cube(type, size), candidates, peer, report.wrong,
+                                                      progress);
+      measure(device, right, peer, type, size, options, progress, report.results);
+    }
+  }
+  report.receipt = receipt(device, peer_version, options, report.results);
+  return report;
+}
+
+}  // namespace lapidary::bench

@@ -1,0 +1,73 @@
+#pragma once
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/gemm_timer.hpp"
+#include "bench/parallel.hpp"
+#include "core/gemm.hpp"
+#include "device/device.hpp"
+#include "kernels/registry.hpp"
+
+namespace lapidary::bench {
+
+/// Milliseconds of a launch.
+struct Timing {
+  double median_ms, min_ms, max_ms;
+};
+
+struct LadderTimes {
+  std::vector<Timing> rungs;     ///< in the order in which they were given
+  std::optional<Timing> cublas;  ///< on the same problem, in turns with them; none in a program built without cuBLAS
+};
+
+/// Quick figures for a table that someone waits for: short bursts with short rests between them, in two rounds. At
+/// 4096^3 the ladder takes about ten seconds on an H200.
+/// @param shape     M, N, K and type of the problem; the rest of it is not used: alpha is 1, beta 0, and the operands
+/// are
+///                  random copies of its own
+/// @param variants  of that type
+/// @throws InvalidArgument if there is no GPU or not enough memory, Error if a rate is above the ceiling
+LadderTimes time_ladder(Device& device, const GemmProblem& shape, std::span<const RungVariant* const> variants,
+                        const OnProgress& progress = {});
+
+/// A kernel to measure.
+struct Entry {
+  const Rung* rung;
+  const RungVariant* variant;
+};
+
+struct MeasureOptions {
+  std::vector<std::int64_t> sizes;  ///< M = N = K, each at least 1
+  std::optional<BurstOptions> burst;
+  std::optional<SustainedOptions> sustained;
+};
+
+enum class Mode : std::uint8_t { burst, sustained };
+
+constexpr const char* name_of(Mode mode) { return mode == Mode::burst ? "burst" : "sustained"; }
+
+struct LadderMeasurement {
+  Entry entry;
+  std::int64_t size;
+  Mode mode;
+  Measurement measurement;
+};
+
+struct LadderReport {
+  std::vector<LadderMeasurement> results;
+  std::vector<std::string> wrong;  ///< one line for each kernel and size with a wrong result, which was not timed
+  nlohmann::ordered_json receipt;  ///< see bench/receipt.hpp
+};
+
+/// Measures kernels on a GPU beside cuBLAS: verifies every result of each kernel on a small ragged problem and at each
+/// size, then times the right ones, those of one type in turns.
+/// @throws InvalidArgument if there is no GPU or not enough memory, Error if cuBLAS is wrong or a rate is above the
+///         ceiling
+LadderReport measure_ladder(Device& device, std::span<const Entry> entries, const MeasureOptions& options,
+                            const OnProgress& progress = {});
+
+}  // namespace lapidary::bench

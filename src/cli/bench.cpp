@@ -1,0 +1,228 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "bench/run.hpp"
+#include "bench/timing.hpp"
+#include "cli/command.hpp"
+#include "cli/json.hpp"
+#include "cli/options.hpp"
+#include "core/error.hpp"
+#include "device/device.hpp"
+#include "kernels/registry.hpp"
+#include "report/progress.hpp"
+#include "report/table.hpp"
+
+namespace lapidary::cli {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> kernels;
+  std::vector<std::int64_t> sizes;
+  std::optional<std::string> type;
+  std::string mode = "both";
+  double seconds = bench::SustainedOptions().seconds;
+  int rounds = bench::BurstOptions().rounds;
+  bool all_tiles = false, json = false;
+  std::string output;
+};
+
+/// A file that is written at the end of long work. It is opened at the beginning, under another name, so that a
+/// directory that cannot be written to shows in time and a file that is there stays until it is replaced.
+class OutputFile {
+ public:
+  explicit OutputFile(const std::string& path) : path_(path), partial_(path + ".partial"), stream_(partial_) {
+    if (!stream_) throw InvalidArgument(fmt::format("{} cannot be written: {}", path, std::strerror(errno)));
+  }
+  ~OutputFile() {
+    std::error_code ignored;
+    std::filesystem::remove(partial_, ignored);
+  }
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  void write(const std::string& text) {
+    stream_ << text;
+    stream_.close();
+    std::error_code error;
+    if (stream_) std::filesystem::rename(partial_, path_, error);
+    if (!stream_ || error) throw Error(fmt::format("{} could not be written", path_));
+  }
+
+ private:
+  std::string path_, partial_;
+  std::ofstream stream_;
+};
+
+bench::MeasureOptions measure_options(const Arguments& arguments) {
+  // The matrices of larger ones would not fit into any GPU.
+  constexpr std::int64_t most = 1 << 20;
+  for (const std::int64_t size : arguments.sizes) {
+    if (size > most) throw InvalidArgument(fmt::format("the size is {}; sizes to time are 1 to {}", size, most));
+  }
+  bench::MeasureOptions options;
+  options.sizes = arguments.sizes;
+  if (options.sizes.empty()) options.sizes = {default_size(DeviceKind::gpu)};
+  const bool both = arguments.mode == "both";
+  if (both || arguments.mode == name_of(bench::Mode::burst)) {
+    options.burst.emplace();
+    options.burst->rounds = arguments.rounds;
+  }
+  if (both || arguments.mode == name_of(bench::Mode::sustained)) {
+    options.sustained.emplace();
+    options.sustained->seconds = arguments.seconds;
+  }
+  if (!options.burst && !options.sustained) {
+    throw InvalidArgument(fmt::format("no mode is named '{}'; there are burst, sustained, both", arguments.mode));
+  }
+  return options;
+}
+
+/// The kernels that were named, or all that the device runs; each with the variants of one type.
+std::vector<bench::Entry> entries(const Arguments& arguments, const Device& device) {
+  std::optional<Type> type;
+  if (arguments.type) type = parse_type(*arguments.type);
+  std::vector<const Rung*> rungs;
+  for (const std::string& name : arguments.kernels) {
+    rungs.push_back(&find_rung(name));
+    bench::require_support(*rungs.back(), device);
+  }
+  if (arguments.kernels.empty()) {
+    for (const Rung& rung : ladder()) {
+      const bool runs = device.properties().compute_capability >= rung.info->architecture;
+      if (runs && (!type || rung.has(*type))) rungs.push_back(&rung);
+    }
+  }
+  std::vector<bench::Entry> entries;
+  for (const Rung* rung : rungs) {
+    const RungVariant& first = rung->variant(type.value_or(rung->variants.front().type));
+    for (const RungVariant& variant : rung->variants) {
+      if (&variant == &first || (arguments.all_tiles && variant.type == first.type))
+        entries.push_back({rung, &variant});
+    }
+  }
+  if (entries.empty()) throw InvalidArgument("no kernel has this type and runs on this device; see lapidary list");
+  return entries;
+}
+
+Json to_json(const bench::Spread& spread) {
+  return {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}};
+}
+
+Json to_json(const bench::LadderMeasurement& result) {
+  const bench::Measurement& m = result.measurement;
+  const RungVariant& variant = *result.entry.variant;
+  return {{"kernel", result.entry.rung->name()},
+          {"idea", result.entry.rung->info->idea},
+          {"type", name_of(variant.type)},
+          {"tile", to_string(variant.tile)},
+          {"size", result.size},
+          {"mode", name_of(result.mode)},
+          {"tflops", to_json(m.tflops)},
+          {"cublas_tflops", m.peer_tflops ? to_json(*m.peer_tflops) : Json()},
+          {"clock_mhz", m.card ? Json(m.card->sm_clock_mhz) : Json()},
+          {"power_w", m.card ? Json(m.card->power_w) : Json()},
+          {"rounds", m.rounds}};
+}
+
+Json to_json(const bench::LadderReport& report) {
+  Json results = Json::array();
+  for (const bench::LadderMeasurement& result : report.results) results.push_back(to_json(result));
+  return {{"receipt", report.receipt}, {"ok", report.wrong.empty()}, {"wrong", report.wrong}, {"results", results}};
+}
+
+report::Table to_table(const std::vector<bench::LadderMeasurement>& results) {
+  using report::Column;
+  report::Table table({{"kernel"},
+                       {"tile"},
+                       {"type"},
+                       {"size", Column::number},
+                       {"mode"},
+                       {"median", Column::number, "TFLOP/s"},
+                       {"min", Column::number, "TFLOP/s"},
+                       {"max", Column::number, "TFLOP/s"},
+                       {"cuBLAS", Column::number, "TFLOP/s"},
+                       {"share", Column::number},
+                       {"MHz", Column::number},
+                       {"W", Column::number}});
+  const auto rate = [](double tflops) { return fmt::format("{:.2f}", tflops); };
+  for (const bench::LadderMeasurement& result : results) {
+    const bench::Measurement& m = result.measurement;
+    const RungVariant& variant = *result.entry.variant;
+    table.add_row({{std::string(result.entry.rung->name())},
+                   {to_string(variant.tile)},
+                   {name_of(variant.type)},
+                   {fmt::format("{}", result.size)},
+                   {name_of(result.mode)},
+                   {rate(m.tflops.median)},
+                   {rate(m.tflops.min)},
+                   {rate(m.tflops.max)},
+                   {m.peer_tflops ? rate(m.peer_tflops->median) : ""},
+                   {m.peer_tflops ? fmt::format("{:.1f} %", 100 * m.tflops.median / m.peer_tflops->median) : ""},
+                   {m.card ? fmt::format("{:.0f}", m.card->sm_clock_mhz) : ""},
+                   {m.card ? fmt::format("{:.0f}", m.card->power_w) : ""}});
+  }
+  return table;
+}
+
+ExitCode measure(const Arguments& arguments) {
+  const bench::MeasureOptions options = measure_options(arguments);
+  if (gpu_count() == 0) {
+    throw InvalidArgument("bench needs a GPU: the time of an emulated kernel says nothing; see lapidary device");
+  }
+  const std::unique_ptr<Device> device = open_gpu();
+  const std::vector<bench::Entry> chosen = entries(arguments, *device);
+  std::optional<OutputFile> output;
+  if (!arguments.output.empty()) output.emplace(arguments.output);
+
+  bench::LadderReport report;
+  {
+    report::Progress progress;
+    report = bench::measure_ladder(*device, chosen, options,
+                                   [&](std::string_view step, double done) { progress.update(step, done); });
+  }
+  if (output) output->write(to_json(report).dump(2) + "\n");
+  const ExitCode code = report.wrong.empty() ? success : wrong_result;
+  if (arguments.json) {
+    print(to_json(report));
+    return code;
+  }
+  fmt::print("M = N = K, random normal data, on {}; the median, min and max of rounds\n\n{}\n", title_of(*device),
+             to_table(report.results).render(report::wants_colour(stdout)));
+  if (report.receipt["peer"].is_null()) fmt::print("this program was built without cuBLAS to compare with\n");
+  for (const std::string& line : report.wrong) fmt::print("WRONG  {}\n", line);
+  return code;
+}
+
+}  // namespace
+
+Command add_bench(CLI::App& program) {
+  CLI::App* app = program.add_subcommand("bench", "time kernels on a GPU in turns with cuBLAS, with a receipt");
+  const auto a = std::make_shared<Arguments>();
+  app->add_option("KERNEL", a->kernels, "names that `lapidary list` shows; all kernels");
+  app->add_option("--size", a->sizes, "M = N = K, may be given several times; 4096")
+      ->check(whole_number(1))
+      ->allow_extra_args(false);
+  app->add_option("--type", a->type, "f32 or f16; each kernel's first one");
+  app->add_option("--mode", a->mode,
+                  "burst (a cold card, after a rest), sustained (a warm one, launches without a pause) or both; both");
+  app->add_option("--seconds", a->seconds, "of sustained launches of each kernel; 2")->check(CLI::Range(0.1, 600.0));
+  app->add_option("--rounds", a->rounds, "of bursts; 3")->check(CLI::Range(1, 1000));
+  app->add_flag("--all-tiles", a->all_tiles, "every tile of a kernel; its first one");
+  app->add_option("-o,--output", a->output, "write results and receipt to this file as JSON");
+  app->add_flag("--json", a->json, "print JSON");
+  return {app, [a] { return measure(*a); }};
+}
+
+}  // namespace lapidary::cli

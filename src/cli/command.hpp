@@ -1,0 +1,28 @@
+#pragma once
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace lapidary::cli {
+
+/// What the program exits with.
+enum ExitCode : int {
+  success = 0,
+  wrong_result = 1,  ///< a result was wrong, or the emulated machine stopped a kernel
+  bad_input = 2,
+  device_failure = 3,
+};
+
+/// A command of the program: its options, and what it does once they are parsed.
+struct Command {
+  CLI::App* app;
+  std::function<ExitCode()> execute;
+};
+
+Command add_list(CLI::App& program);
+Command add_run(CLI::App& program);
+Command add_ladder(CLI::App& program);
+Command add_device(CLI::App& program);
+Command add_diff(CLI::App& program);
+Command add_bench(CLI::App& program);
+
+}  // namespace lapidary::cli

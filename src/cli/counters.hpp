@@ -1,0 +1,29 @@
+#pragma once
+#include <array>
+
+#include "emulator/report.hpp"
+
+namespace lapidary::cli {
+
+/// A counter with its key in JSON and its name in tables.
+template <class Kind>
+struct NamedCounter {
+  const char* key;
+  const char* title;
+  Kind emulator::Counters::*member;
+};
+
+constexpr std::array<NamedCounter<emulator::GlobalCounters>, 4> global_counters = {{
+    {"global_load", "global load", &emulator::Counters::global_load},
+    {"global_store", "global store", &emulator::Counters::global_store},
+    {"global_atomic", "global atomic", &emulator::Counters::global_atomic},
+    {"async_copy", "async copy", &emulator::Counters::async_copy},
+}};
+
+constexpr std::array<NamedCounter<emulator::SharedCounters>, 3> shared_counters = {{
+    {"shared_load", "shared load", &emulator::Counters::shared_load},
+    {"shared_store", "shared store", &emulator::Counters::shared_store},
+    {"shared_atomic", "shared atomic", &emulator::Counters::shared_atomic},
+}};
+
+}  // namespace lapidary::cli

@@ -1,0 +1,62 @@
+#include "cli/json.hpp"
+
+#include <fmt/format.h>
+
+#include "cli/counters.hpp"
+
+namespace lapidary::cli {
+namespace {
+
+Json to_json(const emulator::GlobalCounters& c) { return {{"requests", c.requests}, {"sectors", c.sectors}}; }
+
+Json to_json(const emulator::SharedCounters& c) {
+  return {{"instructions", c.instructions}, {"wavefronts", c.wavefronts}, {"minimum", c.minimum}};
+}
+
+Json counters_json(const emulator::Counters& counters, bool with_zeros) {
+  Json json = Json::object();
+  for (const auto& [name, title, member] : global_counters) {
+    if (with_zeros || (counters.*member).requests != 0) json[name] = to_json(counters.*member);
+  }
+  for (const auto& [name, title, member] : shared_counters) {
+    if (with_zeros || (counters.*member).instructions != 0) json[name] = to_json(counters.*member);
+  }
+  if (with_zeros || counters.fma != 0) json["fma"] = counters.fma;
+  return json;
+}
+
+}  // namespace
+
+Json counters_json(const emulator::Counters& counters) { return counters_json(counters, true); }
+
+Json lines_json(const emulator::Report& report) {
+  Json lines = Json::array();
+  for (const emulator::LineCounters& line : report.lines) {
+    lines.push_back({{"file", line.file}, {"line", line.line}, {"counters", counters_json(line.counters, false)}});
+  }
+  return lines;
+}
+
+void add_verification(Json& json, const bench::Verification& v) {
+  json["ok"] = v.ok;
+  json["max_error"] = v.max_error;
+  json["bound"] = v.bound;
+  json["row"] = v.row;
+  json["col"] = v.col;
+  json["results"] = v.results;
+  json["compared"] = v.compared;
+  json["wrong"] = v.wrong;
+  json["outside"] = v.outside;
+  json["message"] = v.message;
+}
+
+void add_fault(Json& json, const std::string& fault) {
+  json["ok"] = false;
+  json["max_error"] = nullptr;
+  json["bound"] = nullptr;
+  json["fault"] = fault;
+}
+
+void print(const Json& json) { fmt::print("{}\n", json.dump(2)); }
+
+}  // namespace lapidary::cli

@@ -1,0 +1,28 @@
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "bench/problem.hpp"
+#include "bench/verify.hpp"
+#include "emulator/report.hpp"
+
+namespace lapidary::cli {
+
+/// Keys keep the order in which they were added. docs/json.md tells what each of them means.
+using Json = nlohmann::ordered_json;
+
+/// All counters.
+Json counters_json(const emulator::Counters& counters);
+/// One object for each source line, with the counters that are not 0.
+Json lines_json(const emulator::Report& report);
+
+/// Adds ok, max_error, bound, row, col, results, compared, wrong, outside and message.
+void add_verification(Json& json, const bench::Verification& verification);
+
+/// The same for a kernel that the emulated machine stopped: ok, max_error and bound, and the fault.
+void add_fault(Json& json, const std::string& fault);
+
+/// Writes a document to standard output.
+void print(const Json& json);
+
+}  // namespace lapidary::cli

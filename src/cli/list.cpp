@@ -1,0 +1,89 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "cli/command.hpp"
+#include "cli/json.hpp"
+#include "kernels/registry.hpp"
+#include "report/table.hpp"
+
+namespace lapidary::cli {
+namespace {
+
+/// Values in the order in which they first occur.
+std::vector<std::string> distinct(std::vector<std::string> values) {
+  std::vector<std::string> seen;
+  for (std::string& value : values) {
+    if (std::find(seen.begin(), seen.end(), value) == seen.end()) seen.push_back(std::move(value));
+  }
+  return seen;
+}
+
+std::vector<std::string> types_of(const Rung& rung) {
+  std::vector<std::string> types;
+  for (const RungVariant& variant : rung.variants) types.push_back(name_of(variant.type));
+  return distinct(types);
+}
+
+std::vector<std::string> tiles_of(const Rung& rung) {
+  std::vector<std::string> tiles;
+  for (const RungVariant& variant : rung.variants) tiles.push_back(to_string(variant.tile));
+  return distinct(tiles);
+}
+
+Json to_json(const Rung& rung) {
+  const RungInfo& info = *rung.info;
+  Json variants = Json::array();
+  for (const RungVariant& v : rung.variants)
+    variants.push_back({{"type", name_of(v.type)}, {"tile", to_string(v.tile)}});
+  return {{"name", info.name},
+          {"parent", *info.parent ? Json(info.parent) : Json()},
+          {"family", rung.family},
+          {"types", types_of(rung)},
+          {"architecture", info.architecture},
+          {"tiles", tiles_of(rung)},
+          {"variants", variants},
+          {"idea", info.idea},
+          {"change", info.change},
+          {"why", info.why},
+          {"counter", info.counter},
+          {"cost", info.cost},
+          {"source", rung.source}};
+}
+
+ExitCode list(bool json) {
+  if (json) {
+    Json kernels = Json::array();
+    for (const Rung& rung : ladder()) kernels.push_back(to_json(rung));
+    print({{"kernels", kernels}});
+    return success;
+  }
+  using report::Column;
+  report::Table table(
+      {{"name"}, {"parent"}, {"family"}, {"types"}, {"needs"}, {"tiles", Column::wrapped}, {"idea", Column::wrapped}});
+  for (const Rung& rung : ladder()) {
+    const RungInfo& info = *rung.info;
+    table.add_row({{info.name, report::Style::heading},
+                   {info.parent},
+                   {rung.family},
+                   {fmt::format("{}", fmt::join(types_of(rung), " "))},
+                   {fmt::format("sm_{}", info.architecture)},
+                   {fmt::format("{}", fmt::join(tiles_of(rung), " "))},
+                   {info.idea}});
+  }
+  fmt::print("{}", table.render(report::wants_colour(stdout)));
+  return success;
+}
+
+}  // namespace
+
+Command add_list(CLI::App& program) {
+  CLI::App* app = program.add_subcommand("list", "the kernels: parent, types, architecture, tiles, idea");
+  const auto json = std::make_shared<bool>(false);
+  app->add_flag("--json", *json, "print JSON");
+  return {app, [json] { return list(*json); }};
+}
+
+}  // namespace lapidary::cli

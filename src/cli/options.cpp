@@ -1,0 +1,84 @@
+#include "cli/options.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "core/error.hpp"
+
+namespace lapidary::cli {
+namespace {
+
+template <class Number>
+std::optional<Number> parse(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+// Both write the number back, so that CLI11, which would take "010" for an octal number, reads what was checked.
+
+CLI::Validator whole_number(std::int64_t least) {
+  return {[least](std::string& text) -> std::string {
+            const std::optional<std::int64_t> number = parse<std::int64_t>(text);
+            if (!number || *number < least) {
+              return fmt::format("{} is not a whole number from {} to {}", text, least,
+                                 std::numeric_limits<std::int64_t>::max());
+            }
+            text = fmt::format("{}", *number);
+            return {};
+          },
+          ""};
+}
+
+CLI::Validator finite_number() {
+  return {[](std::string& text) -> std::string {
+            const std::optional<float> number = parse<float>(text);
+            if (!number || !std::isfinite(*number)) {
+              return fmt::format("{} is not a finite number of single precision, as in 1, -0.5 or 2e-3", text);
+            }
+            text = fmt::format("{}", *number);
+            return {};
+          },
+          ""};
+}
+
+Type parse_type(std::string_view name) {
+  for (const Type type : {Type::f32, Type::f16}) {
+    if (name == name_of(type)) return type;
+  }
+  throw InvalidArgument(fmt::format("no element type is named '{}'; there are f32, f16", name));
+}
+
+DeviceKind parse_device(std::string_view name) {
+  for (const DeviceKind kind : {DeviceKind::gpu, DeviceKind::emulator}) {
+    if (name == name_of(kind)) return kind;
+  }
+  throw InvalidArgument(fmt::format("no device is named '{}'; there are gpu, emulator", name));
+}
+
+std::unique_ptr<Device> open_device(const std::optional<std::string>& name, const emulator::Options& options) {
+  const bool instrumented = options.count || options.check;
+  const DeviceKind kind = name                               ? parse_device(*name)
+                          : !instrumented && gpu_count() > 0 ? DeviceKind::gpu
+                                                             : DeviceKind::emulator;
+  if (kind == DeviceKind::emulator) return open_emulator(options);
+  if (instrumented) {
+    throw InvalidArgument(
+        "--count and --check need the emulated machine: a GPU shows no single access; leave --device gpu out");
+  }
+  return open_gpu();
+}
+
+std::int64_t default_size(DeviceKind kind) { return kind == DeviceKind::gpu ? 4096 : 256; }
+
+std::string title_of(const Device& device) {
+  return device.kind() == DeviceKind::gpu ? device.properties().name : "the emulated machine";
+}
+
+}  // namespace lapidary::cli

@@ -1,0 +1,228 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+
+#include "bench/run.hpp"
+#include "cli/command.hpp"
+#include "cli/counters.hpp"
+#include "cli/json.hpp"
+#include "cli/options.hpp"
+#include "cli/source_text.hpp"
+#include "core/error.hpp"
+#include "device/device.hpp"
+#include "kernels/registry.hpp"
+#include "report/npy.hpp"
+#include "report/progress.hpp"
+#include "report/table.hpp"
+
+namespace lapidary::cli {
+namespace {
+
+struct Arguments {
+  std::string kernel, tile, save;
+  std::optional<std::string> type, device;
+  std::optional<std::int64_t> m, n, k, lda, ldb, ldc, ldd;
+  float alpha = 1, beta = 0;
+  std::int64_t seed = 1;
+  bool count = false, check = false, json = false;
+};
+
+bench::ProblemSpec spec_of(const Arguments& arguments, Type type, DeviceKind device) {
+  const std::int64_t size = default_size(device);
+  bench::ProblemSpec spec;
+  spec.type = type;
+  spec.M = arguments.m.value_or(size);
+  spec.N = arguments.n.value_or(size);
+  spec.K = arguments.k.value_or(size);
+  spec.alpha = arguments.alpha;
+  spec.beta = arguments.beta;
+  spec.lda = arguments.lda.value_or(0);
+  spec.ldb = arguments.ldb.value_or(0);
+  spec.ldc = arguments.ldc.value_or(0);
+  spec.ldd = arguments.ldd.value_or(0);
+  spec.seed = static_cast<std::uint64_t>(arguments.seed);
+  return bench::resolve(spec);
+}
+
+Json problem_json(const Rung& rung, const RungVariant& variant, const Device& device, const bench::ProblemSpec& spec) {
+  return {{"kernel", rung.name()},
+          {"source", rung.source},
+          {"device", name_of(device.kind())},
+          {"device_name", device.properties().name},
+          {"m", spec.M},
+          {"n", spec.N},
+          {"k", spec.K},
+          {"lda", spec.lda},
+          {"ldb", spec.ldb},
+          {"ldc", spec.ldc},
+          {"ldd", spec.ldd},
+          {"type", name_of(spec.type)},
+          {"tile", to_string(variant.tile)},
+          {"alpha", spec.alpha},
+          {"beta", spec.beta},
+          {"seed", spec.seed}};
+}
+
+void create_directory(const std::filesystem::path& directory) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) throw InvalidArgument(fmt::format("cannot create {}: {}", directory.string(), error.message()));
+}
+
+void save(const std::filesystem::path& directory, const bench::Problem& problem, const bench::HostMatrix& D) {
+  const auto write = [&](const char* name, const bench::HostMatrix& matrix) {
+    report::write_npy(directory / name, matrix.type(), matrix.rows(), matrix.cols(), matrix.ld(), matrix.data());
+  };
+  write("A.npy", problem.A);
+  write("B.npy", problem.B);
+  write("C.npy", problem.C);
+  write("D.npy", D);
+}
+
+void add_counters(report::Table& table, const emulator::Counters& counters) {
+  const auto ratio = [](std::uint64_t a, std::uint64_t b) {
+    return fmt::format("{:.2f}", static_cast<double>(a) / static_cast<double>(b));
+  };
+  for (const auto& [key, title, member] : global_counters) {
+    const emulator::GlobalCounters& c = counters.*member;
+    if (c.requests == 0) continue;
+    table.add_row({{fmt::format("    {}", title)}, {c.requests}, {c.sectors}, {ratio(c.sectors, c.requests)}});
+  }
+  for (const auto& [key, title, member] : shared_counters) {
+    const emulator::SharedCounters& c = counters.*member;
+    if (c.instructions == 0) continue;
+    const std::uint64_t excess = c.wavefronts - c.minimum;
+    table.add_row({{fmt::format("    {}", title)},
+                   {c.instructions},
+                   {},
+                   {},
+                   {c.wavefronts},
+                   {c.minimum},
+                   {excess, excess > 0 ? report::Style::bad : report::Style::plain}});
+  }
+  if (counters.fma != 0) table.add_row({{"    fma"}, {counters.fma}});
+}
+
+void print_counters(const emulator::Report& report) {
+  using report::Column;
+  report::Table table({{"source line, access"},
+                       {"count", Column::number},
+                       {"sectors", Column::number, "global memory"},
+                       {"per request", Column::number, "global memory"},
+                       {"wavefronts", Column::number, "shared memory"},
+                       {"minimum", Column::number, "shared memory"},
+                       {"excess", Column::number, "shared memory"}});
+  SourceText sources;
+  std::string file;
+  for (const emulator::LineCounters& line : report.lines) {
+    if (line.file != file) table.add_section(line.file.empty() ? "(no line known)" : line.file);
+    file = line.file;
+    table.add_section(fmt::format("{:>5}  {}", line.line, sources.line(line.file, line.line)));
+    add_counters(table, line.counters);
+  }
+  table.add_section("all lines");
+  add_counters(table, report.total);
+  fmt::print(
+      "\n{}count: instructions of warps, which are requests where they go to global memory; fma: of single threads\n",
+      table.render(report::wants_colour(stdout)));
+  if (report.divergent_intervals > 0) {
+    fmt::print("{}",
+               report::paragraph(
+                   fmt::format("lanes of one warp took different paths {} times: accesses in loops that only some "
+                               "of them walk may be matched wrongly",
+                               report::with_separators(report.divergent_intervals)),
+                   report::page_width));
+  }
+}
+
+void print_result(const Rung& rung, const RungVariant& variant, const Device& device, const bench::ProblemSpec& spec,
+                  const bench::Verification& verification) {
+  const std::string title = fmt::format("{} on {}: D = {} A B + {} C, {}, M = {}, N = {}, K = {}, tile {}, seed {}",
+                                        rung.name(), title_of(device), spec.alpha, spec.beta, name_of(spec.type),
+                                        spec.M, spec.N, spec.K, to_string(variant.tile), spec.seed);
+  const std::string verdict = report::styled(verification.ok ? "right" : "WRONG",
+                                             verification.ok ? report::Style::good : report::Style::bad,
+                                             report::wants_colour(stdout));
+  constexpr int verdict_width = 7;
+  fmt::print("{}{}  {}", report::paragraph(title, report::page_width), verdict,
+             report::paragraph(verification.message, report::page_width - verdict_width));
+}
+
+ExitCode run(const Arguments& arguments) {
+  const Rung& rung = find_rung(arguments.kernel);
+  const Type type = arguments.type ? parse_type(*arguments.type) : rung.variants.front().type;
+  const RungVariant& variant = rung.variant(type, arguments.tile);
+  const std::unique_ptr<Device> device = open_device(arguments.device,
+                                                     {.count = arguments.count, .check = arguments.check});
+  bench::require_support(rung, *device);
+  const bench::ProblemSpec spec = spec_of(arguments, type, device->kind());
+  Json json = problem_json(rung, variant, *device, spec);
+
+  std::optional<bench::Experiment> experiment;
+  bench::RunResult result;
+  try {
+    report::Progress progress;
+    experiment.emplace(*device, spec, [&](std::string_view step, double done) { progress.update(step, done); });
+    if (!arguments.save.empty()) create_directory(arguments.save);
+    result = experiment->run(rung, variant, bench::build_for(*device));
+  } catch (const KernelFault& fault) {
+    if (!arguments.json) throw;
+    add_fault(json, fault.what());
+    print(json);
+    return wrong_result;
+  }
+  if (!arguments.save.empty()) save(arguments.save, experiment->problem(), result.D);
+  std::optional<emulator::Report> counted;
+  if (arguments.count) counted = device->stream().machine->report();
+
+  if (arguments.json) {
+    add_verification(json, result.verification);
+    if (counted) {
+      json["counters"] = counters_json(counted->total);
+      json["lines"] = lines_json(*counted);
+      json["divergent_intervals"] = counted->divergent_intervals;
+    }
+    print(json);
+  } else {
+    print_result(rung, variant, *device, spec, result.verification);
+    if (arguments.check)
+      fmt::print("checked: every access to memory and the order of the threads; there was no fault\n");
+    if (!arguments.save.empty()) fmt::print("saved: A.npy, B.npy, C.npy and D.npy in {}\n", arguments.save);
+    if (counted) print_counters(*counted);
+  }
+  return result.verification.ok ? success : wrong_result;
+}
+
+}  // namespace
+
+Command add_run(CLI::App& program) {
+  CLI::App* app = program.add_subcommand("run", "run one kernel on one problem and check the result");
+  const auto a = std::make_shared<Arguments>();
+  app->add_option("KERNEL", a->kernel, "a name that `lapidary list` shows")->required()->type_name("");
+  app->add_option("-m", a->m, "rows of A and D (256, on a GPU 4096)")->check(whole_number(0));
+  app->add_option("-n", a->n, "columns of B and D (256, on a GPU 4096)")->check(whole_number(0));
+  app->add_option("-k", a->k, "columns of A and rows of B (256, on a GPU 4096)")->check(whole_number(0));
+  app->add_option("--alpha", a->alpha, "factor of A B (1)")->check(finite_number());
+  app->add_option("--beta", a->beta, "factor of C (0)")->check(finite_number());
+  app->add_option("--lda", a->lda, "leading dimension of A in elements (the length of a row)")->check(whole_number(1));
+  app->add_option("--ldb", a->ldb, "of B")->check(whole_number(1));
+  app->add_option("--ldc", a->ldc, "of C")->check(whole_number(1));
+  app->add_option("--ldd", a->ldd, "of D")->check(whole_number(1));
+  app->add_option("--type", a->type, "f32 or f16 (the first one that the kernel has)")->type_name("TYPE");
+  app->add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)")->type_name("TILE");
+  app->add_option("--seed", a->seed, "seed of the random data (1)")->check(whole_number(0));
+  app->add_option("--device", a->device, "gpu or emulator (gpu where there is one and nothing is counted or checked)")
+      ->type_name("DEVICE");
+  app->add_flag("--count", a->count, "count memory traffic by source line, on the emulated machine");
+  app->add_flag("--check", a->check, "stop at the first illegal access or race, on the emulated machine");
+  app->add_option("--save", a->save, "write A, B, C and D to this directory as .npy files")->type_name("DIR");
+  app->add_flag("--json", a->json, "print JSON");
+  return {app, [a] { return run(*a); }};
+}
+
+}  // namespace lapidary::cli

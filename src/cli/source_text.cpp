@@ -1,0 +1,40 @@
+#include "cli/source_text.hpp"
+
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "kernels/registry.hpp"
+#include "kernels/sources.hpp"
+
+namespace lapidary::cli {
+namespace {
+
+std::string read(const std::string& file) {
+  for (const Rung& rung : ladder()) {
+    if (rung.source == file) return std::string(rung_source(rung.name()));
+  }
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+std::string without_blanks(const std::string& line) {
+  const std::size_t begin = line.find_first_not_of(" \t");
+  return begin == std::string::npos ? "" : line.substr(begin, line.find_last_not_of(" \t\r") + 1 - begin);
+}
+
+}  // namespace
+
+std::string SourceText::line(const std::string& file, int number) {
+  auto place = files_.find(file);
+  if (place == files_.end()) {
+    std::vector<std::string> lines;
+    std::istringstream text(read(file));
+    for (std::string line; std::getline(text, line);) lines.push_back(without_blanks(line));
+    place = files_.emplace(file, std::move(lines)).first;
+  }
+  const std::vector<std::string>& lines = place->second;
+  return number >= 1 && number <= static_cast<int>(lines.size()) ? lines[static_cast<std::size_t>(number) - 1] : "";
+}
+
+}  // namespace lapidary::cli

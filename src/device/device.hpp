@@ -1,0 +1,78 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "device/stream.hpp"
+#include "emulator/machine.hpp"
+
+namespace lapidary {
+
+enum class DeviceKind : std::uint8_t { emulator, gpu };
+
+constexpr const char* name_of(DeviceKind kind) { return kind == DeviceKind::gpu ? "gpu" : "emulator"; }
+
+struct DeviceProperties {
+  std::string name;          ///< "NVIDIA H200", "emulated GPU"
+  int compute_capability;    ///< major * 10 + minor
+  int multiprocessors;       ///< on the emulated machine: blocks that run at the same time
+  std::size_t memory_bytes;  ///< that there are
+  std::size_t free_bytes;    ///< that could be allocated now
+  int clock_mhz;             ///< maximum SM clock; 0 on the emulated machine
+  std::size_t l2_bytes;      ///< 0 on the emulated machine
+};
+
+/// A machine that kernels run on, with memory of its own. Both kinds are used in one way.
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual DeviceKind kind() const = 0;
+  virtual DeviceProperties properties() const = 0;
+
+  /// Memory of exactly `bytes` bytes, aligned to 256, of undefined content; `label` names it in fault messages.
+  /// @throws InvalidArgument with the bytes needed and the bytes free if there is not enough
+  virtual void* allocate(std::size_t bytes, std::string_view label) = 0;
+  virtual void free(void* memory) noexcept = 0;
+
+  /// Copies between host and device memory, in order with the work on `stream()`; finished on return.
+  virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
+  virtual void download(void* to, const void* from, std::size_t bytes) = 0;
+
+  virtual Stream stream() = 0;
+  /// Waits for all work. @throws DeviceError if any of it failed
+  virtual void synchronize() = 0;
+};
+
+/// The emulated machine; its counters are at `stream().machine->report()`.
+std::unique_ptr<Device> open_emulator(const emulator::Options& options = {});
+
+/// How many GPUs there are that this program's kernels run on; 0 in a build without CUDA.
+int gpu_count();
+/// The current CUDA device. @throws InvalidArgument if there is none, saying whether the build, the driver or the card
+/// is missing
+std::unique_ptr<Device> open_gpu();
+
+/// Device memory that frees itself.
+class DeviceBuffer {
+ public:
+  DeviceBuffer(Device& device, std::size_t bytes, std::string_view label)
+      : device_(&device), data_(device.allocate(bytes, label)), bytes_(bytes) {}
+  DeviceBuffer(DeviceBuffer&& other) noexcept : device_(other.device_), data_(other.data_), bytes_(other.bytes_) {
+    other.data_ = nullptr;
+  }
+  DeviceBuffer& operator=(DeviceBuffer&&) = delete;
+  ~DeviceBuffer() {
+    if (data_) device_->free(data_);
+  }
+  void* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  Device* device_;
+  void* data_;
+  std::size_t bytes_;
+};
+
+}  // namespace lapidary

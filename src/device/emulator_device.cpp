@@ -1,0 +1,46 @@
+#include <cstring>
+
+#include "device/device.hpp"
+#include "emulator/arena.hpp"
+
+namespace lapidary {
+namespace {
+
+class EmulatedDevice final : public Device {
+ public:
+  explicit EmulatedDevice(const emulator::Options& options) : machine_(options) {}
+
+  DeviceKind kind() const override { return DeviceKind::emulator; }
+  DeviceProperties properties() const override {
+    return {.name = "emulated GPU",
+            .compute_capability = 90,
+            .multiprocessors = static_cast<int>(machine_.options().threads),
+            .memory_bytes = emulator::Arena::total_bytes(),
+            .free_bytes = emulator::Arena::free_bytes(),
+            .clock_mhz = 0,
+            .l2_bytes = 0};
+  }
+  void* allocate(std::size_t bytes, std::string_view label) override {
+    return emulator::Arena::instance().allocate(bytes, label);
+  }
+  void free(void* memory) noexcept override { emulator::Arena::instance().free(memory); }
+  void upload(void* to, const void* from, std::size_t bytes) override {
+    if (bytes) std::memcpy(to, from, bytes);
+  }
+  void download(void* to, const void* from, std::size_t bytes) override {
+    if (bytes) std::memcpy(to, from, bytes);
+  }
+  Stream stream() override { return {.machine = &machine_, .cuda = nullptr}; }
+  void synchronize() override {}
+
+ private:
+  emulator::Machine machine_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> open_emulator(const emulator::Options& options) {
+  return std::make_unique<EmulatedDevice>(options);
+}
+
+}  // namespace lapidary

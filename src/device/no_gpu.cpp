@@ -1,0 +1,15 @@
+// Stands in for gpu_device.cu in a build without CUDA.
+#include "core/error.hpp"
+#include "device/device.hpp"
+
+namespace lapidary {
+
+int gpu_count() { return 0; }
+
+std::unique_ptr<Device> open_gpu() {
+  throw InvalidArgument(
+      "there is no GPU to run on: this program was built without CUDA; build it where nvcc is on the PATH, or use the "
+      "emulated machine (--device emulator)");
+}
+
+}  // namespace lapidary

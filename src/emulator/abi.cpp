@@ -1,0 +1,138 @@
+#include "emulator/abi.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "emulator/block.hpp"
+
+namespace lapidary::emulator::abi {
+namespace {
+
+BlockRunner& block() { return *BlockRunner::current(); }
+Lane& lane() { return *BlockRunner::current_lane(); }
+std::uintptr_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
+Index3 index_of(const Extent3& extent) { return {extent.x, extent.y, extent.z}; }
+
+// Reports an atomic access as the instrumentation would; its own accesses are not seen, as this file is not
+// instrumented.
+void record_atomic(const void* memory, unsigned bytes, std::uintptr_t pc) {
+  if (!recorder.next) return;
+  const std::uintptr_t address = address_of(memory);
+  const bool global = address - recorder.arena_base < recorder.arena_bytes;
+  if (!global && block().shared().offset(address) == SharedMemory::npos)
+    block().fault("atomic access to memory that is neither global nor shared", pc);
+  const Access access = global ? Access::global_atomic : Access::shared_atomic;
+  block().check_alignment(address, bytes, bytes, access, pc);
+  if (recorder.check) block().check_bounds(address, bytes, access, pc);
+  if (recorder.next == recorder.end) block().grow_log();
+  *recorder.next++ = Event(address, bytes, access, pc);
+}
+
+template <class T>
+T combine(Atomic operation, T old, T value) {
+  switch (operation) {
+    case Atomic::add: return old + value;
+    case Atomic::min: return std::min(old, value);
+    case Atomic::max: return std::max(old, value);
+    case Atomic::exchange: return value;
+    default: break;
+  }
+  if constexpr (std::is_integral_v<T>) {
+    switch (operation) {
+      case Atomic::bit_and: return old & value;
+      case Atomic::bit_or: return old | value;
+      case Atomic::bit_xor: return old ^ value;
+      default: break;
+    }
+  }
+  return old;
+}
+
+}  // namespace
+
+Index3 thread_index() { return lane().index; }
+Index3 block_index() { return block().block_index(); }
+Index3 block_extent() { return index_of(block().shape().block); }
+Index3 grid_extent() { return index_of(block().shape().grid); }
+
+void* dynamic_shared() { return block().shared().dynamic(); }
+bool first_in_block() { return block().first_in_block(); }
+void red_zone(void* shared, unsigned bytes) {
+  block().shared().set_state(address_of(shared), bytes, ByteState::red_zone);
+}
+
+void barrier_sync(unsigned id, unsigned threads, std::source_location where) { block().barrier(id, threads, 0, where); }
+void barrier_arrive(unsigned id, unsigned threads, std::source_location where) {
+  block().barrier_arrive(id, threads, where);
+}
+int barrier_count(int predicate, std::source_location where) { return block().barrier(0, 0, predicate, where); }
+
+void sync_warp(std::uint32_t mask, std::source_location where) { block().collective(Collective::sync, mask, where); }
+
+std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, Shuffle mode, int operand, int width,
+                      std::source_location where) {
+  if (width < 1 || width > 32 || (width & (width - 1)))
+    block().fault(fmt::format("shuffle of width {}: 1, 2, 4, 8, 16 or 32 are legal", width), where);
+  Lane& self = lane();
+  self.value = value;
+  self.shuffle = mode;
+  self.operand = operand;
+  self.width = width;
+  block().collective(Collective::shuffle, mask, where);
+  return self.result;
+}
+
+std::uint32_t ballot(std::uint32_t mask, int predicate, std::source_location where) {
+  Lane& self = lane();
+  self.value = predicate != 0;
+  block().collective(Collective::vote, mask, where);
+  return static_cast<std::uint32_t>(self.result);
+}
+
+std::uint32_t active_lanes() { return lane().warp->alive; }
+
+template <class T>
+T atomic(Atomic operation, T* address, T value) {
+  record_atomic(address, sizeof(T), address_of(__builtin_return_address(0)));
+  T old;
+  __atomic_load(address, &old, __ATOMIC_RELAXED);
+  for (;;) {
+    T next = combine(operation, old, value);
+    if (__atomic_compare_exchange(address, &old, &next, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return old;
+  }
+}
+
+template <class T>
+T atomic_compare_exchange(T* address, T expected, T desired) {
+  record_atomic(address, sizeof(T), address_of(__builtin_return_address(0)));
+  __atomic_compare_exchange(address, &expected, &desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+}
+
+template int atomic(Atomic, int*, int);
+template unsigned atomic(Atomic, unsigned*, unsigned);
+template unsigned long long atomic(Atomic, unsigned long long*, unsigned long long);
+template float atomic(Atomic, float*, float);
+template double atomic(Atomic, double*, double);
+template int atomic_compare_exchange(int*, int, int);
+template unsigned atomic_compare_exchange(unsigned*, unsigned, unsigned);
+template unsigned long long atomic_compare_exchange(unsigned long long*, unsigned long long, unsigned long long);
+
+void async_copy(void* shared, const void* global, unsigned bytes, unsigned source_bytes) {
+  block().async_copy({static_cast<unsigned char*>(shared), static_cast<const unsigned char*>(global), bytes,
+                      source_bytes, 0, address_of(__builtin_return_address(0))});
+}
+void async_commit_group() { ++lane().copy_group; }
+void async_wait_group(unsigned pending) { block().async_wait(pending); }
+
+std::uint32_t shared_offset(const void* address) {
+  const std::size_t offset = block().shared().offset(address_of(address));
+  if (offset == SharedMemory::npos)
+    block().fault("an address that is not shared is used as one", address_of(__builtin_return_address(0)));
+  return static_cast<std::uint32_t>(offset);
+}
+
+}  // namespace lapidary::emulator::abi

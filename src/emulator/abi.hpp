@@ -1,0 +1,64 @@
+#pragma once
+#include <cstdint>
+#include <source_location>
+
+/// What kernels call on the emulated machine. These functions are compiled once, without instrumentation, and shared by
+/// all builds of a kernel; each must be called by a running CUDA thread. `where` is the line that fault messages name.
+namespace lapidary::emulator::abi {
+
+struct Index3 {
+  unsigned x, y, z;
+};
+
+// Constant as long as one CUDA thread runs, so that the compiler may keep the values in registers as nvcc does.
+[[gnu::const]] Index3 thread_index();
+[[gnu::const]] Index3 block_index();
+[[gnu::const]] Index3 block_extent();
+[[gnu::const]] Index3 grid_extent();
+
+/// Dynamic shared memory of the block, aligned to 1024 bytes.
+[[gnu::const]] void* dynamic_shared();
+/// Whether this is the first call in this block: that thread sets up what shared memory needs.
+bool first_in_block();
+/// Makes `bytes` bytes of shared memory a red zone: any access is a fault in a checked run.
+void red_zone(void* shared, unsigned bytes);
+
+/// Waits until `threads` threads of the block, 0 for all that have not exited, are at barrier `id` (0 to 15).
+void barrier_sync(unsigned id, unsigned threads, std::source_location where);
+/// Counts this warp's threads as having come to the barrier, without waiting.
+void barrier_arrive(unsigned id, unsigned threads, std::source_location where);
+/// A barrier of all threads that also tells how many of them had a predicate that is not 0.
+int barrier_count(int predicate, std::source_location where);
+
+/// The collective of a warp's lanes in `mask`; each gets what its operation defines.
+enum class Shuffle : std::uint8_t { index, up, down, exclusive_or };
+void sync_warp(std::uint32_t mask, std::source_location where);
+std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, Shuffle mode, int operand, int width,
+                      std::source_location where);
+/// The lanes whose predicate is not 0.
+std::uint32_t ballot(std::uint32_t mask, int predicate, std::source_location where);
+/// The lanes of the warp that have not exited.
+std::uint32_t active_lanes();
+
+/// Atomic read-modify-write of global or shared memory; the old value. Defined for int, unsigned, unsigned long long,
+/// and `add` and `exchange` for float and double too.
+enum class Atomic : std::uint8_t { add, min, max, bit_and, bit_or, bit_xor, exchange };
+template <class T>
+T atomic(Atomic operation, T* address, T value);
+template <class T>
+T atomic_compare_exchange(T* address, T expected, T desired);
+
+/// cp.async (PTX ISA, "Data Movement and Conversion Instructions: cp.async"): copies `source_bytes` and fills up to
+/// `bytes` with zeros, no sooner than it is issued and no later than the wait for its group.
+void async_copy(void* shared, const void* global, unsigned bytes, unsigned source_bytes);
+void async_commit_group();
+/// Waits until at most `pending` of this thread's newest groups are not complete.
+void async_wait_group(unsigned pending);
+
+/// Counts a fused multiply-add on the caller's line.
+float counted_fma(float a, float b, float c);
+
+/// The offset of an address within the block's shared memory. @throws a fault if it is not shared
+std::uint32_t shared_offset(const void* address);
+
+}  // namespace lapidary::emulator::abi

@@ -1,0 +1,85 @@
+#include "emulator/arena.hpp"
+
+#include <fmt/format.h>
+#include <sanitizer/asan_interface.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "core/error.hpp"
+#include "core/math.hpp"
+
+namespace lapidary::emulator {
+
+Arena& Arena::instance() {
+  static Arena arena;
+  return arena;
+}
+
+Arena::Arena() {
+  void* const range = mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                           0);
+  if (range == MAP_FAILED) throw Error("the address space for emulated global memory cannot be reserved (ulimit -v?)");
+  base_ = reinterpret_cast<std::uintptr_t>(range);
+  // In a build with AddressSanitizer what is not allocated is out of bounds for every build of a kernel.
+  ASAN_POISON_MEMORY_REGION(range, reserved);
+}
+
+void* Arena::allocate(std::size_t bytes, std::string_view label) {
+  if (bytes > free_bytes())
+    throw InvalidArgument(
+        fmt::format("{} needs {} bytes of memory, of which {} are free on this machine", label, bytes, free_bytes()));
+  // First fit; a gap of one alignment at least stays between allocations.
+  std::uintptr_t at = base_ + alignment;
+  for (const auto& [base, allocation] : allocations_) {
+    if (at + bytes + alignment <= base) break;
+    at = round_up<std::uintptr_t>(allocation.end() + alignment, alignment);
+  }
+  if (at + bytes + alignment > base_ + reserved)
+    throw InvalidArgument(
+        fmt::format("{} needs {} bytes; the emulated GPU addresses {} in all", label, bytes, reserved));
+  Allocation& made = allocations_[at];
+  made.base = at;
+  made.bytes = bytes;
+  made.label = label;
+  ASAN_UNPOISON_MEMORY_REGION(reinterpret_cast<void*>(at), bytes);
+  return reinterpret_cast<void*>(at);
+}
+
+void Arena::free(void* memory) noexcept {
+  const auto found = allocations_.find(reinterpret_cast<std::uintptr_t>(memory));
+  if (found == allocations_.end()) return;
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const std::uintptr_t first = round_up(found->second.base, page), last = found->second.end() / page * page;
+  if (last > first) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+  ASAN_POISON_MEMORY_REGION(memory, found->second.bytes);
+  allocations_.erase(found);
+}
+
+Allocation* Arena::at_or_below(std::uintptr_t address) {
+  auto above = allocations_.upper_bound(address);
+  return above == allocations_.begin() ? nullptr : &std::prev(above)->second;
+}
+
+void Arena::set_cells(bool present) {
+  for (auto& [base, allocation] : allocations_)
+    allocation.cells = present ? std::make_unique<GlobalCell[]>(ceil_div<std::size_t>(allocation.bytes, 4)) : nullptr;
+}
+
+std::size_t Arena::free_bytes() {
+  std::ifstream meminfo("/proc/meminfo");
+  std::string key, unit;
+  std::size_t kibibytes = 0;
+  while (meminfo >> key >> kibibytes) {
+    if (key == "MemAvailable:") return kibibytes * 1024;
+    std::getline(meminfo, unit);
+  }
+  return static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::size_t Arena::total_bytes() {
+  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace lapidary::emulator

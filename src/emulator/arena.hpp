@@ -1,0 +1,58 @@
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace lapidary::emulator {
+
+/// Who last read or wrote a 32-bit word of global memory in this launch, for the race detector. Zero: nobody.
+struct GlobalCell {
+  std::atomic<std::uint64_t> write{0}, read{0};
+};
+
+struct Allocation {
+  std::uintptr_t base = 0;
+  std::size_t bytes = 0;
+  std::string label;
+  std::unique_ptr<GlobalCell[]> cells;  ///< one a word; only during launches that check
+
+  std::uintptr_t end() const { return base + bytes; }
+};
+
+/// The emulated GPU's global memory: one range of addresses, so that an access is told from others by a comparison.
+/// Allocations are exact to the byte and at least 256 bytes apart. Not safe to change while a kernel runs.
+class Arena {
+ public:
+  static Arena& instance();
+
+  /// @throws InvalidArgument if the host has less memory free than that
+  void* allocate(std::size_t bytes, std::string_view label);
+  void free(void* memory) noexcept;
+
+  /// The allocation that holds the address, or the nearest one below it, or null.
+  Allocation* at_or_below(std::uintptr_t address);
+
+  /// Gives every allocation a fresh cell for each word, or takes them away.
+  void set_cells(bool present);
+
+  std::uintptr_t base() const { return base_; }
+  std::size_t bytes() const { return reserved; }
+
+  /// What the host could still give.
+  static std::size_t free_bytes();
+  static std::size_t total_bytes();
+
+ private:
+  static constexpr std::size_t reserved = std::size_t{1} << 38;
+  static constexpr std::size_t alignment = 256;
+
+  Arena();
+  std::uintptr_t base_;
+  std::map<std::uintptr_t, Allocation> allocations_;
+};
+
+}  // namespace lapidary::emulator

@@ -1,0 +1,558 @@
+#include "emulator/block.hpp"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <new>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/math.hpp"
+#include "emulator/arena.hpp"
+#include "emulator/symbols.hpp"
+
+namespace lapidary::emulator {
+namespace {
+
+// Reserved, not used: a lane touches a few kilobytes of it. Unoptimised kernels need more.
+constexpr std::size_t stack_bytes = 256 * 1024;
+constexpr std::size_t first_log = 1024;
+
+thread_local BlockRunner* runner = nullptr;
+thread_local Lane* running = nullptr;
+
+const char* verb_of(Access access) { return is_atomic(access) ? "atomic access" : is_write(access) ? "store" : "load"; }
+
+template <class Do>
+void for_each_bit(std::uint32_t bits, Do&& what) {
+  for (; bits; bits &= bits - 1) what(static_cast<unsigned>(std::countr_zero(bits)));
+}
+
+}  // namespace
+
+BlockRunner* BlockRunner::current() { return runner; }
+Lane* BlockRunner::current_lane() { return running; }
+
+BlockRunner::BlockRunner(const Options& options)
+    : options_(options), lanes_(std::make_unique<Lane[]>(LaunchLimits::threads)) {
+  void* const memory = mmap(nullptr, stack_bytes * LaunchLimits::threads, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  stacks_ = static_cast<unsigned char*>(memory);
+  if (options.check) races_ = std::make_unique<RaceDetector>(shared_);
+}
+
+BlockRunner::~BlockRunner() { munmap(stacks_, stack_bytes * LaunchLimits::threads); }
+
+void BlockRunner::begin_launch(const LaunchShape& shape, ThreadBody body) {
+  runner = this;
+  shape_ = shape;
+  body_ = body;
+  recording_ = options_.count || options_.check;
+  threads_ = shape.block.x * shape.block.y * shape.block.z;
+  warps_ = ceil_div(threads_, 32u);
+  for (unsigned i = 0; i < warps_; ++i) {
+    all_warps_[i] = Warp{};
+    all_warps_[i].id = i;
+  }
+  for (unsigned i = 0; i < threads_; ++i) {
+    Lane& lane = lanes_[i];
+    unsigned char* const stack = stacks_ + i * stack_bytes;
+    // Tops of stacks that are a power of two apart would all compete for the same sets of the host's cache.
+    const std::size_t stagger = i * 320 % 4096 / 64 * 64;
+    lane.fiber = Fiber(stack, stack_bytes - stagger, lane_main, &lane);
+    lane.block = this;
+    lane.warp = &all_warps_[i / 32];
+    lane.thread = i;
+    lane.lane = i % 32;
+    lane.index = {i % shape.block.x, i / shape.block.x % shape.block.y, i / shape.block.x / shape.block.y};
+    lane.warp->lanes[lane.lane] = &lane;
+    lane.warp->all |= lane.bit();
+    if (recording_ && lane.log.empty()) lane.log.resize(first_log);
+  }
+  shared_.attach();
+  shared_.describe(recorder);
+  recorder.check = options_.check;
+  recorder.arena_base = Arena::instance().base();
+  recorder.arena_bytes = Arena::instance().bytes();
+  recorder.stack_base = reinterpret_cast<std::uintptr_t>(stacks_);
+  recorder.stack_bytes = stack_bytes * LaunchLimits::threads;
+#if defined(__SANITIZE_ADDRESS__)
+  pthread_attr_t attributes;
+  void* stack = nullptr;
+  std::size_t bytes = 0;
+  pthread_getattr_np(pthread_self(), &attributes);
+  pthread_attr_getstack(&attributes, &stack, &bytes);
+  pthread_attr_destroy(&attributes);
+  scheduler_.set_stack(stack, bytes);
+#endif
+}
+
+void BlockRunner::end_launch() {
+  recorder.flush_fma();
+  for (const auto& [pc, count] : recorder.fma) sites_.fma[pc] += count;
+  recorder.fma.clear();
+  runner = nullptr;
+}
+
+void BlockRunner::clear_counters() {
+  sites_ = {};
+  divergent_intervals_ = 0;
+}
+
+// ---------------------------------------------------------------------------------------------------- scheduling
+
+void BlockRunner::run(std::uint32_t linear_block) {
+  const Extent3& grid = shape_.grid;
+  block_index_ = {linear_block % grid.x, linear_block / grid.x % grid.y, linear_block / grid.x / grid.y};
+  // A block's order depends on the seed and the block alone, whichever host thread runs it.
+  if (options_.seed) random_.seed(static_cast<unsigned>(options_.seed * 0x9e3779b97f4a7c15u + linear_block));
+  shared_.reset(shape_.shared_bytes, options_.check);
+  if (races_) races_->begin_block(linear_block);
+  barriers_ = {};
+  fault_.clear();
+  entered_ = false;
+  live_ = threads_;
+  ready_warps_ = 0;
+  for (unsigned i = 0; i < warps_; ++i) {
+    Warp& warp = all_warps_[i];
+    warp.alive = warp.all;
+    warp.collectives = {};
+    set_ready(warp, warp.all);
+  }
+  for (unsigned i = 0; i < threads_; ++i) {
+    lanes_[i].logged = lanes_[i].examined = 0;
+    lanes_[i].copies.clear();
+    lanes_[i].copy_group = 0;
+  }
+  while (live_ && fault_.empty()) {
+    Lane* const next = pick();
+    if (!next) {
+      fault_ = fmt::format("deadlock: no thread can go on\n{}\n  in block ({}, {}, {}) of kernel {}",
+                           describe_waiting(), block_index_.x, block_index_.y, block_index_.z, shape_.kernel);
+      break;
+    }
+    enter(next);
+    scheduler_.switch_to(next->fiber);
+  }
+  recorder.next = nullptr;
+  running = nullptr;
+  if (fault_.empty() && recording_) {
+    try {
+      for (unsigned i = 0; i < warps_; ++i) flush(all_warps_[i]);
+    } catch (const KernelFault& found) {
+      fault_ = found.what();
+    }
+  }
+  if (!fault_.empty()) throw KernelFault(fault_);
+}
+
+// A lane's fiber runs the kernel once for each block, for as long as the launch lasts.
+void BlockRunner::lane_main(void* argument) {
+  Lane& lane = *static_cast<Lane*>(argument);
+  for (;;) {
+    lane.block->body_.call(lane.block->body_.context);
+    lane.block->exit_lane(lane);
+  }
+}
+
+void BlockRunner::exit_lane(Lane& lane) {
+  Warp& warp = *lane.warp;
+  warp.alive &= ~lane.bit();
+  --live_;
+  // Those who wait for all threads that have not exited may go on now.
+  complete_barrier_if_due(barriers_[0]);
+  for (PendingCollective& pending : warp.collectives)
+    if (pending.kind != Collective::none && pending.arrived == (pending.mask & warp.alive)) complete(warp, pending);
+  suspend(lane, LaneState::exited);
+}
+
+void BlockRunner::set_ready(Warp& warp, std::uint32_t lanes) {
+  for_each_bit(lanes, [&](unsigned i) { warp.lanes[i]->state = LaneState::ready; });
+  warp.ready |= lanes;
+  if (warp.ready) ready_warps_ |= 1u << warp.id;
+}
+
+// In order: the next lane of the same warp, then the next warp.
+Lane* BlockRunner::pick() {
+  if (!ready_warps_) return nullptr;
+  if (options_.seed) {
+    const auto any_bit = [&](std::uint32_t bits) {
+      for (auto skip = random_() % static_cast<unsigned>(std::popcount(bits)); skip; --skip) bits &= bits - 1;
+      return std::countr_zero(bits);
+    };
+    Warp& warp = all_warps_[any_bit(ready_warps_)];
+    return warp.lanes[any_bit(warp.ready)];
+  }
+  Warp* warp = current_ ? current_->warp : nullptr;
+  if (!warp || !warp->ready) warp = &all_warps_[std::countr_zero(ready_warps_)];
+  const std::uint32_t later = current_ && current_->warp == warp ? warp->ready & ~(current_->bit() * 2 - 1) : 0;
+  return warp->lanes[std::countr_zero(later ? later : warp->ready)];
+}
+
+void BlockRunner::enter(Lane* lane) {
+  current_ = running = lane;
+  if (recording_) {
+    recorder.next = lane->log.data() + lane->logged;
+    recorder.end = lane->log.data() + lane->log.size();
+  }
+}
+
+void BlockRunner::leave(Lane* lane) {
+  if (recording_) lane->logged = static_cast<std::size_t>(recorder.next - lane->log.data());
+}
+
+// Takes the running lane off and runs the next one, or the scheduler if there is none. Returns when it is this lane's
+// turn again.
+void BlockRunner::suspend(Lane& lane, LaneState state) {
+  leave(&lane);
+  if (state != LaneState::ready) {
+    lane.state = state;
+    lane.warp->ready &= ~lane.bit();
+    if (!lane.warp->ready) ready_warps_ &= ~(1u << lane.warp->id);
+  }
+  if (Lane* const next = pick()) {
+    enter(next);
+    if (next != &lane) lane.fiber.switch_to(next->fiber);
+  } else {
+    current_ = running = nullptr;
+    recorder.next = nullptr;
+    lane.fiber.switch_to(scheduler_);
+  }
+}
+
+bool BlockRunner::first_in_block() { return !std::exchange(entered_, true); }
+
+// ---------------------------------------------------------------------------------------------------- faults
+
+std::string BlockRunner::place() const {
+  std::string text = fmt::format("\n  in block ({}, {}, {})", block_index_.x, block_index_.y, block_index_.z);
+  if (running) text += fmt::format(", thread ({}, {}, {})", running->index.x, running->index.y, running->index.z);
+  return text + fmt::format(" of kernel {}", shape_.kernel);
+}
+
+void BlockRunner::stop(std::string message) {
+  fault_ = std::move(message);
+  Lane* const lane = running;
+  current_ = running = nullptr;
+  recorder.next = nullptr;
+  ready_warps_ = 0;
+  // The fibers of this block stay as they are and are made anew by the next launch.
+  lane->fiber.switch_to(scheduler_);
+  std::terminate();
+}
+
+void BlockRunner::fault(const std::string& message, std::uintptr_t pc) {
+  const auto lines = source_lines({pc});
+  const auto line = lines.find(pc);
+  stop(fmt::format("{}\n  at {}{}", message, line == lines.end() ? "unknown line" : to_string(line->second), place()));
+}
+
+void BlockRunner::fault(const std::string& message, std::source_location where) {
+  stop(fmt::format("{}\n  at {}{}", message, to_string(source_line(where)), place()));
+}
+
+// Who waits for what, on which line: one row for each line and reason.
+std::string BlockRunner::describe_waiting() const {
+  std::map<std::string, std::vector<unsigned>> groups;
+  std::vector<unsigned> exited;
+  for (unsigned i = 0; i < threads_; ++i) {
+    const Lane& lane = lanes_[i];
+    std::string what;
+    if (lane.state == LaneState::exited) {
+      exited.push_back(i);
+      continue;
+    }
+    if (lane.state == LaneState::at_barrier) {
+      for (unsigned id = 0; id < barriers_.size(); ++id)
+        if (barriers_[id].waiting[lane.warp->id] & lane.bit())
+          what = fmt::format("at barrier {}, {} of {} threads there", id, barriers_[id].arrived,
+                             barriers_[id].expected ? barriers_[id].expected : live_);
+    } else {
+      for (const PendingCollective& pending : lane.warp->collectives)
+        if (pending.kind != Collective::none && pending.arrived & lane.bit())
+          what = fmt::format("at a collective of warp {}, lanes {:#010x} of {:#010x} there", lane.warp->id,
+                             pending.arrived, pending.mask & lane.warp->alive);
+    }
+    groups[fmt::format("{}: {}", to_string(source_line(lane.where)), what)].push_back(i);
+  }
+  if (!exited.empty()) groups["exited"] = exited;
+  std::string text;
+  for (const auto& [what, threads] : groups) {
+    std::string ranges;
+    for (std::size_t i = 0; i < threads.size();) {
+      std::size_t last = i;
+      while (last + 1 < threads.size() && threads[last + 1] == threads[last] + 1) ++last;
+      ranges += fmt::format("{}{}", ranges.empty() ? "" : ", ", threads[i]);
+      if (last > i) ranges += fmt::format("-{}", threads[last]);
+      i = last + 1;
+    }
+    text += fmt::format("{}  {} {}", text.empty() ? "" : "\n", threads.size() == 1 ? "thread" : "threads", ranges);
+    if (what == "exited")
+      text += threads.size() == 1 ? " has exited" : " have exited";
+    else
+      text += fmt::format(" {} at {}", threads.size() == 1 ? "waits" : "wait", what);
+  }
+  return text;
+}
+
+void BlockRunner::check_alignment(std::uintptr_t address, unsigned bytes, unsigned alignment, Access access,
+                                  std::uintptr_t pc) {
+  if (address % alignment == 0) return;
+  fault(fmt::format("misaligned {} {} of {} bytes: the address ends in {:#x} and must be a multiple of {}",
+                    is_global(access) ? "global" : "shared", verb_of(access), bytes, address % 256, alignment),
+        pc);
+}
+
+void BlockRunner::check_bounds(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc) {
+  const char* const verb = verb_of(access);
+  if (is_global(access)) {
+    const Allocation* const allocation = Arena::instance().at_or_below(address);
+    if (allocation && address + bytes <= allocation->end()) return;
+    std::string where = "no allocation is near";
+    if (allocation)
+      where = fmt::format("byte {} of {}, which has {}", address - allocation->base, allocation->label,
+                          allocation->bytes);
+    fault(fmt::format("out-of-bounds global {} of {} bytes: {}", verb, bytes, where), pc);
+  }
+  const ByteState* const states = shared_.states();
+  const std::size_t offset = shared_.offset(address);
+  // Dynamic shared memory and its red zones; or else __shared__ variables, of which names and places are not known.
+  const auto describe = [&](unsigned byte) {
+    const auto from_start = static_cast<std::ptrdiff_t>(address + byte -
+                                                        reinterpret_cast<std::uintptr_t>(shared_.dynamic()));
+    const bool dynamic = std::abs(from_start) <= static_cast<std::ptrdiff_t>(SharedMemory::dynamic_capacity) + 1024;
+    return fmt::format("shared {} of {} bytes {}", verb, bytes,
+                       dynamic ? fmt::format("at offset {}", from_start) : "in a __shared__ variable");
+  };
+  for (unsigned i = 0; i < bytes; ++i) {
+    const ByteState state = states[offset + i];
+    if (state == ByteState::red_zone)
+      fault(fmt::format("out-of-bounds {} of the block's {} bytes of dynamic shared memory", describe(i),
+                        shape_.shared_bytes),
+            pc);
+    if (state == ByteState::in_flight)
+      fault(fmt::format("{}, which a cp.async that nobody has waited for is writing", describe(i)), pc);
+    if (state == ByteState::unwritten && (!is_write(access) || is_atomic(access)))
+      fault(fmt::format("{} that no thread of this block has written", describe(i)), pc);
+  }
+  if (is_write(access)) shared_.set_state(address, bytes, ByteState::written);
+}
+
+// ---------------------------------------------------------------------------------------------------- synchronisation
+
+int BlockRunner::barrier(unsigned id, unsigned threads, int predicate, std::source_location where) {
+  Lane& lane = *running;
+  if (id >= barriers_.size()) fault(fmt::format("barrier {}: a block has barriers 0 to 15", id), where);
+  if (threads % 32) fault(fmt::format("barrier {} for {} threads: must be a multiple of 32", id, threads), where);
+  Barrier& barrier = barriers_[id];
+  if (barrier.arrived && barrier.expected != threads)
+    fault(fmt::format("barrier {} expects {} threads, here {}", id, barrier.expected, threads), where);
+  barrier.expected = threads;
+  barrier.waiting[lane.warp->id] |= lane.bit();
+  ++barrier.arrived;
+  barrier.sum += predicate != 0;
+  lane.where = where;
+  if (options_.check) {
+    // The instruction is .aligned: all lanes of a warp execute the same one.
+    for_each_bit(barrier.waiting[lane.warp->id], [&](unsigned other) {
+      if (lane.warp->lanes[other]->where.line() != where.line())
+        fault(fmt::format("lanes {} and {} of warp {} are at different barriers: lane {} is at {}", other, lane.lane,
+                          lane.warp->id, other, to_string(source_line(lane.warp->lanes[other]->where))),
+              where);
+    });
+  }
+  if (barrier.arrived == (threads ? threads : live_)) {
+    lane.state = LaneState::at_barrier;
+    complete_barrier(barrier);
+  } else {
+    suspend(lane, LaneState::at_barrier);
+  }
+  return static_cast<int>(lane.result);
+}
+
+void BlockRunner::complete_barrier_if_due(Barrier& barrier) {
+  if (barrier.arrived && barrier.expected == 0 && barrier.arrived == live_) complete_barrier(barrier);
+}
+
+void BlockRunner::complete_barrier(Barrier& barrier) {
+  if (recording_) {
+    leave(running);
+    for (unsigned i = 0; i < warps_; ++i) {
+      if (!barrier.waiting[i]) continue;
+      flush(all_warps_[i]);
+      if (races_) races_->release(i, barrier.clock);
+    }
+    if (races_)
+      for (unsigned i = 0; i < warps_; ++i)
+        if (barrier.waiting[i]) races_->acquire(i, barrier.clock);
+    enter(running);
+  }
+  for (unsigned i = 0; i < warps_; ++i) {
+    for_each_bit(barrier.waiting[i],
+                 [&](unsigned lane) { all_warps_[i].lanes[lane]->result = static_cast<unsigned>(barrier.sum); });
+    set_ready(all_warps_[i], barrier.waiting[i]);
+  }
+  barrier = {};
+}
+
+void BlockRunner::barrier_arrive(unsigned id, unsigned threads, std::source_location where) {
+  Lane& lane = *running;
+  if (id >= barriers_.size()) fault(fmt::format("barrier {}: a block has barriers 0 to 15", id), where);
+  if (threads == 0 || threads % 32)
+    fault(fmt::format("barrier {} for {} threads: must be a multiple of 32, and not 0", id, threads), where);
+  lane.operand = static_cast<int>(id);
+  lane.width = static_cast<int>(threads);
+  collective(Collective::arrive, 0xffffffffu, where);
+}
+
+void BlockRunner::collective(Collective kind, std::uint32_t mask, std::source_location where) {
+  Lane& lane = *running;
+  Warp& warp = *lane.warp;
+  mask &= warp.all;
+  if (!(mask & lane.bit()))
+    fault(fmt::format("lane {} calls a warp collective whose mask {:#010x} leaves it out", lane.lane, mask), where);
+  PendingCollective* pending = nullptr;
+  for (PendingCollective& other : warp.collectives) {
+    if (other.kind == Collective::none) {
+      if (!pending) pending = &other;
+    } else if (other.mask & mask) {
+      if (other.kind != kind || other.mask != mask) {
+        const auto waiting = static_cast<unsigned>(std::countr_zero(other.arrived));
+        fault(fmt::format("lanes of warp {} are at different collectives: lane {} is at {}", warp.id, waiting,
+                          to_string(source_line(warp.lanes[waiting]->where))),
+              where);
+      }
+      pending = &other;
+      break;
+    }
+  }
+  if (!pending) fault("more than four collectives of one warp at a time", where);
+  pending->kind = kind;
+  pending->mask = mask;
+  pending->arrived |= lane.bit();
+  lane.where = where;
+  if (pending->arrived == (mask & warp.alive)) {
+    lane.state = LaneState::at_collective;
+    complete(warp, *pending);
+    return;
+  }
+  suspend(lane, LaneState::at_collective);
+}
+
+void BlockRunner::complete(Warp& warp, PendingCollective& pending) {
+  const PendingCollective done = std::exchange(pending, {});
+  const std::uint32_t lanes = done.arrived;
+  if (recording_) {
+    leave(running);
+    if (lanes == warp.alive) flush(warp);
+    // Shuffles and votes order no memory accesses (CUDA C++ Programming Guide). A __syncwarp of a part of the warp is
+    // taken for one of all its lanes: no false alarm, but a race of the others with that part may go unseen.
+    if (races_ && done.kind == Collective::sync) {
+      find_races(warp);
+      races_->end_interval(warp.id);
+    }
+    enter(running);
+  }
+  const Lane& any = *warp.lanes[std::countr_zero(lanes)];
+  if (done.kind == Collective::vote) {
+    std::uint32_t votes = 0;
+    for_each_bit(lanes, [&](unsigned i) { votes |= static_cast<std::uint32_t>(warp.lanes[i]->value != 0) << i; });
+    for_each_bit(lanes, [&](unsigned i) { warp.lanes[i]->result = votes; });
+  } else if (done.kind == Collective::shuffle) {
+    for_each_bit(lanes, [&](unsigned i) {
+      Lane& lane = *warp.lanes[i];
+      int first = static_cast<int>(i) & ~(lane.width - 1), source = static_cast<int>(i);
+      const int end = first + lane.width;
+      switch (lane.shuffle) {
+        case abi::Shuffle::index: source = first + (lane.operand & (lane.width - 1)); break;
+        case abi::Shuffle::up: source -= lane.operand; break;
+        case abi::Shuffle::down: source += lane.operand; break;
+        case abi::Shuffle::exclusive_or:
+          source ^= lane.operand;
+          first = 0;
+          break;
+      }
+      // Out of its segment a lane reads itself; by exclusive or it may read earlier segments, and no later ones (CUDA
+      // C++ Programming Guide, "Warp Shuffle Functions").
+      if (source < first || source >= end) source = static_cast<int>(i);
+      if (!(lanes >> source & 1))
+        fault(fmt::format("lane {} of warp {} shuffles from lane {}, which does not take part", i, warp.id, source),
+              lane.where);
+      lane.result = warp.lanes[source]->value;
+    });
+  } else if (done.kind == Collective::arrive) {
+    Barrier& barrier = barriers_[any.operand];
+    const auto threads = static_cast<unsigned>(any.width);
+    if (barrier.arrived && barrier.expected != threads)
+      fault(fmt::format("barrier {} expects {} threads, here {}", any.operand, barrier.expected, threads), any.where);
+    barrier.expected = threads;
+    barrier.arrived += static_cast<unsigned>(std::popcount(lanes));
+    if (races_) races_->release(warp.id, barrier.clock);
+    if (barrier.arrived == threads) complete_barrier(barrier);
+  }
+  set_ready(warp, lanes);
+}
+
+// ---------------------------------------------------------------------------------------------------- cp.async
+
+// The copy is carried out as late as its group's wait allows; until then its destination holds NaN.
+void BlockRunner::async_copy(const AsyncCopy& copy) {
+  Lane& lane = *running;
+  const auto shared = reinterpret_cast<std::uintptr_t>(copy.shared),
+             global = reinterpret_cast<std::uintptr_t>(copy.global);
+  if (copy.bytes != 4 && copy.bytes != 8 && copy.bytes != 16)
+    fault(fmt::format("cp.async of {} bytes: 4, 8 or 16 are legal", copy.bytes), copy.pc);
+  if (copy.source_bytes > copy.bytes)
+    fault(fmt::format("cp.async reads {} bytes to write {}", copy.source_bytes, copy.bytes), copy.pc);
+  if (shared_.offset(shared) == SharedMemory::npos) fault("cp.async writes to an address that is not shared", copy.pc);
+  if (recording_) {
+    const auto log = [&](const Event& event) {
+      if (recorder.next == recorder.end) grow_log();
+      *recorder.next++ = event;
+    };
+    check_alignment(shared, copy.bytes, copy.bytes, Access::async_issue, copy.pc);
+    check_alignment(global, copy.bytes, copy.bytes, Access::async_copy, copy.pc);
+    if (options_.check) {
+      check_bounds(shared, copy.bytes, Access::async_issue, copy.pc);
+      if (copy.source_bytes) check_bounds(global, copy.source_bytes, Access::async_copy, copy.pc);
+      shared_.set_state(shared, copy.bytes, ByteState::in_flight);
+    }
+    if (copy.source_bytes) log(Event(global, copy.source_bytes, Access::async_copy, copy.pc));
+    log(Event(shared, copy.bytes, Access::async_issue, copy.pc));
+  }
+  std::memset(copy.shared, 0xff, copy.bytes);
+  lane.copies.push_back(copy);
+  lane.copies.back().group = lane.copy_group;
+}
+
+void BlockRunner::async_wait(unsigned pending) {
+  Lane& lane = *running;
+  std::size_t done = 0;
+  while (done < lane.copies.size() && lane.copies[done].group + pending < lane.copy_group) {
+    const AsyncCopy& copy = lane.copies[done++];
+    std::memcpy(copy.shared, copy.global, copy.source_bytes);
+    std::memset(copy.shared + copy.source_bytes, 0, copy.bytes - copy.source_bytes);
+    if (recording_) {
+      const auto shared = reinterpret_cast<std::uintptr_t>(copy.shared);
+      if (options_.check) shared_.set_state(shared, copy.bytes, ByteState::written);
+      if (recorder.next == recorder.end) grow_log();
+      *recorder.next++ = Event(shared, copy.bytes, Access::async_arrival, copy.pc);
+    }
+  }
+  lane.copies.erase(lane.copies.begin(), lane.copies.begin() + static_cast<std::ptrdiff_t>(done));
+}
+
+void BlockRunner::grow_log() {
+  Lane& lane = *running;
+  leave(&lane);
+  lane.log.resize(lane.log.size() * 2);
+  enter(&lane);
+}
+
+}  // namespace lapidary::emulator

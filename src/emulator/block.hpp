@@ -1,0 +1,178 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <random>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include "emulator/abi.hpp"
+#include "emulator/fiber.hpp"
+#include "emulator/machine.hpp"
+#include "emulator/race_detector.hpp"
+#include "emulator/recorder.hpp"
+#include "emulator/shared_memory.hpp"
+#include "layout/access.hpp"
+
+namespace lapidary::emulator {
+
+class BlockRunner;
+struct Warp;
+
+enum class LaneState : std::uint8_t { ready, at_barrier, at_collective, exited };
+
+/// A copy that cp.async has issued; `group` counts the thread's commits before it.
+struct AsyncCopy {
+  unsigned char* shared;
+  const unsigned char* global;
+  unsigned bytes, source_bytes, group;
+  std::uintptr_t pc;
+};
+
+/// One CUDA thread.
+struct Lane {
+  Fiber fiber;
+  BlockRunner* block = nullptr;
+  Warp* warp = nullptr;
+  unsigned thread = 0;  ///< linear index in the block
+  unsigned lane = 0;    ///< index in the warp
+  abi::Index3 index{};
+  LaneState state = LaneState::exited;
+  std::source_location where;  ///< of the barrier or collective it waits at
+
+  // Operands and result of the collective it is at.
+  std::uint64_t value = 0, result = 0;
+  int operand = 0, width = 0;
+  abi::Shuffle shuffle{};
+
+  std::vector<AsyncCopy> copies;
+  unsigned copy_group = 0;
+
+  // Accesses since its warp's interval began. While the lane runs, the end is in the recorder.
+  std::vector<Event> log;
+  std::size_t logged = 0;
+  std::size_t examined = 0;  ///< ... of which the race detector has seen so many
+
+  std::uint32_t bit() const { return 1u << lane; }
+};
+
+enum class Collective : std::uint8_t { none, sync, shuffle, vote, arrive };
+
+/// A collective that some lanes of a warp have come to and others have not.
+struct PendingCollective {
+  Collective kind = Collective::none;
+  std::uint32_t mask = 0, arrived = 0;
+};
+
+struct Warp {
+  unsigned id = 0;
+  std::array<Lane*, 32> lanes{};
+  std::uint32_t all = 0;    ///< lanes that exist
+  std::uint32_t alive = 0;  ///< ... and have not exited
+  std::uint32_t ready = 0;  ///< ... and do not wait
+  std::array<PendingCollective, 4> collectives;
+};
+
+/// A barrier of the block (PTX ISA: sixteen of them, barrier 0 is that of __syncthreads).
+struct Barrier {
+  unsigned expected = 0;  ///< threads, 0 for all that have not exited
+  unsigned arrived = 0;
+  int sum = 0;
+  std::array<std::uint32_t, max_warps> waiting{};  ///< lanes by warp
+  Clock clock{};
+};
+
+/// Runs the blocks of a grid one after the other, on one host thread.
+class BlockRunner {
+ public:
+  explicit BlockRunner(const Options& options);
+  ~BlockRunner();
+  BlockRunner(const BlockRunner&) = delete;
+  BlockRunner& operator=(const BlockRunner&) = delete;
+
+  /// Makes the calling host thread the one that runs blocks of this launch.
+  void begin_launch(const LaunchShape& shape, ThreadBody body);
+  void end_launch();
+  /// @throws KernelFault
+  void run(std::uint32_t linear_block);
+
+  Sites& sites() { return sites_; }
+  std::uint64_t divergent_intervals() const { return divergent_intervals_; }
+  void clear_counters();
+
+  /// The runner and the lane that the calling host thread is in; null outside of kernels.
+  static BlockRunner* current();
+  static Lane* current_lane();
+
+  // What abi.hpp promises.
+  const LaunchShape& shape() const { return shape_; }
+  abi::Index3 block_index() const { return block_index_; }
+  SharedMemory& shared() { return shared_; }
+  bool first_in_block();
+  /// Waits; returns how many of the threads that came had a predicate that is not 0.
+  int barrier(unsigned id, unsigned threads, int predicate, std::source_location where);
+  void barrier_arrive(unsigned id, unsigned threads, std::source_location where);
+  /// Brings lanes together; the last one to come executes for all.
+  void collective(Collective kind, std::uint32_t mask, std::source_location where);
+  void async_copy(const AsyncCopy& copy);
+  void async_wait(unsigned pending);
+
+  /// Stops the kernel. The running lane never returns from this.
+  [[noreturn]] void fault(const std::string& message, std::uintptr_t pc);
+  [[noreturn]] void fault(const std::string& message, std::source_location where);
+  /// Stops the kernel if the access is not allowed.
+  void check_alignment(std::uintptr_t address, unsigned bytes, unsigned alignment, Access access, std::uintptr_t pc);
+  void check_bounds(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc);
+  /// Makes room in the running lane's log.
+  void grow_log();
+
+ private:
+  static void lane_main(void* lane);
+  void exit_lane(Lane& lane);
+  Lane* pick();
+  void suspend(Lane& lane, LaneState state);
+  void enter(Lane* lane);
+  void leave(Lane* lane);
+
+  void set_ready(Warp& warp, std::uint32_t lanes);
+  void complete_barrier(Barrier& barrier);
+  void complete_barrier_if_due(Barrier& barrier);
+  void complete(Warp& warp, PendingCollective& collective);
+  [[noreturn]] void stop(std::string message);
+  std::string place() const;
+  std::string describe_waiting() const;
+
+  // Hands the accesses of a warp's interval to the race detector and the counters (block_counting.cpp).
+  void flush(Warp& warp);
+  void find_races(const Warp& warp);
+  std::size_t count_in_step(const Warp& warp);
+  void count_by_occurrence(const Warp& warp, std::size_t from);
+  void count(const WarpAccess& access, Access kind, std::uintptr_t pc);
+
+  Options options_;
+  LaunchShape shape_{};
+  ThreadBody body_{};
+  abi::Index3 block_index_{};
+  unsigned threads_ = 0, warps_ = 0, live_ = 0;
+  bool recording_ = false;
+
+  unsigned char* stacks_;
+  std::unique_ptr<Lane[]> lanes_;
+  std::array<Warp, max_warps> all_warps_;
+  std::uint32_t ready_warps_ = 0;
+  Lane* current_ = nullptr;
+  Fiber scheduler_;
+  std::array<Barrier, 16> barriers_;
+  bool entered_ = false;
+  std::string fault_;
+
+  SharedMemory shared_;
+  std::unique_ptr<RaceDetector> races_;
+  std::minstd_rand random_;
+  Sites sites_;
+  std::uint64_t divergent_intervals_ = 0;
+};
+
+}  // namespace lapidary::emulator

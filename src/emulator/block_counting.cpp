@@ -1,0 +1,135 @@
+// From the accesses of single threads to those of warps: a GPU issues a load or a store once for all lanes that execute
+// it together, and its cost depends on all of their addresses.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/error.hpp"
+#include "emulator/block.hpp"
+#include "emulator/symbols.hpp"
+
+namespace lapidary::emulator {
+
+void BlockRunner::flush(Warp& warp) {
+  if (races_) find_races(warp);
+  if (options_.count) {
+    const std::size_t counted = count_in_step(warp);
+    std::size_t longest = 0, shortest = ~std::size_t{0};
+    for (const Lane* const lane : warp.lanes) {
+      if (!lane || !lane->logged) continue;
+      longest = std::max(longest, lane->logged);
+      shortest = std::min(shortest, lane->logged);
+    }
+    if (longest > counted) count_by_occurrence(warp, counted);
+    if (longest > std::min(counted, shortest)) ++divergent_intervals_;
+  }
+  for (Lane* const lane : warp.lanes)
+    if (lane) lane->logged = lane->examined = 0;
+}
+
+void BlockRunner::find_races(const Warp& warp) {
+  for (Lane* const lane : warp.lanes) {
+    if (!lane || lane->examined == lane->logged) continue;
+    const Event* const first = lane->log.data() + lane->examined;
+    lane->examined = lane->logged;
+    const auto race = races_->add(lane->thread, first, lane->log.data() + lane->logged);
+    if (!race) continue;
+    const auto lines = source_lines({race->first.pc, race->second.pc});
+    const auto describe = [&](const Event& event, unsigned thread) {
+      const auto line = lines.find(event.pc);
+      const auto& block = shape_.block;
+      return fmt::format("thread ({}, {}, {}) {} it{}", thread % block.x, thread / block.x % block.y,
+                         thread / block.x / block.y, is_write(event.access()) ? "writes" : "reads",
+                         line == lines.end() ? "" : " at " + to_string(line->second));
+    };
+    std::string message = fmt::format(
+        "race on {} memory: nothing orders these two accesses to one word\n  {}{}\n  {}\n"
+        "  in block ({}, {}, {}) of kernel {}",
+        is_global(race->second.access()) ? "global" : "shared", describe(race->first, race->first_thread),
+        race->other_block ? " in another block" : "", describe(race->second, race->second_thread), block_index_.x,
+        block_index_.y, block_index_.z, shape_.kernel);
+    if (current_lane()) stop(std::move(message));
+    throw KernelFault(message);
+  }
+}
+
+// Matches the lanes' accesses by position for as long as every lane that has one there made it by the same instruction.
+// Returns the position from which on that fails.
+std::size_t BlockRunner::count_in_step(const Warp& warp) {
+  struct Stream {
+    const Event* events;
+    std::size_t count;
+    unsigned lane;
+  };
+  std::array<Stream, 32> streams;
+  unsigned used = 0;
+  std::size_t longest = 0;
+  for (const Lane* const lane : warp.lanes)
+    if (lane && lane->logged) {
+      streams[used++] = {lane->log.data(), lane->logged, lane->lane};
+      longest = std::max(longest, lane->logged);
+    }
+  WarpAccess access{};
+  for (std::size_t position = 0; position < longest; ++position) {
+    const Event* any = nullptr;
+    access.active = 0;
+    for (unsigned i = 0; i < used; ++i) {
+      if (position >= streams[i].count) continue;
+      const Event& event = streams[i].events[position];
+      if (!any) any = &event;
+      if (event.pc != any->pc || event.access() != any->access() || event.bytes() != any->bytes()) return position;
+      access.address[streams[i].lane] = event.address();
+      access.active |= 1u << streams[i].lane;
+    }
+    if (!is_counted(any->access())) continue;
+    access.bytes = static_cast<int>(any->bytes());
+    count(access, any->access(), any->pc);
+  }
+  return longest;
+}
+
+// Lanes took different paths: the n-th execution of an instruction since the interval began is taken to be one request
+// of all lanes that got there. Exact unless lanes skip different iterations of a loop without a barrier.
+void BlockRunner::count_by_occurrence(const Warp& warp, std::size_t from) {
+  struct Request {
+    WarpAccess access{};
+    Access kind{};
+    std::uintptr_t pc = 0;
+  };
+  std::vector<Request> requests;
+  std::unordered_map<std::uint64_t, std::vector<std::size_t>> by_instruction;  // index of the n-th request
+  for (const Lane* const lane : warp.lanes) {
+    if (!lane) continue;
+    std::unordered_map<std::uint64_t, std::size_t> occurrence;
+    for (std::size_t i = from; i < lane->logged; ++i) {
+      const Event& event = lane->log[i];
+      if (!is_counted(event.access())) continue;
+      const std::uint64_t key = Sites::key(event.pc, event.access()) << 6 | event.bytes();
+      const std::size_t n = occurrence[key]++;
+      std::vector<std::size_t>& indices = by_instruction[key];
+      if (n == indices.size()) {
+        indices.push_back(requests.size());
+        requests.push_back({{}, event.access(), event.pc});
+        requests.back().access.bytes = static_cast<int>(event.bytes());
+      }
+      WarpAccess& access = requests[indices[n]].access;
+      access.address[lane->lane] = event.address();
+      access.active |= lane->bit();
+    }
+  }
+  for (const Request& request : requests) count(request.access, request.kind, request.pc);
+}
+
+void BlockRunner::count(const WarpAccess& access, Access kind, std::uintptr_t pc) {
+  SiteCounters& site = sites_.memory[Sites::key(pc, kind)];
+  ++site.warps;
+  if (is_global(kind)) {
+    site.units += static_cast<std::uint64_t>(sectors(access));
+  } else {
+    site.units += static_cast<std::uint64_t>(wavefronts(access));
+    site.minimum += static_cast<std::uint64_t>(minimum_wavefronts(access));
+  }
+}
+
+}  // namespace lapidary::emulator

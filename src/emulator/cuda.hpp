@@ -1,0 +1,187 @@
+#pragma once
+// The part of CUDA C++ that kernels use, for the host compiler. Nothing of the CUDA toolkit is needed.
+//
+// Names and meanings are those of the CUDA C++ Programming Guide, "C++ Language Extensions"; what follows are the
+// choices that the emulated machine needs.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <source_location>
+
+#include "core/build.hpp"
+#include "emulator/abi.hpp"
+
+// `artificial` gives the code of a wrapper to the line that calls it.
+#define LAPIDARY_WRAPPER inline __attribute__((always_inline, artificial))
+
+#define __global__ __attribute__((noinline))
+#define __device__
+#define __host__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define __grid_constant__
+#define __align__(bytes) __attribute__((aligned(bytes)))
+// A block runs on one host thread. At block scope `thread_local` implies `static`.
+#define __shared__ thread_local
+
+// Macros, because a global variable would be a load that the instrumentation reports.
+#define threadIdx (::lapidary::emulator::abi::thread_index())
+#define blockIdx (::lapidary::emulator::abi::block_index())
+#define blockDim (::lapidary::emulator::abi::block_extent())
+#define gridDim (::lapidary::emulator::abi::grid_extent())
+
+inline namespace LAPIDARY_BUILD {
+
+constexpr int warpSize = 32;
+
+// A GPU moves such a vector by one instruction. The copies below go through one access of the vector's width, which the
+// compiler neither splits nor replaces by memcpy, so that the machine sees one access too. The default constructor is
+// constexpr for the sake of __shared__ arrays: without it they would need a guarded dynamic initialisation.
+
+#define LAPIDARY_VECTOR_COPIES(Name, bytes)                             \
+  LAPIDARY_WRAPPER Name(const Name& from) { move(this, &from); }        \
+  LAPIDARY_WRAPPER Name& operator=(const Name& from) {                  \
+    move(this, &from);                                                  \
+    return *this;                                                       \
+  }                                                                     \
+                                                                        \
+ private:                                                               \
+  LAPIDARY_WRAPPER static void move(void* to, const void* from) {       \
+    typedef float Moved __attribute__((vector_size(bytes), may_alias)); \
+    *static_cast<Moved*>(to) = *static_cast<const Moved*>(from);        \
+  }
+
+#define LAPIDARY_VECTOR2(Name, Element)                      \
+  struct alignas(2 * sizeof(Element)) Name {                 \
+    Element x, y;                                            \
+    constexpr Name() : x{}, y{} {}                           \
+    constexpr Name(Element x_, Element y_) : x(x_), y(y_) {} \
+    LAPIDARY_VECTOR_COPIES(Name, 2 * sizeof(Element))        \
+  };                                                         \
+  LAPIDARY_WRAPPER Name make_##Name(Element x, Element y) { return Name(x, y); }
+
+#define LAPIDARY_VECTOR4(Name, Element)                                                            \
+  struct alignas(4 * sizeof(Element)) Name {                                                       \
+    Element x, y, z, w;                                                                            \
+    constexpr Name() : x{}, y{}, z{}, w{} {}                                                       \
+    constexpr Name(Element x_, Element y_, Element z_, Element w_) : x(x_), y(y_), z(z_), w(w_) {} \
+    LAPIDARY_VECTOR_COPIES(Name, 4 * sizeof(Element))                                              \
+  };                                                                                               \
+  LAPIDARY_WRAPPER Name make_##Name(Element x, Element y, Element z, Element w) { return Name(x, y, z, w); }
+
+LAPIDARY_VECTOR2(float2, float)
+LAPIDARY_VECTOR2(int2, int)
+LAPIDARY_VECTOR2(uint2, unsigned)
+LAPIDARY_VECTOR2(double2, double)
+LAPIDARY_VECTOR4(float4, float)
+LAPIDARY_VECTOR4(int4, int)
+LAPIDARY_VECTOR4(uint4, unsigned)
+#undef LAPIDARY_VECTOR2
+#undef LAPIDARY_VECTOR4
+#undef LAPIDARY_VECTOR_COPIES
+
+struct dim3 {
+  unsigned x, y, z;
+  constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+};
+
+#define LAPIDARY_WHERE std::source_location where = std::source_location::current()
+
+LAPIDARY_WRAPPER void __syncthreads(LAPIDARY_WHERE) { lapidary::emulator::abi::barrier_sync(0, 0, where); }
+LAPIDARY_WRAPPER int __syncthreads_count(int predicate, LAPIDARY_WHERE) {
+  return lapidary::emulator::abi::barrier_count(predicate, where);
+}
+LAPIDARY_WRAPPER int __syncthreads_or(int predicate, LAPIDARY_WHERE) {
+  return lapidary::emulator::abi::barrier_count(predicate, where) != 0;
+}
+LAPIDARY_WRAPPER int __syncthreads_and(int predicate, LAPIDARY_WHERE) {
+  return lapidary::emulator::abi::barrier_count(!predicate, where) == 0;
+}
+LAPIDARY_WRAPPER void __syncwarp(unsigned mask = 0xffffffffu, LAPIDARY_WHERE) {
+  lapidary::emulator::abi::sync_warp(mask, where);
+}
+
+LAPIDARY_WRAPPER unsigned __ballot_sync(unsigned mask, int predicate, LAPIDARY_WHERE) {
+  return lapidary::emulator::abi::ballot(mask, predicate, where);
+}
+LAPIDARY_WRAPPER int __any_sync(unsigned mask, int predicate, LAPIDARY_WHERE) {
+  return lapidary::emulator::abi::ballot(mask, predicate, where) != 0;
+}
+LAPIDARY_WRAPPER int __all_sync(unsigned mask, int predicate, LAPIDARY_WHERE) {
+  return lapidary::emulator::abi::ballot(mask, !predicate, where) == 0;
+}
+LAPIDARY_WRAPPER unsigned __activemask() { return lapidary::emulator::abi::active_lanes(); }
+
+template <class T>
+LAPIDARY_WRAPPER T lapidary_shuffle(unsigned mask, T value, lapidary::emulator::abi::Shuffle mode, int operand,
+                                    int width, std::source_location where) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "warp shuffles move 32 or 64 bits");
+  std::uint64_t bits = 0;
+  __builtin_memcpy(&bits, &value, sizeof(T));
+  bits = lapidary::emulator::abi::shuffle(mask, bits, mode, operand, width, where);
+  __builtin_memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+template <class T>
+LAPIDARY_WRAPPER T __shfl_sync(unsigned mask, T value, int lane, int width = 32, LAPIDARY_WHERE) {
+  return lapidary_shuffle(mask, value, lapidary::emulator::abi::Shuffle::index, lane, width, where);
+}
+template <class T>
+LAPIDARY_WRAPPER T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, LAPIDARY_WHERE) {
+  return lapidary_shuffle(mask, value, lapidary::emulator::abi::Shuffle::up, static_cast<int>(delta), width, where);
+}
+template <class T>
+LAPIDARY_WRAPPER T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, LAPIDARY_WHERE) {
+  return lapidary_shuffle(mask, value, lapidary::emulator::abi::Shuffle::down, static_cast<int>(delta), width, where);
+}
+template <class T>
+LAPIDARY_WRAPPER T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32, LAPIDARY_WHERE) {
+  return lapidary_shuffle(mask, value, lapidary::emulator::abi::Shuffle::exclusive_or, lane_mask, width, where);
+}
+#undef LAPIDARY_WHERE
+
+#define LAPIDARY_ATOMIC(name, operation)                                                                \
+  template <class T>                                                                                    \
+  LAPIDARY_WRAPPER T name(T* address, T value) {                                                        \
+    return lapidary::emulator::abi::atomic(lapidary::emulator::abi::Atomic::operation, address, value); \
+  }
+LAPIDARY_ATOMIC(atomicAdd, add)
+LAPIDARY_ATOMIC(atomicMin, min)
+LAPIDARY_ATOMIC(atomicMax, max)
+LAPIDARY_ATOMIC(atomicAnd, bit_and)
+LAPIDARY_ATOMIC(atomicOr, bit_or)
+LAPIDARY_ATOMIC(atomicXor, bit_xor)
+LAPIDARY_ATOMIC(atomicExch, exchange)
+#undef LAPIDARY_ATOMIC
+template <class T>
+LAPIDARY_WRAPPER T atomicCAS(T* address, T expected, T desired) {
+  return lapidary::emulator::abi::atomic_compare_exchange(address, expected, desired);
+}
+
+template <class T>
+LAPIDARY_WRAPPER T __ldg(const T* address) {
+  return *address;
+}
+template <class T>
+LAPIDARY_WRAPPER T min(T a, T b) {
+  return b < a ? b : a;
+}
+template <class T>
+LAPIDARY_WRAPPER T max(T a, T b) {
+  return a < b ? b : a;
+}
+
+// Instrumentation sees no arithmetic, so the instrumented build counts fused multiply-adds by a call. The others leave
+// it to the compiler whether to contract: without FMA hardware the exact function of the C library costs a hundred
+// times as much.
+LAPIDARY_WRAPPER float lapidary_fma(float a, float b, float c) {
+#if defined(LAPIDARY_INSTRUMENTED)
+  return lapidary::emulator::abi::counted_fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+#define fmaf(a, b, c) lapidary_fma(a, b, c)
+
+}  // namespace LAPIDARY_BUILD

@@ -1,0 +1,140 @@
+// The functions that -fsanitize=thread makes instrumented kernels call before each load and store. The program is
+// linked without the sanitizer's own runtime; these are all of it.
+#include <cstddef>
+#include <cstring>
+
+#include "core/error.hpp"
+#include "emulator/block.hpp"
+
+namespace lapidary::emulator {
+
+thread_local Recorder recorder;
+
+void Recorder::flush_fma() {
+  for (FmaSlot& slot : fma_cache) {
+    if (slot.count) fma[slot.pc] += slot.count;
+    slot = {};
+  }
+}
+
+namespace {
+
+[[gnu::noinline]] void fault_foreign(std::uintptr_t address, bool store, std::uintptr_t pc) {
+  BlockRunner::current()->fault(
+      address < 4096
+          ? std::string(store ? "store through a null pointer" : "load through a null pointer")
+          : std::string(store ? "store to" : "load from") + " memory of the host, which a kernel cannot reach",
+      pc);
+}
+
+// Constants of the program, in its read-only data, are what a GPU keeps in constant memory.
+extern "C" const char __executable_start, etext, edata, end;
+bool in_program_image(std::uintptr_t address) {
+  return address >= reinterpret_cast<std::uintptr_t>(&__executable_start) &&
+         address < reinterpret_cast<std::uintptr_t>(&end);
+}
+
+inline void record(std::uintptr_t address, unsigned bytes, bool store, std::uintptr_t pc) {
+  Recorder& r = recorder;
+  if (!r.next) return;
+  Access access;
+  if (address - r.shared_base < r.shared_bytes) {
+    access = store ? Access::shared_store : Access::shared_load;
+  } else if (address - r.arena_base < r.arena_bytes) {
+    access = store ? Access::global_store : Access::global_load;
+  } else if (address - r.stack_base < r.stack_bytes) {
+    return;  // registers, or local memory
+  } else if (address - r.static_base < r.static_bytes) {
+    access = store ? Access::shared_store : Access::shared_load;
+  } else {
+    if (r.check && (store || !in_program_image(address))) fault_foreign(address, store, pc);
+    return;
+  }
+  if (address % bytes) BlockRunner::current()->check_alignment(address, bytes, bytes, access, pc);
+  if (r.check) BlockRunner::current()->check_bounds(address, bytes, access, pc);
+  if (r.next == r.end) BlockRunner::current()->grow_log();
+  *r.next++ = Event(address, bytes, access, pc);
+}
+
+// What the compiler moves as one piece that is wider than any instruction of a GPU.
+void record_range(std::uintptr_t address, std::size_t bytes, bool store, std::uintptr_t pc) {
+  while (bytes) {
+    unsigned width = 16;
+    while (width > bytes || address % width) width /= 2;
+    record(address, width, store, pc);
+    address += width;
+    bytes -= width;
+  }
+}
+
+}  // namespace
+
+namespace abi {
+
+float counted_fma(float a, float b, float c) {
+  if (recorder.next) {
+    const auto pc = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
+    Recorder::FmaSlot& slot = recorder.fma_cache[pc / 4 % Recorder::fma_slots];
+    if (slot.pc != pc) {
+      if (slot.count) recorder.fma[slot.pc] += slot.count;
+      slot = {pc, 0};
+    }
+    ++slot.count;
+  }
+  return a * b + c;
+}
+
+}  // namespace abi
+}  // namespace lapidary::emulator
+
+#define ADDRESS reinterpret_cast<std::uintptr_t>(address)
+#define CALLER reinterpret_cast<std::uintptr_t>(__builtin_return_address(0))
+
+extern "C" {
+
+using lapidary::emulator::record;
+using lapidary::emulator::record_range;
+
+void __tsan_init() {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+
+#define LAPIDARY_CALLBACKS(bytes)                                                                      \
+  void __tsan_read##bytes(void* address) { record(ADDRESS, bytes, false, CALLER); }                    \
+  void __tsan_write##bytes(void* address) { record(ADDRESS, bytes, true, CALLER); }                    \
+  void __tsan_unaligned_read##bytes(void* address) { record(ADDRESS, bytes, false, CALLER); }          \
+  void __tsan_unaligned_write##bytes(void* address) { record(ADDRESS, bytes, true, CALLER); }          \
+  void __tsan_volatile_read##bytes(void* address) { record(ADDRESS, bytes, false, CALLER); }           \
+  void __tsan_volatile_write##bytes(void* address) { record(ADDRESS, bytes, true, CALLER); }           \
+  void __tsan_unaligned_volatile_read##bytes(void* address) { record(ADDRESS, bytes, false, CALLER); } \
+  void __tsan_unaligned_volatile_write##bytes(void* address) { record(ADDRESS, bytes, true, CALLER); } \
+  void __tsan_read_write##bytes(void* address) {                                                       \
+    record(ADDRESS, bytes, false, CALLER);                                                             \
+    record(ADDRESS, bytes, true, CALLER);                                                              \
+  }
+LAPIDARY_CALLBACKS(1)
+LAPIDARY_CALLBACKS(2)
+LAPIDARY_CALLBACKS(4)
+LAPIDARY_CALLBACKS(8)
+LAPIDARY_CALLBACKS(16)
+#undef LAPIDARY_CALLBACKS
+
+void __tsan_read_range(void* address, std::size_t bytes) { record_range(ADDRESS, bytes, false, CALLER); }
+void __tsan_write_range(void* address, std::size_t bytes) { record_range(ADDRESS, bytes, true, CALLER); }
+void __tsan_vptr_read(void**) {}
+void __tsan_vptr_update(void**, void*) {}
+void* __tsan_memcpy(void* to, const void* from, std::size_t bytes) {
+  record_range(reinterpret_cast<std::uintptr_t>(from), bytes, false, CALLER);
+  record_range(reinterpret_cast<std::uintptr_t>(to), bytes, true, CALLER);
+  return std::memcpy(to, from, bytes);
+}
+void* __tsan_memmove(void* to, const void* from, std::size_t bytes) {
+  record_range(reinterpret_cast<std::uintptr_t>(from), bytes, false, CALLER);
+  record_range(reinterpret_cast<std::uintptr_t>(to), bytes, true, CALLER);
+  return std::memmove(to, from, bytes);
+}
+void* __tsan_memset(void* address, int value, std::size_t bytes) {
+  record_range(ADDRESS, bytes, true, CALLER);
+  return std::memset(address, value, bytes);
+}
+}

@@ -1,0 +1,174 @@
+#include "emulator/machine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "core/error.hpp"
+#include "emulator/arena.hpp"
+#include "emulator/block.hpp"
+#include "emulator/symbols.hpp"
+
+namespace lapidary::emulator {
+namespace {
+
+void check_limit(const LaunchShape& shape, const char* what, std::uint64_t value, std::uint64_t least,
+                 std::uint64_t most) {
+  if (value < least || value > most)
+    throw InvalidArgument(
+        fmt::format("kernel {} is launched with {} {}; {} to {} are legal", shape.kernel, value, what, least, most));
+}
+
+void validate(const LaunchShape& shape) {
+  check_limit(shape, "blocks in x", shape.grid.x, 1, LaunchLimits::grid_x);
+  check_limit(shape, "blocks in y", shape.grid.y, 1, LaunchLimits::grid_yz);
+  check_limit(shape, "blocks in z", shape.grid.z, 1, LaunchLimits::grid_yz);
+  check_limit(shape, "threads in x", shape.block.x, 1, 1024);
+  check_limit(shape, "threads in y", shape.block.y, 1, 1024);
+  check_limit(shape, "threads in z", shape.block.z, 1, 64);
+  check_limit(shape, "threads a block", std::uint64_t{shape.block.x} * shape.block.y * shape.block.z, 1,
+              LaunchLimits::threads);
+  check_limit(shape, "blocks", std::uint64_t{shape.grid.x} * shape.grid.y * shape.grid.z, 1, LaunchLimits::grid_x);
+  check_limit(shape, "bytes of shared memory", shape.shared_bytes, 0, SharedMemory::dynamic_capacity);
+}
+
+void add(Counters& to, Access access, const SiteCounters& site) {
+  const auto global = [&](GlobalCounters& counters) {
+    counters.requests += site.warps;
+    counters.sectors += site.units;
+  };
+  const auto shared = [&](SharedCounters& counters) {
+    counters.instructions += site.warps;
+    counters.wavefronts += site.units;
+    counters.minimum += site.minimum;
+  };
+  switch (access) {
+    case Access::global_load: global(to.global_load); break;
+    case Access::global_store: global(to.global_store); break;
+    case Access::global_atomic: global(to.global_atomic); break;
+    case Access::async_copy: global(to.async_copy); break;
+    case Access::shared_load: shared(to.shared_load); break;
+    case Access::shared_store: shared(to.shared_store); break;
+    case Access::shared_atomic: shared(to.shared_atomic); break;
+    case Access::async_issue:
+    case Access::async_arrival: break;
+  }
+}
+
+}  // namespace
+
+void Sites::merge(const Sites& other) {
+  for (const auto& [key, counters] : other.memory) {
+    SiteCounters& site = memory[key];
+    site.warps += counters.warps;
+    site.units += counters.units;
+    site.minimum += counters.minimum;
+  }
+  for (const auto& [pc, count] : other.fma) fma[pc] += count;
+}
+
+Counters& operator+=(Counters& sum, const Counters& other) {
+  const auto global = [](GlobalCounters& a, const GlobalCounters& b) {
+    a.requests += b.requests;
+    a.sectors += b.sectors;
+  };
+  const auto shared = [](SharedCounters& a, const SharedCounters& b) {
+    a.instructions += b.instructions;
+    a.wavefronts += b.wavefronts;
+    a.minimum += b.minimum;
+  };
+  global(sum.global_load, other.global_load);
+  global(sum.global_store, other.global_store);
+  global(sum.global_atomic, other.global_atomic);
+  global(sum.async_copy, other.async_copy);
+  shared(sum.shared_load, other.shared_load);
+  shared(sum.shared_store, other.shared_store);
+  shared(sum.shared_atomic, other.shared_atomic);
+  sum.fma += other.fma;
+  return sum;
+}
+
+struct Machine::State {
+  Options options;
+  std::vector<std::unique_ptr<BlockRunner>> runners;
+};
+
+Machine::Machine(const Options& options) : state_(std::make_unique<State>()) {
+  state_->options = options;
+  if (state_->options.threads == 0) state_->options.threads = std::max(1u, std::thread::hardware_concurrency());
+}
+Machine::~Machine() = default;
+Machine::Machine(Machine&&) noexcept = default;
+Machine& Machine::operator=(Machine&&) noexcept = default;
+
+const Options& Machine::options() const { return state_->options; }
+
+void Machine::run(const LaunchShape& shape, ThreadBody body) {
+  validate(shape);
+  const std::uint32_t blocks = shape.grid.x * shape.grid.y * shape.grid.z;
+  const unsigned threads = std::min(state_->options.threads, blocks);
+  while (state_->runners.size() < threads) state_->runners.push_back(std::make_unique<BlockRunner>(state_->options));
+  if (state_->options.check) Arena::instance().set_cells(true);
+
+  std::atomic<std::uint32_t> next{0};
+  std::mutex mutex;
+  std::exception_ptr failure;
+  const auto work = [&](BlockRunner& runner) {
+    runner.begin_launch(shape, body);
+    try {
+      for (std::uint32_t block; (block = next++) < blocks;) runner.run(block);
+    } catch (...) {
+      next = blocks;  // the others finish the blocks they are in
+      const std::lock_guard lock(mutex);
+      if (!failure) failure = std::current_exception();
+    }
+    runner.end_launch();
+  };
+  std::vector<std::thread> helpers;
+  for (unsigned i = 1; i < threads; ++i) helpers.emplace_back(work, std::ref(*state_->runners[i]));
+  work(*state_->runners[0]);
+  for (std::thread& helper : helpers) helper.join();
+  if (state_->options.check) Arena::instance().set_cells(false);
+  if (failure) std::rethrow_exception(failure);
+}
+
+Report Machine::report() const {
+  Sites sites;
+  Report report;
+  for (const auto& runner : state_->runners) {
+    sites.merge(runner->sites());
+    report.divergent_intervals += runner->divergent_intervals();
+  }
+  std::vector<std::uintptr_t> pcs;
+  for (const auto& [key, counters] : sites.memory) pcs.push_back(Sites::pc(key));
+  for (const auto& [pc, count] : sites.fma) pcs.push_back(pc);
+  std::sort(pcs.begin(), pcs.end());
+  pcs.erase(std::unique(pcs.begin(), pcs.end()), pcs.end());
+  const auto lines = source_lines(pcs);
+
+  std::map<std::pair<std::string, int>, Counters> by_line;
+  const auto counters_of = [&](std::uintptr_t pc) -> Counters& {
+    const auto line = lines.find(pc);
+    return line == lines.end() ? by_line[{"", 0}] : by_line[{line->second.file, line->second.line}];
+  };
+  for (const auto& [key, counters] : sites.memory) add(counters_of(Sites::pc(key)), Sites::access(key), counters);
+  for (const auto& [pc, count] : sites.fma) counters_of(pc).fma += count;
+  for (const auto& [line, counters] : by_line) {
+    report.total += counters;
+    report.lines.push_back({line.first, line.second, counters});
+  }
+  return report;
+}
+
+void Machine::clear_report() {
+  for (const auto& runner : state_->runners) runner->clear_counters();
+}
+
+}  // namespace lapidary::emulator

@@ -1,0 +1,107 @@
+#include "emulator/symbols.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <link.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string_view>
+
+namespace lapidary::emulator {
+namespace {
+
+// Rooms whose code stands for the kernel line that calls it.
+bool is_helper(std::string_view file) {
+  constexpr std::array rooms = {"core/", "layout/", "ptx/", "emulator/", "device/", "tile/"};
+  for (const std::string_view room : rooms)
+    for (const std::string_view root : {"src/", "include/lapidary/"})
+      if (file.find(std::string(root).append(room)) != file.npos) return true;
+  return file.find("/include/c++/") != file.npos;
+}
+
+// The build gives the project's root this name (cmake/LapidaryKernels.cmake).
+std::string below_root(const std::string& file) {
+  constexpr std::string_view root = "/./";
+  return file.starts_with(root) ? file.substr(root.size()) : file;
+}
+
+struct Module {
+  std::string path;
+  std::uintptr_t base;
+};
+
+// A position-independent program is listed without a name; its load address is the difference to be taken off.
+Module module_of(std::uintptr_t pc) {
+  Dl_info info;
+  link_map* map = nullptr;
+  if (!dladdr1(reinterpret_cast<void*>(pc), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) || !map) return {};
+  const bool program = !map->l_name || !map->l_name[0];
+  return {program ? std::filesystem::read_symlink("/proc/self/exe").string() : map->l_name, map->l_addr};
+}
+
+std::vector<std::string> lines_of(const std::string& command) {
+  std::vector<std::string> lines;
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  if (!pipe) return lines;
+  std::array<char, 4096> buffer;
+  while (std::fgets(buffer.data(), buffer.size(), pipe.get())) {
+    lines.emplace_back(buffer.data());
+    while (!lines.back().empty() && lines.back().back() == '\n') lines.back().pop_back();
+  }
+  return lines;
+}
+
+// One line of addr2line: "file:line", "file:line (discriminator n)" or "??:0".
+SourceLine parse(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == text.npos || text.starts_with("??")) return {};
+  return {below_root(text.substr(0, colon)), std::atoi(text.c_str() + colon + 1)};
+}
+
+}  // namespace
+
+std::string to_string(const SourceLine& line) {
+  return line.file.empty() ? "unknown line" : fmt::format("{}:{}", line.file, line.line);
+}
+
+SourceLine source_line(std::source_location where) {
+  return {below_root(where.file_name()), static_cast<int>(where.line())};
+}
+
+std::unordered_map<std::uintptr_t, SourceLine> source_lines(const std::vector<std::uintptr_t>& pcs) {
+  std::map<std::string, std::vector<std::pair<std::uintptr_t, std::uintptr_t>>> by_module;  // pc, address in the file
+  for (const std::uintptr_t pc : pcs) {
+    const Module module = module_of(pc);
+    // A return address belongs to the instruction before it.
+    if (!module.path.empty()) by_module[module.path].emplace_back(pc, pc - 1 - module.base);
+  }
+  std::unordered_map<std::uintptr_t, SourceLine> found;
+  constexpr std::size_t batch = 1000;  // keeps the command below the kernel's limit
+  for (const auto& [path, addresses] : by_module) {
+    for (std::size_t first = 0; first < addresses.size(); first += batch) {
+      const std::size_t last = std::min(addresses.size(), first + batch);
+      std::string command = fmt::format("addr2line -i -a -e '{}'", path);
+      for (std::size_t i = first; i < last; ++i) command += fmt::format(" {:#x}", addresses[i].second);
+      // -a prints the address before the frames of each, innermost first.
+      std::size_t current = first - 1;
+      for (const std::string& line : lines_of(command + " 2>/dev/null")) {
+        if (line.starts_with("0x")) {
+          ++current;
+          continue;
+        }
+        SourceLine& known = found[addresses[current].first];
+        if (known.file.empty() || is_helper(known.file)) {
+          const SourceLine outer = parse(line);
+          if (known.file.empty() || (!outer.file.empty() && !is_helper(outer.file))) known = outer;
+        }
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace lapidary::emulator

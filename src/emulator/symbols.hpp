@@ -1,0 +1,24 @@
+#pragma once
+#include <cstdint>
+#include <source_location>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace lapidary::emulator {
+
+struct SourceLine {
+  std::string file;  ///< empty if unknown
+  int line = 0;
+};
+
+/// "src/kernels/simt/naive.cuh:42"
+std::string to_string(const SourceLine& line);
+SourceLine source_line(std::source_location where);
+
+/// The lines that instructions come from, by the debug information of the program and its libraries, read by binutils'
+/// addr2line. Of a chain of inlined calls it is the line in the kernel's own file: wrappers of the emulator, of ptx/
+/// and helpers of tile/ and below count for the line that calls them. Return addresses are expected.
+std::unordered_map<std::uintptr_t, SourceLine> source_lines(const std::vector<std::uintptr_t>& pcs);
+
+}  // namespace lapidary::emulator

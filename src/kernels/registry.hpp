@@ -1,0 +1,61 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/rung.hpp"
+
+namespace lapidary {
+
+/// The builds that a kernel is compiled in (core/build.hpp).
+enum class Build : std::uint8_t { plain, instrumented, gpu };
+
+struct RungVariant {
+  TileShape tile;
+  Type type;
+  /// By build; null where a build was left out, as `gpu` is without nvcc.
+  std::array<void (*)(const Stream&, const GemmProblem&), 3> launch;
+};
+
+struct Rung {
+  const RungInfo* info;
+  std::string family;                 ///< the folder of src/kernels that it lives in: "simt"
+  std::string source;                 ///< path below the project's root
+  std::vector<RungVariant> variants;  ///< the first one is the default
+
+  std::string_view name() const { return info->name; }
+  bool has(Type type) const;
+  /// The first variant of that type and, unless it is empty, that tile. @throws InvalidArgument naming those there are
+  const RungVariant& variant(Type type, std::string_view tile = "") const;
+};
+
+/// All rungs, in the order of the ladder.
+std::span<const Rung> ladder();
+
+/// @throws InvalidArgument naming the nearest rungs
+const Rung& find_rung(std::string_view name);
+
+/// "128x128x8", or "32x32" where k is 0.
+std::string to_string(const TileShape& tile);
+
+/// Runs D = alpha * A * B + beta * C with one variant of a rung; does nothing if M or N is 0.
+/// @throws InvalidArgument if the problem is not legal or the program has no such build of the kernel
+void run(const RungVariant& variant, Build build, const Stream& stream, const GemmProblem& problem);
+
+/// Elements from the first to the last one of a matrix: (rows - 1) * ld + cols, or 0 if it has none; for sizes that
+/// `validate_sizes` accepts.
+std::int64_t matrix_extent(std::int64_t rows, std::int64_t cols, std::int64_t ld);
+
+/// Checks sizes and leading dimensions and leaves the pointers alone. Those of C count only if beta is not 0.
+/// @throws InvalidArgument naming the rule, the value and what is legal
+void validate_sizes(const GemmProblem& problem);
+
+/// Checks sizes, leading dimensions and pointers: matrices that have elements are not null and aligned to an element, D
+/// shares no element with A or B, and none with C either unless it is C. D may lie between the rows of the others.
+/// @throws InvalidArgument naming the rule, the value and what is legal
+void validate(const GemmProblem& problem);
+
+}  // namespace lapidary

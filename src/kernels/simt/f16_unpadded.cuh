@@ -1,0 +1,34 @@
+#pragma once
+#include "kernels/simt/f16_padded.cuh"
+
+namespace lapidary::inline LAPIDARY_BUILD::f16_unpadded {
+
+constexpr RungInfo info = {
+    .name = "f16_unpadded",
+    .parent = "f16_padded",
+    .idea = "the same without padding, read by 128 bits",
+    .change = "No padding, and accesses to shared memory are 128 bits wide, A's transposed stores aside",
+    .why =
+        "A 128-bit read is served eight lanes at a time, and eight lanes read 128 neighbouring bytes: there was "
+        "never a conflict for padding to cure",
+    .counter =
+        "shared_load: a quarter of the instructions, at 4 wavefronts each for B, the minimum; shared_store: "
+        "A's transposed halves are 8-way conflicts",
+    .cost = "Nothing but those stores, one in 64 of what shared memory does",
+    .architecture = 80,
+};
+
+using Unpadded = f16_padded::Config<0, 8>;
+static_assert(wavefronts(warp_access<f16, 8>([](int lane) { return Unpadded::a_read(lane, 1, 0); })) == 2,
+              "the minimum");
+static_assert(wavefronts(warp_access<f16, 8>([](int lane) { return Unpadded::b_read(lane, 1, 0); })) == 4,
+              "the minimum");
+static_assert(wavefronts(warp_access<f16, 8>([](int lane) { return Unpadded::b_write(lane, 0, 0); })) == 4,
+              "the minimum");
+static_assert(wavefronts(warp_access<f16>([](int lane) { return Unpadded::a_write(lane, 0, 0); })) == 8,
+              "a known conflict");
+
+template <class>
+constexpr Variant variants[] = {variant<Unpadded>(f16_padded::launch<Unpadded, info>)};
+
+}  // namespace lapidary::inline LAPIDARY_BUILD::f16_unpadded

@@ -1,0 +1,34 @@
+#pragma once
+#include <type_traits>
+
+#include "core/types.hpp"
+#include "device/launch.hpp"
+#include "kernels/rung.hpp"
+#include "tile/grid.hpp"
+
+namespace lapidary::inline LAPIDARY_BUILD {
+
+/// The entry of one configuration in a rung's list, `variants`. Such a list is a template of nothing in particular:
+/// what it names is then compiled where the rung is registered alone, and not once more in every rung that builds on
+/// it.
+template <class Config>
+constexpr Variant variant(void (*launch)(const Stream&, const GemmProblem&)) {
+  return {Config::tile, TypeOf<typename Config::Element>::value, launch};
+}
+
+/// Shared memory of a kernel that uses none.
+struct NoStorage {};
+
+/// Launches a kernel of which each block computes one tile of D, by Config::threads threads in a row unless it is said
+/// how they are arranged, and that has `Storage` in shared memory.
+template <class Config, class Storage, class T>
+void launch_tiles(const Stream& stream, const RungInfo& rung, void (*kernel)(Gemm<T>), const Gemm<T>& g,
+                  Extent3 block = Config::threads) {
+  const LaunchShape shape = {.kernel = rung.name,
+                             .grid = tile_grid(g.M, g.N, Config::tile),
+                             .block = block,
+                             .shared_bytes = std::is_empty_v<Storage> ? 0 : sizeof(Storage)};
+  launch(stream, shape, kernel, g);
+}
+
+}  // namespace lapidary::inline LAPIDARY_BUILD

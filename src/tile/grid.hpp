@@ -1,0 +1,34 @@
+#pragma once
+#include <cstdint>
+
+#include "core/launch_shape.hpp"
+#include "core/math.hpp"
+#include "ptx/cuda.hpp"
+
+namespace lapidary::inline LAPIDARY_BUILD {
+
+/// One block for each BM x BN tile of D. The grid has one dimension, because its second one ends at 65,535 blocks: too
+/// few for a tall matrix.
+inline Extent3 tile_grid(std::int64_t M, std::int64_t N, const TileShape& tile) {
+  return ceil_div<std::int64_t>(M, tile.m) * ceil_div<std::int64_t>(N, tile.n);
+}
+
+/// The first row and column of a tile of D.
+struct TileOrigin {
+  std::int64_t row, col;
+};
+
+/// The tile of this block: tiles are walked row by row.
+template <int BM, int BN>
+LAPIDARY_DEVICE TileOrigin block_tile(std::int64_t N) {
+  const unsigned tiles_across = static_cast<unsigned>(ceil_div<std::int64_t>(N, BN));
+  return {static_cast<std::int64_t>(blockIdx.x / tiles_across) * BM,
+          static_cast<std::int64_t>(blockIdx.x % tiles_across) * BN};
+}
+
+/// A place in a tile.
+struct TileElement {
+  int row, col;
+};
+
+}  // namespace lapidary::inline LAPIDARY_BUILD

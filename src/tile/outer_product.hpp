@@ -1,0 +1,28 @@
+#pragma once
+#include "ptx/cuda.hpp"
+
+namespace lapidary::inline LAPIDARY_BUILD {
+
+/// rD += rA * rB^T, all in registers: TM + TN operands for TM * TN multiply-adds.
+template <int TM, int TN>
+LAPIDARY_DEVICE void outer_product(float (&rD)[TM][TN], const float (&rA)[TM], const float (&rB)[TN]) {
+#pragma unroll
+  for (int i = 0; i < TM; ++i)
+#pragma unroll
+    for (int j = 0; j < TN; ++j) rD[i][j] = fmaf(rA[i], rB[j], rD[i][j]);
+}
+
+/// The same, walked there and back: each multiply-add shares an operand with the one before it, also where a row ends,
+/// so that the register reuse cache can deliver it.
+template <int TM, int TN>
+LAPIDARY_DEVICE void outer_product_there_and_back(float (&rD)[TM][TN], const float (&rA)[TM], const float (&rB)[TN]) {
+#pragma unroll
+  for (int i = 0; i < TM; ++i)
+#pragma unroll
+    for (int step = 0; step < TN; ++step) {
+      const int j = i % 2 == 0 ? step : TN - 1 - step;
+      rD[i][j] = fmaf(rA[i], rB[j], rD[i][j]);
+    }
+}
+
+}  // namespace lapidary::inline LAPIDARY_BUILD

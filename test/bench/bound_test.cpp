@@ -1,0 +1,40 @@
+#include "bench/bound.hpp"
+
+#include <gtest/gtest.h>
+
+#include "bench/problem.hpp"
+#include "bench/verify.hpp"
+
+namespace lapidary::bench {
+namespace {
+
+// The reference on the CPU and the one on the GPU allow the same errors.
+TEST(Bound, IsThatOfTheReference) {
+  for (const Type type : {Type::f32, Type::f16}) {
+    ProblemSpec spec;
+    spec.type = type;
+    spec.M = 5;
+    spec.N = 9;
+    spec.K = 37;
+    spec.alpha = -1.5f;
+    spec.beta = 0.25f;
+    const Problem problem = make_problem(spec);
+    const Reference reference(problem);
+    for (std::int64_t i = 0; i < spec.M; ++i) {
+      for (std::int64_t j = 0; j < spec.N; ++j) {
+        double square = 0;
+        for (std::int64_t k = 0; k < spec.K; ++k) {
+          const double product = static_cast<double>(problem.A.at(i, k)) * problem.B.at(k, j);
+          square += product * product;
+        }
+        const std::size_t place = static_cast<std::size_t>(i * spec.N + j);
+        const double scaled_c = static_cast<double>(spec.beta) * problem.C.at(i, j);
+        const double bound = error_bound(type, spec.K, spec.alpha, square, scaled_c, reference.results()[place]);
+        EXPECT_NEAR(bound, reference.bounds()[place], 1e-12 * bound);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lapidary::bench

@@ -1,0 +1,156 @@
+// What runs on a GPU alone: skipped where there is none.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "bench/bound.hpp"
+#include "bench/gpu_experiment.hpp"
+#include "bench/gpu_reference.hpp"
+#include "bench/peer.hpp"
+#include "bench/random_fill.hpp"
+#include "bench/timing.hpp"
+#include "device/device.hpp"
+#include "kernels/registry.hpp"
+
+namespace lapidary::bench {
+namespace {
+
+class GpuBench : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (gpu_count() == 0) GTEST_SKIP() << "no GPU";
+    device_ = open_gpu();
+  }
+
+  static ProblemSpec spec(Type type) {
+    ProblemSpec spec;
+    spec.type = type;
+    spec.M = 133;
+    spec.N = 71;
+    spec.K = 45;
+    spec.alpha = 1.5f;
+    spec.beta = -0.5f;
+    spec.lda = 47;
+    spec.ldb = 74;
+    spec.ldc = 73;
+    spec.ldd = 79;
+    return spec;
+  }
+
+  static Contestant naive() {
+    const RungVariant& variant = find_rung("naive").variant(Type::f32);
+    return {.name = "naive", .unit = Unit::cuda_cores, .launch = [&variant](const Stream& s, const GemmProblem& p) {
+              lapidary::run(variant, Build::gpu, s, p);
+            }};
+  }
+
+  /// The naive kernel on a problem that differs from the one that is verified.
+  template <class Change>
+  static Contestant wrong(const Change& change) {
+    Contestant contestant = naive();
+    contestant.launch = [launch = contestant.launch, change](const Stream& stream, GemmProblem problem) {
+      change(problem);
+      launch(stream, problem);
+    };
+    return contestant;
+  }
+
+  std::unique_ptr<Device> device_;
+};
+
+TEST_F(GpuBench, RandomNumbersAreNormal) {
+  constexpr std::size_t count = 1 << 20;
+  for (const Type type : {Type::f32, Type::f16}) {
+    const DeviceBuffer buffer(*device_, count * static_cast<std::size_t>(size_of(type)), "numbers");
+    fill_normal(*device_, type, buffer.data(), count, 7);
+    HostMatrix numbers(type, 1, count, count);
+    device_->download(numbers.data(), buffer.data(), buffer.bytes());
+    double sum = 0, square = 0;
+    int beyond_two = 0;
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(count); ++i) {
+      const double x = numbers.at(0, i);
+      sum += x;
+      square += x * x;
+      beyond_two += std::abs(x) > 2;
+    }
+    // Five standard deviations of each statistic.
+    EXPECT_NEAR(sum / count, 0, 5 / std::sqrt(count));
+    EXPECT_NEAR(square / count, 1, 5 * std::sqrt(2.0 / count));
+    EXPECT_NEAR(static_cast<double>(beyond_two) / count, 0.0455, 5 * std::sqrt(0.0455 / count));
+  }
+}
+
+TEST_F(GpuBench, ReferenceIsThatOfTheCpu) {
+  for (const Type type : {Type::f32, Type::f16}) {
+    const Problem problem = make_problem(spec(type));
+    const Reference expected(problem);
+    GemmProblem on_gpu = without_data(problem.spec);
+    const DeviceBuffer A(*device_, problem.A.bytes(), "A"), B(*device_, problem.B.bytes(), "B"),
+        C(*device_, problem.C.bytes(), "C");
+    device_->upload(A.data(), problem.A.data(), A.bytes());
+    device_->upload(B.data(), problem.B.data(), B.bytes());
+    device_->upload(C.data(), problem.C.data(), C.bytes());
+    on_gpu.A = A.data();
+    on_gpu.B = B.data();
+    on_gpu.C = C.data();
+    std::vector<double> results(expected.results().size()), bounds(results);
+    const DeviceBuffer gpu_results(*device_, results.size() * sizeof(double), "results"),
+        gpu_bounds(*device_, gpu_results.bytes(), "bounds");
+    compute_reference_on_gpu(*device_, on_gpu, static_cast<double*>(gpu_results.data()),
+                             static_cast<double*>(gpu_bounds.data()));
+    device_->download(results.data(), gpu_results.data(), gpu_results.bytes());
+    device_->download(bounds.data(), gpu_bounds.data(), gpu_bounds.bytes());
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      EXPECT_NEAR(results[i], expected.results()[i], 1e-12);
+      EXPECT_NEAR(bounds[i], expected.bounds()[i], 1e-9 * bounds[i]);
+    }
+  }
+}
+
+TEST_F(GpuBench, RightResultsPass) {
+  const Verification verification = GpuExperiment(*device_, spec(Type::f32)).run(naive());
+  EXPECT_TRUE(verification.ok) << verification.message;
+  EXPECT_EQ(verification.compared, 133 * 71);
+}
+
+TEST_F(GpuBench, WrongResultsDoNot) {
+  GpuExperiment experiment(*device_, spec(Type::f32));
+  const Verification one_product_short = experiment.run(wrong([](GemmProblem& p) { --p.K; }));
+  EXPECT_FALSE(one_product_short.ok);
+  EXPECT_GT(one_product_short.wrong, 0);
+  EXPECT_EQ(experiment.run(wrong([](GemmProblem& p) { --p.M; })).wrong, 71);  // the last row is never written
+  // One row less, so that the column too many stays inside of the matrices.
+  EXPECT_GT(experiment.run(wrong([](GemmProblem& p) { --p.M, --p.K, ++p.N; })).outside, 0);
+  EXPECT_TRUE(experiment.run(naive()).ok);
+}
+
+TEST_F(GpuBench, PeerIsRight) {
+  for (const Type type : {Type::f32, Type::f16}) {
+    const std::optional<Peer> peer = open_peer(*device_, type);
+    if (!peer) GTEST_SKIP() << "built without cuBLAS";
+    const Verification verification = GpuExperiment(*device_, spec(type)).run(peer->contestant);
+    EXPECT_TRUE(verification.ok) << peer->version << ": " << verification.message;
+  }
+}
+
+TEST_F(GpuBench, MeasurementHasAReceipt) {
+  const Rung& rung = find_rung("coalesced");
+  const std::vector<Entry> entries = {{&rung, &rung.variants.front()}};
+  MeasureOptions options;
+  options.sizes = {512};
+  options.burst = {.rounds = 2, .rest_s = 0.01, .burst_s = 0.01};
+  options.sustained = {.seconds = 0.05, .block_s = 0.02, .settle_s = 0.01, .warm_up_s = 0.02};
+  const LadderReport report = measure_ladder(*device_, entries, options);
+  EXPECT_TRUE(report.wrong.empty());
+  ASSERT_EQ(report.results.size(), 2u);
+  for (const LadderMeasurement& result : report.results) {
+    EXPECT_GT(result.measurement.tflops.median, 0);
+    EXPECT_GE(result.measurement.rounds, 2);
+  }
+  EXPECT_EQ(report.receipt["card"]["name"], device_->properties().name);
+}
+
+}  // namespace
+}  // namespace lapidary::bench

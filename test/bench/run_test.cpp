@@ -1,0 +1,187 @@
+#include "bench/run.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "core/error.hpp"
+
+namespace lapidary::bench {
+namespace {
+
+// Kernels that are functions of the host: the emulated machine's memory is the host's.
+
+void right(const Stream&, const GemmProblem& problem) {
+  const Gemm<float> g = typed<float>(problem);
+  for (std::int64_t i = 0; i < g.M; ++i) {
+    for (std::int64_t j = 0; j < g.N; ++j) {
+      float sum = 0;
+      for (std::int64_t k = 0; k < g.K; ++k) sum += g.A[i * g.lda + k] * g.B[k * g.ldb + j];
+      g.D[i * g.ldd + j] = g.beta == 0 ? g.alpha * sum : g.alpha * sum + g.beta * g.C[i * g.ldc + j];
+    }
+  }
+}
+
+void reads_c_always(const Stream& stream, const GemmProblem& problem) {
+  right(stream, problem);
+  const Gemm<float> g = typed<float>(problem);
+  for (std::int64_t i = 0; i < g.M; ++i) {
+    for (std::int64_t j = 0; j < g.N; ++j) g.D[i * g.ldd + j] += 0 * g.C[i * g.ldc + j];
+  }
+}
+
+void leaves_a_result_out(const Stream& stream, const GemmProblem& problem) {
+  GemmProblem part = problem;
+  part.M -= 1;
+  right(stream, part);
+}
+
+void writes_before_d(const Stream& stream, const GemmProblem& problem) {
+  right(stream, problem);
+  static_cast<float*>(problem.D)[-1] = 0;
+}
+
+void writes_behind_a(const Stream& stream, const GemmProblem& problem) {
+  right(stream, problem);
+  const_cast<float*>(static_cast<const float*>(problem.A))[(problem.M - 1) * problem.lda + problem.K] = 0;
+}
+
+using Launch = void (*)(const Stream&, const GemmProblem&);
+
+std::uintptr_t address_of_d;
+void tells_where_d_is(const Stream& stream, const GemmProblem& problem) {
+  right(stream, problem);
+  address_of_d = reinterpret_cast<std::uintptr_t>(problem.D);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(problem.A) % 256, address_of_d % 256);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(problem.B) % 256, address_of_d % 256);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(problem.C) % 256, address_of_d % 256);
+}
+
+class RunGemm : public testing::Test {
+ protected:
+  RunGemm() {
+    spec.M = 9;
+    spec.N = 11;
+    spec.K = 13;
+    spec.lda = 17;
+    spec.ldd = 20;
+  }
+
+  Verification verify(Launch launch) const {
+    const RungVariant variant{{1, 1, 0}, Type::f32, {launch, launch, nullptr}};
+    return run_gemm(*device, rung(80), variant, build_for(*device), spec).verification;
+  }
+
+  static Rung rung(int architecture) {
+    static RungInfo info{};
+    info.name = "fake";
+    info.parent = "";
+    info.architecture = architecture;
+    return {&info, "simt", "", {}};
+  }
+
+  static std::string message_of(const std::function<void()>& call) {
+    try {
+      call();
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  ProblemSpec spec;
+  std::unique_ptr<Device> device = open_emulator();
+};
+
+TEST_F(RunGemm, PassesARightKernel) {
+  EXPECT_TRUE(verify(right).ok) << verify(right).message;
+  spec.alpha = -2;
+  spec.beta = 0.5f;
+  EXPECT_TRUE(verify(right).ok) << verify(right).message;
+  spec.in_place = true;
+  spec.ldd = 0;
+  spec.ldc = 15;
+  EXPECT_TRUE(verify(right).ok) << verify(right).message;
+  device = open_emulator({.check = true});
+  EXPECT_TRUE(verify(right).ok) << verify(right).message;
+}
+
+TEST_F(RunGemm, CatchesAReadOfCWithoutBeta) {
+  EXPECT_EQ(verify(reads_c_always).wrong, 9 * 11);
+  spec.beta = 1;
+  EXPECT_TRUE(verify(reads_c_always).ok);
+}
+
+TEST_F(RunGemm, CatchesWhatWasNotWritten) {
+  const Verification v = verify(leaves_a_result_out);
+  EXPECT_FALSE(v.ok);
+  EXPECT_EQ(v.wrong, 11);
+  EXPECT_EQ(v.row, 8);
+}
+
+TEST_F(RunGemm, CatchesDamagedGuards) {
+  const Verification before = verify(writes_before_d);
+  EXPECT_FALSE(before.ok);
+  EXPECT_NE(before.message.find("4 bytes right before or behind D were changed"), std::string::npos) << before.message;
+  const Verification behind = verify(writes_behind_a);
+  EXPECT_FALSE(behind.ok);
+  EXPECT_NE(behind.message.find("behind A"), std::string::npos) << behind.message;
+}
+
+TEST_F(RunGemm, ADamagedGuardIsBlamedOnOneRunOnly) {
+  Experiment experiment(*device, spec);
+  const auto ok = [&](Launch launch) {
+    const RungVariant variant{{1, 1, 0}, Type::f32, {launch, nullptr, nullptr}};
+    return experiment.run(rung(80), variant, Build::plain).verification.ok;
+  };
+  EXPECT_TRUE(ok(right));
+  EXPECT_FALSE(ok(writes_before_d));
+  EXPECT_TRUE(ok(right));
+}
+
+TEST_F(RunGemm, RestoresCThatWasOverwritten) {
+  spec.in_place = true;
+  spec.ldd = 0;
+  spec.beta = 1;
+  Experiment experiment(*device, spec);
+  const RungVariant variant{{1, 1, 0}, Type::f32, {right, nullptr, nullptr}};
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(experiment.run(rung(80), variant, Build::plain).verification.ok);
+}
+
+TEST_F(RunGemm, DisplacesEveryMatrix) {
+  for (const bool check : {false, true}) {
+    device = open_emulator({.check = check});
+    for (const std::int64_t displacement : {0, 1, 3, 100}) {
+      spec.displacement = displacement;
+      EXPECT_TRUE(verify(tells_where_d_is).ok);
+      EXPECT_EQ(address_of_d % 256, static_cast<std::uintptr_t>(displacement) * 4 % 256);
+    }
+  }
+}
+
+TEST_F(RunGemm, RefusesWhatDoesNotFitIntoMemory) {
+  spec.M = spec.N = 1 << 21;
+  spec.ldd = 0;
+  const std::string message = message_of([&] { verify(right); });
+  EXPECT_NE(message.find("the problem needs 3518"), std::string::npos) << message;
+  EXPECT_NE(message.find("are free"), std::string::npos) << message;
+}
+
+TEST_F(RunGemm, RefusesAnOlderDevice) {
+  const RungVariant variant{{1, 1, 0}, Type::f32, {right, nullptr, nullptr}};
+  EXPECT_NE(message_of([&] {
+              run_gemm(*device, rung(120), variant, Build::plain, spec);
+            }).find("fake needs compute capability 12.0"),
+            std::string::npos);
+}
+
+TEST(BuildFor, FollowsTheDevice) {
+  EXPECT_EQ(build_for(*open_emulator()), Build::plain);
+  EXPECT_EQ(build_for(*open_emulator({.count = true})), Build::instrumented);
+  EXPECT_EQ(build_for(*open_emulator({.check = true})), Build::instrumented);
+}
+
+}  // namespace
+}  // namespace lapidary::bench

@@ -1,0 +1,319 @@
+// Runs the program itself as a person or a script would.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/types.hpp"
+#include "device/device.hpp"
+#include "kernels/registry.hpp"
+
+namespace lapidary {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Output {
+  int code;
+  std::string out, err;
+};
+
+std::string contents(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Ends a test that counts or checks, where the program was built without that.
+#define REQUIRE_INSTRUMENTED_BUILD() \
+  if (!LAPIDARY_WITH_INSTRUMENTED) GTEST_SKIP() << "built without LAPIDARY_INSTRUMENTED"
+
+class Program : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "/lapidary.XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  Output run(const std::string& arguments) const {
+    const std::string out = folder_ / "out", err = folder_ / "err";
+    const int status = std::system(
+        ("\"" LAPIDARY_PROGRAM "\" " + arguments + " >\"" + out + "\" 2>\"" + err + "\"").c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(out), contents(err)};
+  }
+
+  Json json(const std::string& arguments, int code = 0) const {
+    const Output output = run(arguments + " --json");
+    EXPECT_EQ(output.code, code) << arguments << "\n" << output.err;
+    EXPECT_EQ(output.err, "");
+    return Json::parse(output.out, nullptr, false);
+  }
+
+  /// Bad input: exit code 2, nothing on standard output, one line that contains a text.
+  void expect_refused(const std::string& arguments, const std::string& text) const {
+    const Output output = run(arguments);
+    EXPECT_EQ(output.code, 2) << arguments;
+    EXPECT_EQ(output.out, "") << arguments;
+    EXPECT_EQ(std::count(output.err.begin(), output.err.end(), '\n'), 1) << arguments << "\n" << output.err;
+    EXPECT_EQ(output.err.find("lapidary: "), 0u) << arguments << "\n" << output.err;
+    EXPECT_NE(output.err.find(text), std::string::npos) << arguments << "\n" << output.err;
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(Program, ListsEveryRung) {
+  const Json kernels = json("list")["kernels"];
+  ASSERT_EQ(kernels.size(), ladder().size());
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    for (const char* key : {"name", "parent", "family", "types", "tiles", "variants", "architecture", "idea", "change",
+                            "why", "counter", "cost", "source"}) {
+      EXPECT_TRUE(kernels[i].contains(key)) << key;
+    }
+    EXPECT_EQ(kernels[i]["name"], ladder()[i].name());
+  }
+  EXPECT_TRUE(kernels[0]["parent"].is_null());
+}
+
+TEST_F(Program, RunHasItsKeys) {
+  const Json result = json(
+      "run naive -m 37 -n 41 -k 29 --alpha 1.5 --beta -0.5 --lda 31 --ldd 50 --seed 7 --device emulator");
+  for (const char* key :
+       {"source", "device_name", "ldb", "ldc", "tile", "max_error", "bound", "row", "col", "message"}) {
+    EXPECT_TRUE(result.contains(key)) << key;
+  }
+  EXPECT_EQ(result["kernel"], "naive");
+  EXPECT_EQ(result["device"], "emulator");
+  EXPECT_EQ(result["m"], 37);
+  EXPECT_EQ(result["n"], 41);
+  EXPECT_EQ(result["k"], 29);
+  EXPECT_EQ(result["lda"], 31);
+  EXPECT_EQ(result["ldd"], 50);
+  EXPECT_EQ(result["type"], "f32");
+  EXPECT_EQ(result["alpha"], 1.5);
+  EXPECT_EQ(result["beta"], -0.5);
+  EXPECT_EQ(result["seed"], 7);
+  EXPECT_EQ(result["ok"], true);
+  EXPECT_EQ(result["results"], 37 * 41);
+  EXPECT_EQ(result["compared"], 37 * 41);
+  EXPECT_EQ(result["wrong"], 0);
+  EXPECT_EQ(result["outside"], 0);
+  EXPECT_FALSE(result.contains("counters"));
+}
+
+TEST_F(Program, CountsOfNaiveAre256Cubed) {
+  REQUIRE_INSTRUMENTED_BUILD();
+  const Json result = json("run naive --tile 32x32 --count");
+  const Json& counters = result["counters"];
+  EXPECT_EQ(counters["global_load"], Json({{"requests", 1048576}, {"sectors", 17301504}}));
+  EXPECT_EQ(counters["global_store"], Json({{"requests", 2048}, {"sectors", 65536}}));
+  EXPECT_EQ(counters["shared_load"], Json({{"instructions", 0}, {"wavefronts", 0}, {"minimum", 0}}));
+  EXPECT_EQ(counters["fma"], 16777216);
+  std::uint64_t sectors = 0;
+  for (const Json& line : result["lines"]) {
+    EXPECT_GT(line["line"], 0);
+    EXPECT_EQ(line["file"].get<std::string>().find("src/"), 0u) << line["file"];
+    sectors += line["counters"].value("/global_load/sectors"_json_pointer, std::uint64_t{0});
+    for (const auto& [name, counter] : line["counters"].items()) EXPECT_NE(counter, 0) << name;
+  }
+  EXPECT_EQ(sectors, 17301504u);
+}
+
+TEST_F(Program, CountAndCheckGoTogether) {
+  REQUIRE_INSTRUMENTED_BUILD();
+  const Json result = json("run shared_tiles -m 33 -n 31 -k 35 --count --check");
+  EXPECT_EQ(result["ok"], true);
+  EXPECT_EQ(result["device"], "emulator");
+  EXPECT_TRUE(result.contains("counters"));
+}
+
+TEST_F(Program, LadderRunsEveryRung) {
+  const Json result = json("ladder --size 64 --device emulator");
+  EXPECT_EQ(result["device"], "emulator");
+  EXPECT_EQ(result["size"], 64);
+  EXPECT_EQ(result["ok"], true);
+  EXPECT_EQ(result["next"].get<std::string>().find("lapidary run "), 0u);
+  ASSERT_EQ(result["rungs"].size(), ladder().size());
+  for (const Json& rung : result["rungs"]) {
+    EXPECT_EQ(rung["ok"], true) << rung;
+    if (LAPIDARY_WITH_INSTRUMENTED) {
+      EXPECT_GE(rung["counters"]["fma"], 64 * 64 * 64) << rung;
+    }
+    EXPECT_FALSE(rung.contains("tflops"));
+  }
+}
+
+TEST_F(Program, DevicesAreDescribed) {
+  const Json result = json("device");
+  const Json& emulator = result["devices"].back();
+  EXPECT_EQ(emulator["kind"], "emulator");
+  for (const char* key :
+       {"name", "compute_capability", "multiprocessors", "memory_bytes", "free_bytes", "clock_mhz", "l2_bytes"}) {
+    EXPECT_TRUE(emulator.contains(key)) << key;
+  }
+  EXPECT_EQ(result["no_gpu"].is_null(), result["default"] == "gpu");
+}
+
+TEST_F(Program, DiffIsAgainstTheParent) {
+  const Json result = json("diff coalesced");
+  EXPECT_EQ(result["from"], "naive");
+  EXPECT_EQ(result["to"], "coalesced");
+  EXPECT_EQ(
+      result["diff"].get<std::string>().find("--- src/kernels/simt/naive.cuh\n+++ src/kernels/simt/coalesced.cuh\n@@ "),
+      0u);
+  EXPECT_EQ(json("diff naive coalesced"), result);
+  EXPECT_EQ(run("diff coalesced").out, result["diff"].get<std::string>());
+  EXPECT_EQ(json("diff naive naive")["diff"], "");
+}
+
+/// The elements of a .npy file, read by the description of its format alone.
+struct Npy {
+  std::int64_t rows = 0, cols = 0;
+  std::vector<double> values;
+
+  double at(std::int64_t i, std::int64_t j) const { return values[static_cast<std::size_t>(i * cols + j)]; }
+};
+
+Npy read_npy(const std::filesystem::path& path) {
+  const std::string file = contents(path);
+  EXPECT_EQ(file.substr(0, 8), std::string("\x93NUMPY\x01\x00", 8));
+  const std::size_t length = static_cast<unsigned char>(file.at(8)) + 256u * static_cast<unsigned char>(file.at(9));
+  const std::string header = file.substr(10, length);
+  const bool half = header.find("'<f2'") != std::string::npos;
+  EXPECT_TRUE(half || header.find("'<f4'") != std::string::npos);
+  Npy npy;
+  const char* shape = header.c_str() + header.find("'shape': (");
+  EXPECT_EQ(std::sscanf(shape, "'shape': (%ld, %ld)", &npy.rows, &npy.cols), 2);
+  const std::size_t size = half ? 2 : 4;
+  for (std::size_t at = 10 + length; at + size <= file.size(); at += size) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, file.data() + at, size);
+    npy.values.push_back(half ? to_float(f16{static_cast<std::uint16_t>(bits)}) : std::bit_cast<float>(bits));
+  }
+  EXPECT_EQ(npy.values.size(), static_cast<std::size_t>(npy.rows * npy.cols));
+  return npy;
+}
+
+TEST_F(Program, SavedMatricesFitTogether) {
+  const std::string folder = folder_ / "saved" / "deep";
+  const Json result = json(
+      "run shared_tiles -m 20 -n 30 -k 40 --alpha 2 --beta 3 --lda 50 --ldb 51 --ldc 52 --ldd 53 --save " + folder);
+  EXPECT_EQ(result["ok"], true);
+  const Npy A = read_npy(folder + "/A.npy"), B = read_npy(folder + "/B.npy"), C = read_npy(folder + "/C.npy"),
+            D = read_npy(folder + "/D.npy");
+  ASSERT_EQ(A.rows, 20);
+  ASSERT_EQ(A.cols, 40);
+  ASSERT_EQ(B.rows, 40);
+  ASSERT_EQ(B.cols, 30);
+  ASSERT_EQ(C.rows, 20);
+  ASSERT_EQ(C.cols, 30);
+  ASSERT_EQ(D.rows, 20);
+  ASSERT_EQ(D.cols, 30);
+  for (std::int64_t i = 0; i < 20; ++i) {
+    for (std::int64_t j = 0; j < 30; ++j) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < 40; ++k) sum += A.at(i, k) * B.at(k, j);
+      ASSERT_NEAR(D.at(i, j), 2 * sum + 3 * C.at(i, j), 1e-4) << i << ", " << j;
+    }
+  }
+}
+
+TEST_F(Program, RefusesBadInput) {
+  expect_refused("", "the commands are list, run, ladder, device, diff");
+  expect_refused("frobnicate", "not expected: frobnicate; the commands are list, run, ladder, device, diff");
+  expect_refused("run", "KERNEL is required");
+  expect_refused("run niave", "no kernel is named 'niave'; near it are naive");
+  expect_refused("run naive --frobnicate", "--frobnicate");
+  expect_refused("run naive -m -1", "-1 is not a whole number from 0 to 9223372036854775807");
+  expect_refused("run naive -m 1.5", "1.5 is not a whole number");
+  expect_refused("run naive -m abc", "abc is not a whole number");
+  expect_refused("run naive -m 9223372036854775808", "9223372036854775808 is not a whole number");
+  expect_refused("run naive -m 9223372036854775807", "less than 2^63 bytes");
+  expect_refused("run naive -m 3000000000 -n 3000000000 -k 1", "less than 2^63 bytes");
+  expect_refused("run naive -m 1000000 -n 1000000 -k 1 --device emulator", "free");
+  expect_refused("run naive --lda 100 -k 101", "lda is 100; a row of A has K = 101 elements");
+  expect_refused("run naive --lda 0", "0 is not a whole number from 1");
+  expect_refused("run naive --alpha x", "x is not a finite number");
+  expect_refused("run naive --beta nan", "nan is not a finite number");
+  expect_refused("run naive --beta 1e39", "1e39 is not a finite number");
+  expect_refused("run naive --type f64", "no element type is named 'f64'; there are f32, f16");
+  expect_refused("run naive --type f16", "naive has no f16 kernel; it has f32");
+  expect_refused("run naive --tile 7x7", "naive has no tile 7x7 for f32; it has 32x32");
+  expect_refused("run naive --device tpu", "no device is named 'tpu'; there are gpu, emulator");
+  expect_refused("run naive --device gpu --count", "--count and --check need the emulated machine");
+  expect_refused("run naive --device gpu --check", "--count and --check need the emulated machine");
+  expect_refused("run naive --save /dev/null/x -m 1 -n 1 -k 1", "cannot create /dev/null/x");
+  expect_refused("ladder --size 0", "0 is not a whole number from 1");
+  expect_refused("ladder --size -5", "-5 is not a whole number from 1");
+  expect_refused("ladder --size 9223372036854775807", "less than 2^63 bytes");
+  expect_refused("diff naive", "naive has no parent");
+  expect_refused("diff naive nothing", "no kernel is named 'nothing'");
+  if (gpu_count() == 0) expect_refused("run naive --device gpu", "no GPU");
+}
+
+TEST_F(Program, BadInputLeavesNothingBehind) {
+  const std::string folder = folder_ / "saved";
+  expect_refused("run naive --tile 7x7 --save " + folder, "no tile");
+  expect_refused("run naive -m 1000000 -n 1000000 -k 1 --device emulator --save " + folder, "free");
+  EXPECT_FALSE(std::filesystem::exists(folder));
+}
+
+TEST_F(Program, EmptyProblemsAreRight) {
+  REQUIRE_INSTRUMENTED_BUILD();
+  for (const char* sizes : {"-m 0", "-n 0", "-k 0", "-m 0 -n 0 -k 0", "-k 0 --beta 2"}) {
+    EXPECT_EQ(json(std::string("run naive --device emulator ") + sizes)["ok"], true) << sizes;
+    EXPECT_EQ(json(std::string("run shared_tiles --count --check ") + sizes)["ok"], true) << sizes;
+  }
+}
+
+TEST_F(Program, OutputIsPlainAndFitsThePage) {
+  REQUIRE_INSTRUMENTED_BUILD();
+  for (const char* arguments :
+       {"list", "device", "ladder --size 40 --device emulator", "run shared_tiles --count -m 40 -n 40 -k 40",
+        "run naive -m 100 -n 100 -k 100 --check"}) {
+    const Output output = run(arguments);
+    EXPECT_EQ(output.code, 0) << arguments << output.err;
+    EXPECT_EQ(output.err, "") << arguments;
+    EXPECT_EQ(output.out.find('\x1b'), std::string::npos) << arguments;
+    EXPECT_EQ(output.out.find('\r'), std::string::npos) << arguments;
+    std::istringstream lines(output.out);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 120u) << arguments << "\n" << line;
+  }
+}
+
+TEST_F(Program, EmulatedTimeIsNoSpeed) {
+  const std::string out = run("ladder --size 32 --device emulator").out;
+  EXPECT_NE(out.find("M = N = K = 32"), std::string::npos);
+  EXPECT_NE(out.find("the emulated machine"), std::string::npos);
+  EXPECT_EQ(out.find("FLOP"), std::string::npos);
+  const std::size_t last_line = out.rfind('\n', out.size() - 2) + 1;
+  EXPECT_EQ(out.find("next: lapidary "), last_line);
+}
+
+TEST_F(Program, HelpIsASuccess) {
+  for (const char* arguments : {"--help", "run --help", "ladder --help", "--version"}) {
+    const Output output = run(arguments);
+    EXPECT_EQ(output.code, 0) << arguments;
+    EXPECT_NE(output.out, "") << arguments;
+  }
+}
+
+TEST_F(Program, NoticesThatItsOutputIsLost) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full here";
+  EXPECT_EQ(WEXITSTATUS(std::system("\"" LAPIDARY_PROGRAM "\" list >/dev/full 2>/dev/null")), 3);
+}
+
+}  // namespace
+}  // namespace lapidary

@@ -1,0 +1,353 @@
+#pragma once
+// Kernels with one fault each, for the emulated machine alone. A kernel with the parameter `sound` does what it does
+// rightly if that is true, and otherwise lacks one synchronisation. Its line is where the fault is; of a race, where
+// the two accesses are.
+#include "core/types.hpp"
+#include "device/shared.hpp"
+#include "ptx/barrier.hpp"
+#include "ptx/cp_async.hpp"
+#include "register.hpp"
+
+namespace lapidary::test::inline LAPIDARY_BUILD {
+
+/// The thread that does wrong.
+LAPIDARY_DEVICE bool culprit() { return blockIdx.x == 1 && threadIdx.x == 37; }
+
+LAPIDARY_DEVICE int thread_of_grid() { return blockIdx.x * blockDim.x + threadIdx.x; }
+
+/// Gives an array of shared memory, one element a thread, a first value.
+LAPIDARY_DEVICE void initialize(float* s) {
+  s[threadIdx.x] = 0;
+  __syncthreads();
+}
+
+struct Storage {
+  SharedArray<float, 64> x, y;
+};
+
+// ---------------------------------------------------------------- single accesses
+
+constexpr int global_load_line = __LINE__ + 2;
+__global__ void global_load(float* a, float*, float* c, int n) {
+  if (culprit()) c[0] = a[n];
+}
+
+constexpr int global_store_line = __LINE__ + 2;
+__global__ void global_store(float* a, float*, float*, int n) {
+  if (culprit()) a[n] = 1;
+}
+
+constexpr int global_vector_line = __LINE__ + 2;
+__global__ void global_vector(float* a, float*, float* c, int n) {
+  if (culprit()) as<float4>(c[0]) = as<float4>(a[n]);
+}
+
+constexpr int global_atomic_line = __LINE__ + 2;
+__global__ void global_atomic(int* a, int*, int*, int n) {
+  if (culprit()) atomicAdd(&a[n], 1);
+}
+
+constexpr int shared_load_line = __LINE__ + 5;
+__global__ void shared_load(float* a, float*, float* c, int n) {
+  auto& [x, y] = shared_storage<Storage>();
+  x[threadIdx.x] = y[threadIdx.x] = a[threadIdx.x];
+  __syncthreads();
+  if (culprit()) c[0] = x[n];
+}
+
+constexpr int shared_store_line = __LINE__ + 3;
+__global__ void shared_store(float*, float*, float*, int n) {
+  auto& [x, y] = shared_storage<Storage>();
+  if (culprit()) x[n] = 1;
+}
+
+constexpr int shared_vector_line = __LINE__ + 5;
+__global__ void shared_vector(float* a, float*, float* c, int n) {
+  auto& [x, y] = shared_storage<Storage>();
+  x[threadIdx.x] = a[threadIdx.x];
+  __syncthreads();
+  if (culprit()) as<float4>(c[0]) = as<float4>(x[n]);
+}
+
+constexpr int unwritten_line = __LINE__ + 5;
+__global__ void unwritten(float*, float*, float* c, int n) {
+  auto& [x, y] = shared_storage<Storage>();
+  if (static_cast<int>(threadIdx.x) != n) x[threadIdx.x] = 1;
+  __syncthreads();
+  if (culprit()) c[0] = x[n];
+}
+
+constexpr int unwritten_static_line = __LINE__ + 5;
+__global__ void unwritten_static(float*, float*, float* c, int n) {
+  __shared__ float s[64];
+  if (static_cast<int>(threadIdx.x) != n || blockIdx.x == 0) s[threadIdx.x] = 1;
+  __syncthreads();
+  if (culprit()) c[0] = s[n];
+}
+
+// ---------------------------------------------------------------- races on shared memory
+
+constexpr int read_too_early_line = __LINE__ + 5;
+template <bool sound>
+__global__ void read_too_early(float* a, float*, float* c, int) {
+  __shared__ float s[64];
+  initialize(s);
+  s[threadIdx.x] = a[threadIdx.x];
+  if (sound) __syncthreads();
+  c[thread_of_grid()] = s[threadIdx.x ^ 32];
+}
+
+constexpr int written_too_early_line = __LINE__ + 6;
+template <bool sound>
+__global__ void written_too_early(float* a, float*, float*, int) {
+  __shared__ float s[64];
+  s[threadIdx.x] = a[threadIdx.x];
+  __syncthreads();
+  const float other = s[threadIdx.x ^ 32];
+  if (sound) __syncthreads();
+  s[threadIdx.x] = other;
+}
+
+constexpr int two_writers_line = __LINE__ + 4;
+template <bool sound>
+__global__ void two_writers(float*, float*, float*, int) {
+  __shared__ float s[1];
+  if (threadIdx.x == 0) s[0] = 1;
+  if (sound) __syncthreads();
+  if (threadIdx.x == 37) s[0] = 2;
+}
+
+enum class Between { nothing, shuffle, vote, syncwarp };
+
+constexpr int within_a_warp_line = __LINE__ + 5;
+template <Between between>
+__global__ void within_a_warp(float* a, float*, float* c, int) {
+  __shared__ float s[64];
+  initialize(s);
+  s[threadIdx.x] = a[threadIdx.x];
+  float zero = 0;
+  if (between == Between::shuffle) zero = __shfl_xor_sync(0xffffffffu, zero, 1);
+  if (between == Between::vote) zero = static_cast<float>(__any_sync(0xffffffffu, 0));
+  if (between == Between::syncwarp) __syncwarp();
+  c[thread_of_grid()] = s[threadIdx.x ^ 1] + zero;
+}
+
+/// Two halves of a warp hand over within themselves, by a __syncwarp of 16 lanes or none.
+constexpr int within_half_a_warp_line = __LINE__ + 5;
+template <bool sound>
+__global__ void within_half_a_warp(float* a, float*, float* c, int) {
+  __shared__ float s[64];
+  initialize(s);
+  s[threadIdx.x] = a[threadIdx.x];
+  if (sound) __syncwarp(threadIdx.x % 32 < 16 ? 0x0000ffffu : 0xffff0000u);
+  c[thread_of_grid()] = s[threadIdx.x ^ 1];
+}
+
+constexpr int named_barrier_line = __LINE__ + 6;
+template <bool sound>
+__global__ void named_barrier(float* a, float*, float* c, int) {
+  __shared__ float s[64];
+  initialize(s);
+  if (threadIdx.x < 32) {
+    s[threadIdx.x] = a[threadIdx.x];
+    barrier_arrive(1, 64);
+  } else {
+    if (sound) barrier_sync(1, 64);
+    c[thread_of_grid()] = s[threadIdx.x - 32];
+    if (!sound) barrier_sync(1, 64);
+  }
+}
+
+constexpr int atomic_and_load_line = __LINE__ + 6;
+template <bool sound>
+__global__ void atomic_and_load(float*, float*, float* c, int) {
+  __shared__ float s[1];
+  if (threadIdx.x == 0) s[0] = 0;
+  __syncthreads();
+  atomicAdd(&s[0], 1.0f);
+  if (sound) __syncthreads();
+  c[thread_of_grid()] = s[0];
+}
+
+/// Neighbours in one 32-bit word belong to different threads; or, if not sound, each half to two.
+constexpr int halves_of_a_word_line = __LINE__ + 4;
+template <bool sound>
+__global__ void halves_of_a_word(float*, float*, float* c, int) {
+  __shared__ f16 s[64];
+  s[sound ? threadIdx.x : threadIdx.x / 2].bits = static_cast<std::uint16_t>(threadIdx.x);
+  __syncthreads();
+  c[thread_of_grid()] = to_float(s[threadIdx.x / 2]);
+}
+
+// ---------------------------------------------------------------- races on global memory
+
+constexpr int global_between_threads_line = __LINE__ + 4;
+template <bool sound>
+__global__ void global_between_threads(float* a, float* b, float* c, int) {
+  if (blockIdx.x > 0) return;
+  b[threadIdx.x] = a[threadIdx.x];
+  if (sound) __syncthreads();
+  c[thread_of_grid()] = b[threadIdx.x ^ 32];
+}
+
+constexpr int global_between_blocks_line = __LINE__ + 3;
+template <bool sound>
+__global__ void global_between_blocks(float*, float*, float* c, int) {
+  c[sound ? thread_of_grid() : threadIdx.x] = 1;
+}
+
+constexpr int global_read_by_other_block_line = __LINE__ + 6;
+template <bool sound>
+__global__ void global_read_by_other_block(float* a, float*, float* c, int) {
+  if (sound || blockIdx.x == 0)
+    c[thread_of_grid()] = a[threadIdx.x];
+  else
+    a[threadIdx.x] = 1;
+}
+
+/// Two warps read a word that a third one writes after a barrier. Before it the two have synchronised more often.
+constexpr int global_many_readers_line = __LINE__ + 8;
+template <bool sound>
+__global__ void global_many_readers(float* a, float*, float* c, int) {
+  if (threadIdx.x < 64) {
+    __syncwarp();
+    c[thread_of_grid()] = a[blockIdx.x];
+  }
+  if (sound) __syncthreads();
+  if (threadIdx.x == 64) a[blockIdx.x] = 1;
+}
+
+// ---------------------------------------------------------------- cp.async
+
+enum class Lacks { nothing, wait, barrier, barrier_before_reuse };
+
+constexpr int async_line = __LINE__ + 5;
+template <Lacks lacks>
+__global__ void async(float* a, float*, float* c, int) {
+  __shared__ float s[64];
+  initialize(s);
+  cp_async<4>(&s[threadIdx.x], &a[threadIdx.x], 4);
+  cp_async_commit_group();
+  if (lacks != Lacks::wait) cp_async_wait_group<0>();
+  if (lacks != Lacks::barrier) __syncthreads();
+  c[thread_of_grid()] = s[threadIdx.x ^ (lacks == Lacks::wait ? 0 : 32)];
+  if (lacks != Lacks::barrier_before_reuse) __syncthreads();
+  if (lacks == Lacks::nothing || lacks == Lacks::barrier_before_reuse) {
+    cp_async<4>(&s[threadIdx.x], &a[threadIdx.x], 4);
+    cp_async_commit_group();
+    cp_async_wait_group<0>();
+  }
+}
+
+// ---------------------------------------------------------------- misuse of barriers and collectives
+
+constexpr int divergent_barriers_line = __LINE__ + 3;
+__global__ void divergent_barriers(float*, float*, float*, int n) {
+  if (static_cast<int>(threadIdx.x % 32) < n)
+    __syncthreads();
+  else
+    __syncthreads();
+}
+
+constexpr int barrier_counts_line = __LINE__ + 5;
+__global__ void barrier_counts(float*, float*, float*, int) {
+  if (threadIdx.x < 32)
+    barrier_sync(2, 64);
+  else
+    barrier_sync(2, 96);
+}
+
+constexpr int left_out_line = __LINE__ + 1;
+__global__ void left_out(float*, float*, float*, int) { __syncwarp(0x7fffffffu); }
+
+constexpr int two_collectives_line = __LINE__ + 3;
+__global__ void two_collectives(float* a, float*, float*, int) {
+  if (threadIdx.x % 32 < 31)
+    __syncwarp();
+  else
+    a[threadIdx.x] = static_cast<float>(__any_sync(0xffffffffu, 1));
+}
+
+// ---------------------------------------------------------------- deadlocks
+
+constexpr int warp_missing_line = __LINE__ + 3;
+__global__ void warp_missing(float*, float*, float*, int) {
+  if (threadIdx.x < 32) {
+    __syncthreads();
+  } else {
+    barrier_sync(1, 64);
+  }
+}
+
+constexpr int lane_missing_line = __LINE__ + 3;
+__global__ void lane_missing(float*, float*, float*, int) {
+  if (threadIdx.x % 32 != 7) {
+    __syncwarp();
+  }
+  __syncthreads();
+}
+
+constexpr int threads_missing_line = __LINE__ + 3;
+__global__ void threads_missing(float*, float*, float*, int) {
+  if (threadIdx.x < 32) return;
+  barrier_sync(3, 96);
+}
+
+constexpr unsigned storage = sizeof(Storage);
+constexpr TestKernel fault_table[] = {
+    entry<global_load>("global_load", 2, 64, 0, global_load_line),
+    entry<global_store>("global_store", 2, 64, 0, global_store_line),
+    entry<global_vector>("global_vector", 2, 64, 0, global_vector_line),
+    entry<global_atomic>("global_atomic", 2, 64, 0, global_atomic_line),
+    entry<shared_load>("shared_load", 2, 64, storage, shared_load_line),
+    entry<shared_store>("shared_store", 2, 64, storage, shared_store_line),
+    entry<shared_vector>("shared_vector", 2, 64, storage, shared_vector_line),
+    entry<unwritten>("unwritten", 2, 64, storage, unwritten_line),
+    entry<unwritten_static>("unwritten_static", 2, 64, 0, unwritten_static_line),
+    entry<read_too_early<false>>("read_too_early", 2, 64, 0, read_too_early_line, read_too_early_line + 2),
+    entry<written_too_early<false>>("written_too_early", 2, 64, 0, written_too_early_line, written_too_early_line + 2),
+    entry<two_writers<false>>("two_writers", 2, 64, 0, two_writers_line, two_writers_line + 2),
+    entry<within_a_warp<Between::nothing>>("no_syncwarp", 2, 64, 0, within_a_warp_line, within_a_warp_line + 5),
+    entry<within_a_warp<Between::shuffle>>("shuffle", 2, 64, 0, within_a_warp_line, within_a_warp_line + 5),
+    entry<within_a_warp<Between::vote>>("vote", 2, 64, 0, within_a_warp_line, within_a_warp_line + 5),
+    entry<within_half_a_warp<false>>("within_half_a_warp", 2, 64, 0, within_half_a_warp_line,
+                                     within_half_a_warp_line + 2),
+    entry<named_barrier<false>>("named_barrier", 2, 64, 0, named_barrier_line, named_barrier_line + 4),
+    entry<atomic_and_load<false>>("atomic_and_load", 2, 64, 0, atomic_and_load_line, atomic_and_load_line + 2),
+    entry<halves_of_a_word<false>>("halves_of_a_word", 2, 64, 0, halves_of_a_word_line, halves_of_a_word_line),
+    entry<global_between_threads<false>>("global_between_threads", 2, 64, 0, global_between_threads_line),
+    entry<global_between_blocks<false>>("global_between_blocks", 2, 64, 0, global_between_blocks_line),
+    entry<global_read_by_other_block<false>>("global_read_by_other_block", 2, 64, 0, global_read_by_other_block_line),
+    entry<global_many_readers<false>>("global_many_readers", 2, 96, 0, global_many_readers_line),
+    entry<async<Lacks::wait>>("async_without_wait", 2, 64, 0, async_line + 4),
+    entry<async<Lacks::barrier>>("async_without_barrier", 2, 64, 0, async_line, async_line + 4),
+    entry<async<Lacks::barrier_before_reuse>>("async_over_a_load", 2, 64, 0, async_line + 4, async_line + 7),
+    entry<divergent_barriers>("divergent_barriers", 2, 64, 0, divergent_barriers_line + 2, divergent_barriers_line),
+    entry<barrier_counts>("barrier_counts", 2, 64, 0, barrier_counts_line),
+    entry<left_out>("left_out", 2, 64, 0, left_out_line),
+    entry<two_collectives>("two_collectives", 2, 64, 0, two_collectives_line, two_collectives_line + 2),
+    entry<warp_missing>("warp_missing", 2, 64, 0, warp_missing_line, warp_missing_line + 2),
+    entry<lane_missing>("lane_missing", 2, 64, 0, lane_missing_line, lane_missing_line + 2),
+    entry<threads_missing>("threads_missing", 2, 96, 0, threads_missing_line),
+};
+
+constexpr TestKernel sound_table[] = {
+    entry<read_too_early<true>>("read_too_early", 2, 64),
+    entry<written_too_early<true>>("written_too_early", 2, 64),
+    entry<two_writers<true>>("two_writers", 2, 64),
+    entry<within_a_warp<Between::syncwarp>>("within_a_warp", 2, 64),
+    entry<within_half_a_warp<true>>("within_half_a_warp", 2, 64),
+    entry<named_barrier<true>>("named_barrier", 2, 64),
+    entry<atomic_and_load<true>>("atomic_and_load", 2, 64),
+    entry<halves_of_a_word<true>>("halves_of_a_word", 2, 64),
+    entry<global_between_threads<true>>("global_between_threads", 2, 64),
+    entry<global_between_blocks<true>>("global_between_blocks", 2, 64),
+    entry<global_read_by_other_block<true>>("global_read_by_other_block", 2, 64),
+    entry<global_many_readers<true>>("global_many_readers", 2, 96),
+    entry<async<Lacks::nothing>>("async", 2, 64),
+};
+
+TestKernels faulty_kernels() { return {fault_table, std::size(fault_table)}; }
+TestKernels sound_kernels() { return {sound_table, std::size(sound_table)}; }
+
+}  // namespace lapidary::test::inline LAPIDARY_BUILD

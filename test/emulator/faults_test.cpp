@@ -1,0 +1,189 @@
+// What checked runs stop at, what they say of it, and what they let pass; and what every run says of a deadlock.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "device/device.hpp"
+#include "device_array.hpp"
+#include "test_kernel.hpp"
+
+namespace lapidary::test {
+namespace plain {
+TestKernels faulty_kernels();
+}
+namespace instrumented {
+TestKernels faulty_kernels();
+TestKernels sound_kernels();
+}
+
+namespace {
+
+constexpr int elements = 64;
+constexpr unsigned seeds = 20;
+
+/// A kernel of faults.cuh, what it is launched with, and what the message says besides the kernel, the block and the
+/// lines.
+struct Fault {
+  const char* kernel;
+  std::vector<std::string> message;  ///< what it begins with, and what it also holds
+  int n = 0;
+  enum { array, null, host } a = array;
+
+  friend std::ostream& operator<<(std::ostream& out, const Fault& fault) {
+    return out << fault.kernel << ", n = " << fault.n;
+  }
+};
+
+/// Runs a kernel on arrays of its own: a of `elements` floats, b and c of more. The message of the fault, "" if there
+/// was none.
+std::string run(const TestKernel& kernel, const emulator::Options& options, int n = 0,
+                decltype(Fault::a) a_is = Fault::array) {
+  const auto device = open_emulator(options);
+  const DeviceArray<float> a(*device, elements, 1, "a"), b(*device, 256, 1, "b"), c(*device, 256, 1, "c");
+  std::vector<float> host(elements);
+  try {
+    kernel.launch(device->stream(), kernel.shape,
+                  a_is == Fault::array  ? a.data()
+                  : a_is == Fault::host ? host.data()
+                                        : nullptr,
+                  b.data(), c.data(), n);
+  } catch (const KernelFault& fault) {
+    return fault.what();
+  }
+  return "";
+}
+
+std::string place(int line) { return fmt::format("test/emulator/faults.cuh:{}", line); }
+
+void expect_report(const std::string& message, const Fault& fault, const TestKernel& kernel) {
+  EXPECT_EQ(message.find(fault.message.front()), 0u) << message;
+  for (const std::string& part : fault.message)
+    EXPECT_NE(message.find(part), std::string::npos) << part << "\n" << message;
+  for (const int line : {kernel.line, kernel.other_line ? kernel.other_line : kernel.line})
+    EXPECT_NE(message.find(place(line)), std::string::npos) << line << "\n" << message;
+  EXPECT_NE(message.find(fmt::format("of kernel {}", fault.kernel)), std::string::npos) << message;
+}
+
+const std::string at_culprit = "in block (1, 0, 0), thread (37, 0, 0)";
+
+const Fault accesses[] = {
+    {"global_load", {"out-of-bounds global load of 4 bytes: byte 256 of a, which has 256", at_culprit}, elements},
+    {"global_load", {"out-of-bounds global load of 4 bytes: byte 300 of a, which has 256", at_culprit}, elements + 11},
+    {"global_load", {"load through a null pointer", at_culprit}, 5, Fault::null},
+    {"global_load", {"load from memory of the host", at_culprit}, 5, Fault::host},
+    {"global_store", {"out-of-bounds global store of 4 bytes", at_culprit}, -1},
+    {"global_store", {"store through a null pointer", at_culprit}, 0, Fault::null},
+    {"global_store", {"store to memory of the host", at_culprit}, 0, Fault::host},
+    {"global_vector", {"misaligned global load of 16 bytes: the address ends in 0x4", at_culprit}, 1},
+    {"global_vector", {"out-of-bounds global load of 16 bytes: byte 256 of a", at_culprit}, elements},
+    {"global_atomic", {"out-of-bounds global atomic access of 4 bytes: byte 256 of a", at_culprit}, elements},
+    {"shared_load", {"out-of-bounds shared load of 4 bytes at offset 256", at_culprit}, 64},
+    {"shared_load", {"out-of-bounds shared load of 4 bytes at offset -4", at_culprit}, -1},
+    {"shared_load", {"out-of-bounds shared load of 4 bytes at offset 768 of the block's 768 bytes", at_culprit}, 192},
+    {"shared_store", {"out-of-bounds shared store of 4 bytes at offset 256", at_culprit}, 64},
+    {"shared_vector", {"misaligned shared load of 16 bytes: the address ends in 0x8", at_culprit}, 2},
+    {"unwritten", {"shared load of 4 bytes at offset 20 that no thread of this block has written", at_culprit}, 5},
+    {"unwritten_static",
+     {"shared load of 4 bytes in a __shared__ variable that no thread of this block has written", at_culprit},
+     5},
+    {"async_without_wait", {"shared load of 4 bytes", "which a cp.async that nobody has waited for is writing"}},
+    {"divergent_barriers", {"lanes 0 and 5 of warp 0 are at different barriers: lane 0 is at"}, 5},
+    {"barrier_counts", {"barrier 2 expects 64 threads, here 96"}},
+    {"left_out", {"lane 31 calls a warp collective whose mask 0x7fffffff leaves it out"}},
+    {"two_collectives", {"lanes of warp 0 are at different collectives: lane 0 is at"}},
+};
+
+const Fault races[] = {
+    {"read_too_early", {"race on shared memory", "writes it at", "reads it at"}},
+    {"written_too_early", {"race on shared memory", "writes it at", "reads it at"}},
+    {"two_writers", {"race on shared memory", "thread (0, 0, 0) writes it at", "thread (37, 0, 0) writes it at"}},
+    {"no_syncwarp", {"race on shared memory", "writes it at", "reads it at"}},
+    {"shuffle", {"race on shared memory", "writes it at", "reads it at"}},
+    {"vote", {"race on shared memory", "writes it at", "reads it at"}},
+    {"within_half_a_warp", {"race on shared memory", "writes it at", "reads it at"}},
+    {"named_barrier", {"race on shared memory", "writes it at", "reads it at"}},
+    {"atomic_and_load", {"race on shared memory", "writes it at", "reads it at"}},
+    {"halves_of_a_word", {"race on shared memory", "writes it at"}},
+    {"async_without_barrier", {"race on shared memory", "writes it at", "reads it at"}},
+    {"async_over_a_load", {"race on shared memory", "writes it at", "reads it at"}},
+    {"global_between_threads", {"race on global memory", "writes it", "reads it"}},
+    {"global_between_blocks", {"race on global memory", "writes it in another block", "in block (1, 0, 0)"}},
+    {"global_read_by_other_block", {"race on global memory", "reads it in another block", "in block (1, 0, 0)"}},
+    {"global_many_readers", {"race on global memory", "reads it", "thread (64, 0, 0) writes it"}},
+};
+
+const Fault deadlocks[] = {
+    {"warp_missing",
+     {"deadlock: no thread can go on", "threads 0-31 wait at", "at barrier 0, 32 of 64 threads there",
+      "threads 32-63 wait at", "at barrier 1, 32 of 64 threads there", "in block (0, 0, 0)"}},
+    {"lane_missing",
+     {"deadlock: no thread can go on", "threads 0-6, 8-31 wait at",
+      "at a collective of warp 0, lanes 0xffffff7f of 0xffffffff there", "threads 7, 39 wait at",
+      "at barrier 0, 2 of 64 threads there"}},
+    {"threads_missing",
+     {"deadlock: no thread can go on", "threads 32-95 wait at", "at barrier 3, 64 of 96 threads there",
+      "threads 0-31 have exited"}},
+};
+
+class CheckedAccess : public testing::TestWithParam<Fault> {};
+INSTANTIATE_TEST_SUITE_P(Faults, CheckedAccess, testing::ValuesIn(accesses));
+
+TEST_P(CheckedAccess, StopsAndNamesThePlace) {
+  const Fault& fault = GetParam();
+  const TestKernel& kernel = instrumented::faulty_kernels()[fault.kernel];
+  expect_report(run(kernel, {.check = true, .threads = 1}, fault.n, fault.a), fault, kernel);
+}
+
+class Race : public testing::TestWithParam<Fault> {};
+INSTANTIATE_TEST_SUITE_P(Faults, Race, testing::ValuesIn(races));
+
+TEST_P(Race, StopsAndNamesThePlace) {
+  const Fault& fault = GetParam();
+  const TestKernel& kernel = instrumented::faulty_kernels()[fault.kernel];
+  expect_report(run(kernel, {.check = true, .threads = 1}), fault, kernel);
+}
+
+TEST_P(Race, IsFoundInEveryOrderOfThreads) {
+  const TestKernel& kernel = instrumented::faulty_kernels()[GetParam().kernel];
+  for (unsigned seed = 1; seed <= seeds; ++seed)
+    EXPECT_EQ(run(kernel, {.check = true, .threads = 1, .seed = seed}).find(GetParam().message.front()), 0u) << seed;
+}
+
+class Deadlock : public testing::TestWithParam<Fault> {};
+INSTANTIATE_TEST_SUITE_P(Faults, Deadlock, testing::ValuesIn(deadlocks));
+
+TEST_P(Deadlock, SaysWhoWaitsForWhatInEveryBuild) {
+  const Fault& fault = GetParam();
+  for (const TestKernels& kernels : {plain::faulty_kernels(), instrumented::faulty_kernels()}) {
+    const TestKernel& kernel = kernels[fault.kernel];
+    expect_report(run(kernel, {.threads = 1}), fault, kernel);
+  }
+}
+
+TEST(Sound, KernelsAreSilentInEveryOrderOfThreads) {
+  const TestKernels sound = instrumented::sound_kernels();
+  for (int i = 0; i < sound.count; ++i)
+    for (unsigned seed = 0; seed <= seeds; ++seed)
+      EXPECT_EQ(run(sound.first[i], {.check = true, .seed = seed}), "")
+          << sound.first[i].shape.kernel << ", seed " << seed;
+}
+
+TEST(Faults, LeaveTheMachineUsable) {
+  const auto device = open_emulator({.check = true});
+  const DeviceArray<float> a(*device, elements, 1, "a"), b(*device, 256, NAN, "b"), c(*device, 256, NAN, "c");
+  const TestKernel& faulty = instrumented::faulty_kernels()["read_too_early"];
+  const TestKernel& sound = instrumented::sound_kernels()["read_too_early"];
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THROW(faulty.launch(device->stream(), faulty.shape, a.data(), b.data(), c.data(), 0), KernelFault);
+    sound.launch(device->stream(), sound.shape, a.data(), b.data(), c.data(), 0);
+    EXPECT_EQ(c.content()[elements - 1], 1.0f);
+  }
+}
+
+}  // namespace
+}  // namespace lapidary::test

@@ -1,0 +1,60 @@
+// How long the emulated machine takes: for the whole ladder with counts, and for each rung without.
+#include <benchmark/benchmark.h>
+
+#include <string>
+
+#include "bench/run.hpp"
+#include "device/device.hpp"
+#include "kernels/registry.hpp"
+
+namespace lapidary {
+namespace {
+
+void fail_unless_right(benchmark::State& state, const bench::RunResult& result) {
+  if (!result.verification.ok) state.SkipWithError(result.verification.message.c_str());
+}
+
+void ladder_counted(benchmark::State& state) {
+  const auto device = open_emulator({.count = true});
+  for (auto _ : state) {
+    for (const Rung& rung : ladder()) {
+      bench::Experiment experiment(
+          *device, {.type = rung.variants.front().type, .M = state.range(0), .N = state.range(0), .K = state.range(0)});
+      fail_unless_right(state, experiment.run(rung, rung.variants.front(), Build::instrumented));
+    }
+  }
+}
+
+void rung_plain(benchmark::State& state, const Rung& rung) {
+  const auto device = open_emulator();
+  const RungVariant& variant = rung.variants.front();
+  bench::Experiment experiment(*device,
+                               {.type = variant.type, .M = state.range(0), .N = state.range(0), .K = state.range(0)});
+  const GemmProblem problem = experiment.on_device();
+  for (auto _ : state) run(variant, Build::plain, device->stream(), problem);
+  fail_unless_right(state, experiment.run(rung, variant, Build::plain));
+  state.counters["multiply-adds"] = benchmark::Counter(static_cast<double>(problem.M * problem.N * problem.K),
+                                                       benchmark::Counter::kIsIterationInvariantRate);
+}
+
+}  // namespace
+}  // namespace lapidary
+
+int main(int argc, char** argv) {
+  using namespace lapidary;
+  if (ladder().front().variants.front().launch[static_cast<std::size_t>(Build::instrumented)])
+    benchmark::RegisterBenchmark("ladder_counted", ladder_counted)
+        ->Arg(256)
+        ->Unit(benchmark::kMillisecond)
+        ->UseRealTime();
+  for (const Rung& rung : ladder())
+    benchmark::RegisterBenchmark(("plain/" + std::string(rung.name())).c_str(),
+                                 [&rung](benchmark::State& state) { rung_plain(state, rung); })
+        ->Arg(512)
+        ->Unit(benchmark::kMillisecond)
+        ->UseRealTime();
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+}

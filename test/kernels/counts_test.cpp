@@ -1,0 +1,246 @@
+// What the machine counts for the rungs, against counts made in another way: from the documented places of each thread,
+// without the rungs' layouts, kernels and the rules of src/layout.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <ostream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "bench/run.hpp"
+#include "device/device.hpp"
+#include "emulator/report.hpp"
+#include "kernels/registry.hpp"
+
+namespace lapidary {
+namespace {
+
+using emulator::Counters;
+using emulator::GlobalCounters;
+using emulator::SharedCounters;
+
+std::string text(const GlobalCounters& counters) {
+  return fmt::format("{} requests, {} sectors", counters.requests, counters.sectors);
+}
+std::string text(const SharedCounters& counters) {
+  return fmt::format("{} instructions, {} wavefronts, minimum {}", counters.instructions, counters.wavefronts,
+                     counters.minimum);
+}
+std::string text(const Counters& counters) {
+  return fmt::format("global load: {}\nglobal store: {}\nshared load: {}\nshared store: {}\nfma: {}\n",
+                     text(counters.global_load), text(counters.global_store), text(counters.shared_load),
+                     text(counters.shared_store), counters.fma);
+}
+
+Counters count(const Rung& rung, const RungVariant& variant, const bench::ProblemSpec& spec) {
+  const auto device = open_emulator({.count = true});
+  const auto result = bench::run_gemm(*device, rung, variant, Build::instrumented, spec);
+  EXPECT_TRUE(result.verification.ok) << result.verification.message;
+  return device->stream().machine->report().total;
+}
+
+constexpr std::int64_t nowhere = -1;
+
+/// The traffic of a grid of blocks, added up warp by warp; every access is of one float.
+class BruteForce {
+ public:
+  BruteForce(const bench::ProblemSpec& problem, const TileShape& tile, int threads)
+      : problem_(problem), tile_(tile), threads_(threads) {}
+
+  Counters total;
+
+  /// body(row, col) for each tile of D; within it the accesses of all warps of a block are added.
+  template <class Body>
+  void for_each_block(const Body& body) {
+    for (std::int64_t row = 0; row < problem_.M; row += tile_.m)
+      for (std::int64_t col = 0; col < problem_.N; col += tile_.n) body(row, col);
+  }
+
+  /// element(thread) is the index of the float that a thread accesses, or nowhere.
+  template <class Element>
+  void global(GlobalCounters& counters, const Element& element) {
+    for_each_warp(element, [&](const std::vector<std::int64_t>& elements) {
+      std::set<std::int64_t> sectors;
+      for (const std::int64_t i : elements) sectors.insert(i / 8);
+      ++counters.requests;
+      counters.sectors += sectors.size();
+    });
+  }
+  template <class Element>
+  void shared(SharedCounters& counters, const Element& element) {
+    for_each_warp(element, [&](const std::vector<std::int64_t>& elements) {
+      std::array<std::set<std::int64_t>, 32> words_of_bank;
+      for (const std::int64_t i : elements) words_of_bank[static_cast<std::size_t>(i % 32)].insert(i);
+      std::size_t most = 0;
+      for (const auto& words : words_of_bank) most = std::max(most, words.size());
+      ++counters.instructions;
+      counters.wavefronts += most;
+      ++counters.minimum;
+    });
+  }
+
+  /// The elements of a rows x cols matrix; nowhere outside of it.
+  static std::int64_t element(std::int64_t row, std::int64_t col, std::int64_t rows, std::int64_t cols) {
+    return row < rows && col < cols ? row * cols + col : nowhere;
+  }
+  std::int64_t of_a(std::int64_t row, std::int64_t k) const { return element(row, k, problem_.M, problem_.K); }
+  std::int64_t of_b(std::int64_t k, std::int64_t col) const { return element(k, col, problem_.K, problem_.N); }
+  std::int64_t of_d(std::int64_t row, std::int64_t col) const { return element(row, col, problem_.M, problem_.N); }
+
+  /// A result of each thread: D is written, and with a beta C is read and added.
+  template <class Element>
+  void store_results(const Element& element) {
+    global(total.global_store, element);
+    if (problem_.beta == 0) return;
+    global(total.global_load, element);
+    for (int thread = 0; thread < threads_; ++thread) total.fma += element(thread) != nowhere;
+  }
+
+ private:
+  template <class Element, class Visit>
+  void for_each_warp(const Element& element, const Visit& visit) {
+    std::vector<std::int64_t> elements;
+    for (int first = 0; first < threads_; first += 32) {
+      elements.clear();
+      for (int thread = first; thread < std::min(threads_, first + 32); ++thread)
+        if (const std::int64_t i = element(thread); i != nowhere) elements.push_back(i);
+      if (!elements.empty()) visit(elements);
+    }
+  }
+
+  bench::ProblemSpec problem_;
+  TileShape tile_;
+  int threads_;
+};
+
+/// One thread a result. Neighbouring threads are below each other, or if coalesced beside each other.
+Counters count_untiled(const bench::ProblemSpec& p, const TileShape& tile, bool coalesced) {
+  BruteForce force(p, tile, tile.m * tile.n);
+  force.for_each_block([&](std::int64_t row0, std::int64_t col0) {
+    const auto row = [&](int thread) { return row0 + (coalesced ? thread / tile.n : thread % tile.m); };
+    const auto col = [&](int thread) { return col0 + (coalesced ? thread % tile.n : thread / tile.m); };
+    const auto result = [&](int thread) { return force.of_d(row(thread), col(thread)); };
+    for (std::int64_t k = 0; k < p.K; ++k) {
+      force.global(force.total.global_load, [&](int t) { return result(t) == nowhere ? nowhere : row(t) * p.K + k; });
+      force.global(force.total.global_load, [&](int t) { return result(t) == nowhere ? nowhere : k * p.N + col(t); });
+    }
+    for (int thread = 0; thread < tile.m * tile.n; ++thread) force.total.fma += result(thread) == nowhere ? 0 : p.K;
+    force.store_results(result);
+  });
+  return force.total;
+}
+
+/// TM x TN results a thread, row-major tiles of A and B in shared memory, filled row by row with zeros past the edges.
+/// An element of B's tile is read once for all TM results, or else for each of them.
+Counters count_tiled(const bench::ProblemSpec& p, const TileShape& tile, int TM, int TN, bool reuse = true) {
+  const int threads = tile.m / TM * (tile.n / TN);
+  BruteForce force(p, tile, threads);
+  Counters& total = force.total;
+  force.for_each_block([&](std::int64_t row0, std::int64_t col0) {
+    const auto row = [&](int thread) { return thread / (tile.n / TN) * TM; };
+    const auto col = [&](int thread) { return thread % (tile.n / TN) * TN; };
+    for (std::int64_t k0 = 0; k0 < p.K; k0 += tile.k) {
+      const auto fill = [&](int rows, int cols, const auto& source) {
+        for (int first = 0; first < rows * cols; first += threads) {
+          force.global(total.global_load, [&](int t) {
+            return first + t < rows * cols ? source((first + t) / cols, (first + t) % cols) : nowhere;
+          });
+          force.shared(total.shared_store,
+                       [&](int t) { return first + t < rows * cols ? std::int64_t{first + t} : nowhere; });
+        }
+      };
+      fill(tile.m, tile.k, [&](int i, int k) { return force.of_a(row0 + i, k0 + k); });
+      fill(tile.k, tile.n, [&](int k, int j) { return force.of_b(k0 + k, col0 + j); });
+      for (int k = 0; k < tile.k; ++k) {
+        for (int i = 0; i < TM; ++i)
+          force.shared(total.shared_load, [&](int t) { return std::int64_t{(row(t) + i) * tile.k + k}; });
+        for (int j = 0; j < TN * (reuse ? 1 : TM); ++j)
+          force.shared(total.shared_load, [&](int t) { return std::int64_t{k * tile.n + col(t) + j % TN}; });
+        total.fma += static_cast<std::uint64_t>(threads * TM * TN);
+      }
+    }
+    for (int i = 0; i < TM; ++i)
+      for (int j = 0; j < TN; ++j)
+        force.store_results([&](int t) { return force.of_d(row0 + row(t) + i, col0 + col(t) + j); });
+  });
+  return total;
+}
+
+struct ByBruteForce {
+  const char* rung;
+  Counters (*count)(const bench::ProblemSpec& problem, const TileShape& tile);
+
+  friend std::ostream& operator<<(std::ostream& out, const ByBruteForce& rung) { return out << rung.rung; }
+};
+
+const ByBruteForce by_brute_force[] = {
+    {"naive", [](const auto& p, const TileShape& tile) { return count_untiled(p, tile, false); }},
+    {"coalesced", [](const auto& p, const TileShape& tile) { return count_untiled(p, tile, true); }},
+    {"shared_tiles", [](const auto& p, const TileShape& tile) { return count_tiled(p, tile, 1, 1); }},
+    {"thread_tiles_1d", [](const auto& p, const TileShape& tile) { return count_tiled(p, tile, 8, 1); }},
+    {"thread_tiles_1d_swapped", [](const auto& p, const TileShape& tile) { return count_tiled(p, tile, 8, 1, false); }},
+    {"thread_tiles_2d", [](const auto& p, const TileShape& tile) { return count_tiled(p, tile, 8, 8); }},
+};
+
+class Counts : public testing::TestWithParam<ByBruteForce> {};
+INSTANTIATE_TEST_SUITE_P(Rung, Counts, testing::ValuesIn(by_brute_force),
+                         [](const auto& info) { return info.param.rung; });
+
+TEST_P(Counts, AreThoseOfBruteForce) {
+  const Rung& rung = find_rung(GetParam().rung);
+  for (const RungVariant& variant : rung.variants) {
+    for (const bench::ProblemSpec& problem : {bench::ProblemSpec{.M = 128, .N = 256, .K = 64},
+                                              bench::ProblemSpec{.M = 250, .N = 131, .K = 77, .beta = 1}}) {
+      EXPECT_EQ(text(count(rung, variant, problem)), text(GetParam().count(problem, variant.tile)))
+          << to_string(variant.tile) << ", M " << problem.M;
+    }
+  }
+}
+
+struct Known {
+  const char *rung, *global_store, *shared_load, *shared_store;
+
+  friend std::ostream& operator<<(std::ostream& out, const Known& known) { return out << known.rung; }
+};
+
+// 256^3 are 4 blocks of 8 warps and 32 steps of k. In each of them a warp reads A by two 128-bit loads, of which pairs
+// of lanes agree (2 wavefronts each), and B by two without agreement (4 each, 8 with the conflict) or by eight of 32
+// bits (4 each); it writes one vector of A as four words (1 wavefront each, 2 with the conflict) and one of B (4) or
+// its words (4 each).
+const Known known[] = {
+    {"vectorized", "512 requests, 16384 sectors", "32768 instructions, 163840 wavefronts, minimum 98304",
+     "5120 instructions, 12288 wavefronts, minimum 8192"},
+    {"padded_folk", "512 requests, 16384 sectors", "81920 instructions, 294912 wavefronts, minimum 98304",
+     "8192 instructions, 24576 wavefronts, minimum 8192"},
+    {"conflict_free", "512 requests, 8192 sectors", "32768 instructions, 98304 wavefronts, minimum 98304",
+     "5120 instructions, 8192 wavefronts, minimum 8192"},
+};
+
+class KnownCounts : public testing::TestWithParam<Known> {};
+INSTANTIATE_TEST_SUITE_P(Rung, KnownCounts, testing::ValuesIn(known), [](const auto& info) { return info.param.rung; });
+
+TEST_P(KnownCounts, AreThoseOfTheLayouts) {
+  const Rung& rung = find_rung(GetParam().rung);
+  const Counters total = count(rung, rung.variant(Type::f32, "128x128x8"), {.M = 256, .N = 256, .K = 256});
+  EXPECT_EQ(text(total.global_load), "2048 requests, 32768 sectors");
+  EXPECT_EQ(text(total.global_store), GetParam().global_store);
+  EXPECT_EQ(text(total.shared_load), GetParam().shared_load);
+  EXPECT_EQ(text(total.shared_store), GetParam().shared_store);
+  EXPECT_EQ(total.fma, 256u * 256 * 256);
+}
+
+TEST_P(KnownCounts, AreInWholeTilesForRaggedProblems) {
+  const Rung& rung = find_rung(GetParam().rung);
+  const Counters whole = count(rung, rung.variant(Type::f32, "128x128x8"), {.M = 256, .N = 256, .K = 80});
+  const Counters ragged = count(rung, rung.variant(Type::f32, "128x128x8"), {.M = 250, .N = 131, .K = 77});
+  EXPECT_EQ(text(ragged.shared_load), text(whole.shared_load));
+  EXPECT_EQ(ragged.shared_store.wavefronts, whole.shared_store.wavefronts);
+  EXPECT_EQ(ragged.fma, whole.fma);
+}
+
+}  // namespace
+}  // namespace lapidary

@@ -1,0 +1,133 @@
+// Every rung in every configuration, on problems chosen for their edges. What is right, and that nothing else is
+// touched, is decided by bench/verify.hpp.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <ostream>
+#include <vector>
+
+#include "bench/run.hpp"
+#include "device/device.hpp"
+#include "kernels/registry.hpp"
+
+namespace lapidary {
+namespace {
+
+using bench::ProblemSpec;
+
+struct Configuration {
+  const Rung* rung;
+  const RungVariant* variant;
+
+  friend std::ostream& operator<<(std::ostream& out, const Configuration& c) {
+    return out << c.rung->name() << " " << to_string(c.variant->tile) << " " << name_of(c.variant->type);
+  }
+};
+
+std::vector<Configuration> all_configurations() {
+  std::vector<Configuration> all;
+  for (const Rung& rung : ladder())
+    for (const RungVariant& variant : rung.variants) all.push_back({&rung, &variant});
+  return all;
+}
+
+std::string describe(const ProblemSpec& spec) {
+  return fmt::format("M {} N {} K {}, alpha {} beta {}, ld {} {} {} {}, displacement {}{}", spec.M, spec.N, spec.K,
+                     spec.alpha, spec.beta, spec.lda, spec.ldb, spec.ldc, spec.ldd, spec.displacement,
+                     spec.in_place ? ", D is C" : "");
+}
+
+/// Sizes around a tile, and everything that may be special about a problem.
+std::vector<ProblemSpec> edge_cases(Type type, const TileShape& tile) {
+  const std::int64_t m = tile.m, n = tile.n, k = tile.k ? tile.k : 8;
+  std::vector<ProblemSpec> specs = {
+      {.M = 1, .N = 1, .K = 1},
+      {.M = 13, .N = 17, .K = 19, .alpha = 0.5f, .beta = 3},
+      {.M = m - 1, .N = n, .K = k},
+      {.M = m + 1, .N = n, .K = 2 * k},
+      {.M = m, .N = n - 1, .K = k},
+      {.M = m, .N = n + 1, .K = k},
+      {.M = m, .N = n, .K = k - 1},
+      {.M = m, .N = n, .K = k + 1},
+      {.M = m, .N = n, .K = 5 * k},
+      // By vectors, and ragged all the same.
+      {.M = 200, .N = 72, .K = 40, .alpha = -1.25f, .beta = 1},
+      {.M = m + 3, .N = 24, .K = k, .alpha = 0.5f, .beta = 3, .lda = k + 16, .ldb = 32, .ldc = 40, .ldd = 48},
+      // No vectors: leading dimensions, addresses.
+      {.M = 37, .N = 40, .K = 24, .alpha = 0.5f, .beta = 3, .lda = 31, .ldb = 43, .ldc = 41, .ldd = 47},
+      {.M = 37, .N = 40, .K = 24, .alpha = -1.25f, .beta = 1, .displacement = 1},
+      {.M = 40, .N = 40, .K = 24, .beta = 3, .displacement = 8},
+      // D is C.
+      {.M = 33, .N = 35, .K = 9, .alpha = 0.5f, .beta = 3, .in_place = true},
+      {.M = 32, .N = 40, .K = 8, .beta = 1, .ldc = 48, .ldd = 48, .in_place = true},
+      {.M = 33, .N = 40, .K = 8, .in_place = true},
+      // Nothing to add up, to scale, or to write.
+      {.M = 33, .N = 36, .K = 0},
+      {.M = 33, .N = 36, .K = 0, .alpha = 0.5f, .beta = 3},
+      {.M = 33, .N = 36, .K = 7, .alpha = 0, .beta = 1},
+      {.M = 33, .N = 36, .K = 7, .alpha = 0, .beta = 0},
+      {.M = 0, .N = 36, .K = 7},
+      {.M = 33, .N = 0, .K = 7, .beta = 1},
+  };
+  for (ProblemSpec& spec : specs) spec.type = type;
+  return specs;
+}
+
+/// Of more than one tile in each direction, with vectors and without.
+std::vector<ProblemSpec> large_cases(Type type) {
+  return {{.type = type, .M = 257, .N = 259, .K = 131},
+          {.type = type, .M = 264, .N = 392, .K = 200, .alpha = -1.25f, .beta = 1},
+          {.type = type, .M = 131, .N = 520, .K = 72, .alpha = 0.5f, .beta = 3, .lda = 75, .displacement = 3}};
+}
+
+class Ladder : public testing::TestWithParam<Configuration> {
+ protected:
+  const Rung& rung = *GetParam().rung;
+  const RungVariant& variant = *GetParam().variant;
+
+  void expect_right(Device& device, const std::vector<ProblemSpec>& specs) {
+    for (const ProblemSpec& spec : specs) {
+      const auto result = bench::run_gemm(device, rung, variant, bench::build_for(device), spec);
+      EXPECT_TRUE(result.verification.ok) << describe(spec) << ": " << result.verification.message;
+      EXPECT_EQ(result.verification.compared, spec.M * spec.N) << describe(spec);
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Rung, Ladder, testing::ValuesIn(all_configurations()), [](const auto& info) {
+  return fmt::format("{}_{}_{}", info.param.rung->name(), to_string(info.param.variant->tile),
+                     name_of(info.param.variant->type));
+});
+
+#if LAPIDARY_WITH_INSTRUMENTED
+TEST_P(Ladder, IsRightAndWithoutFaultsWhenChecked) {
+  const auto device = open_emulator({.check = true});
+  expect_right(*device, edge_cases(variant.type, variant.tile));
+}
+
+TEST_P(Ladder, IsWithoutRacesInRandomOrder) {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const auto device = open_emulator({.check = true, .seed = seed});
+    const std::int64_t k = variant.tile.k ? variant.tile.k : 8;
+    expect_right(*device, {{.type = variant.type, .M = 40, .N = 36, .K = 5 * k, .beta = 1}});
+  }
+}
+#endif
+
+TEST_P(Ladder, IsRightOnSeveralTilesOfThePlainBuild) {
+  const auto device = open_emulator();
+  expect_right(*device, large_cases(variant.type));
+}
+
+#if LAPIDARY_WITH_CUDA
+TEST_P(Ladder, IsRightOnAGpu) {
+  if (gpu_count() == 0) GTEST_SKIP() << "there is no GPU";
+  const auto device = open_gpu();
+  expect_right(*device, edge_cases(variant.type, variant.tile));
+  expect_right(*device, large_cases(variant.type));
+}
+#endif
+
+}  // namespace
+}  // namespace lapidary
