@@ -130,8 +130,10 @@ std::string next_step(const std::vector<Entry>& entries) {
 }
 
 Json to_json(const Entry& entry, std::int64_t size) {
-  Json json = {
-      {"kernel", entry.rung->name()}, {"type", name_of(entry.variant->type)}, {"tile", to_string(entry.variant->tile)}};
+  Json json = {{"kernel", entry.rung->name()},
+               {"idea", entry.rung->info->idea},
+               {"type", name_of(entry.variant->type)},
+               {"tile", to_string(entry.variant->tile)}};
   if (entry.fault.empty()) {
     add_verification(json, entry.verification);
   } else {
