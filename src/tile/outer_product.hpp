@@ -4,18 +4,12 @@
 namespace lapidary::inline LAPIDARY_BUILD {
 
 /// rD += rA * rB^T, all in registers: TM + TN operands for TM * TN multiply-adds.
+///
+/// Rows are walked there and back, so that each multiply-add shares an operand with the one before it, also where a row
+/// ends. The register file has too few ports for three fresh operands of one bank; an operand that was just read is
+/// taken from the reuse cache instead.
 template <int TM, int TN>
 LAPIDARY_DEVICE void outer_product(float (&rD)[TM][TN], const float (&rA)[TM], const float (&rB)[TN]) {
-#pragma unroll
-  for (int i = 0; i < TM; ++i)
-#pragma unroll
-    for (int j = 0; j < TN; ++j) rD[i][j] = fmaf(rA[i], rB[j], rD[i][j]);
-}
-
-/// The same, walked there and back: each multiply-add shares an operand with the one before it, also where a row ends,
-/// so that the register reuse cache can deliver it.
-template <int TM, int TN>
-LAPIDARY_DEVICE void outer_product_there_and_back(float (&rD)[TM][TN], const float (&rA)[TM], const float (&rB)[TN]) {
 #pragma unroll
   for (int i = 0; i < TM; ++i)
 #pragma unroll

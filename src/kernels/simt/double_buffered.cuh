@@ -94,8 +94,9 @@ void launch(const Stream& stream, const GemmProblem& problem) {
 }
 
 using Default = Config<warp_tiles::Paired<128, 128, 8, 32, 64>, 2>;
+using Deep = Config<warp_tiles::Paired<128, 128, 16, 32, 64>, 2>;
 
 template <class>
-constexpr Variant variants[] = {variant<Default>(launch<Default>)};
+constexpr Variant variants[] = {variant<Default>(launch<Default>), variant<Deep>(launch<Deep>)};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::double_buffered

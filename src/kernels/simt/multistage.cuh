@@ -8,15 +8,14 @@ namespace lapidary::inline LAPIDARY_BUILD::multistage {
 constexpr RungInfo info = {
     .name = "multistage",
     .parent = "double_buffered",
-    .idea = "cp.async keeps several tiles in flight, registers reused",
+    .idea = "cp.async keeps several tiles in flight",
     .change =
         "Tiles go from global to shared memory past the registers, several of them on their way at a time; A is "
-        "transposed on the way by copies of 4 bytes. Operands of the next step are read while those of this one "
-        "are used, and outer products are walked there and back",
+        "transposed on the way by copies of 4 bytes. Operands of the next step are read while those of this one are "
+        "used",
     .why =
-        "No register holds what is on its way from global memory, so there is room for the next operands; and of "
-        "two multiply-adds that follow each other one operand is the same, which the register reuse cache then "
-        "delivers",
+        "No register holds what is on its way from global memory, which leaves room for the next operands, and memory has "
+        "as many tiles' time to answer as there are stages",
     .counter =
         "async_copy takes the place of global_load and of shared_store; shared_load stays at 4 vectors of 2 "
         "wavefronts for 64 multiply-adds",
@@ -121,7 +120,7 @@ __global__ void __launch_bounds__(Config::threads, Config::blocks) kernel(const 
         await();
         read(0, stage);
       }
-      outer_product_there_and_back(rD, rA[k % 2], rB[k % 2]);
+      outer_product(rD, rA[k % 2], rB[k % 2]);
     }
   }
   store_tile<Config, vectorized>(g, block, thread, rD);
@@ -135,7 +134,7 @@ void launch(const Stream& stream, const GemmProblem& problem) {
 }
 
 using Default = Config<128, 128, 32, 32, 64, 8, 8, 3, 2>;
-using Wide = Config<128, 256, 32, 64, 64, 8, 16, 4, 1>;
+using Wide = Config<128, 256, 32, 32, 128, 8, 16, 4, 1>;
 
 template <class>
 constexpr Variant variants[] = {variant<Default>(launch<Default>), variant<Wide>(launch<Wide>)};

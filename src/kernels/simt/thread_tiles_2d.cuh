@@ -9,8 +9,8 @@ constexpr RungInfo info = {
     .parent = "thread_tiles_1d",
     .idea = "8 x 8 results a thread, by outer products",
     .change =
-        "A thread's results form a TM x TN square: it reads TM elements of A and TN of B and multiplies all "
-        "pairs",
+        "A thread's results form a TM x TN square: it reads TM elements of A and TN of B and multiplies all pairs, "
+        "walking the rows of the square there and back, so that the register reuse cache serves",
     .why = "Loads grow with the sides of the square and multiply-adds with its area: 16 for 64, 0.25 each",
     .counter =
         "shared_load: instructions fall from 1.125 to 0.25 for each multiply-add. Each one of B is a 4-way "
