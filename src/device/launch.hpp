@@ -35,6 +35,13 @@ void launch(const Stream& stream, const LaunchShape& shape, void (*kernel)(Param
   config.stream = static_cast<cudaStream_t>(stream.cuda);
   check_cuda(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...), shape.kernel);
 #else
+#if !defined(LAPIDARY_INSTRUMENTED)
+  // The instrumented build's red zones may take more than a GPU has.
+  if (shape.shared_bytes > LaunchLimits::shared_bytes_opt_in)
+    throw InvalidArgument(std::string(shape.kernel) + " asks for " + std::to_string(shape.shared_bytes) +
+                          " bytes of shared memory; a block has at most " +
+                          std::to_string(LaunchLimits::shared_bytes_opt_in));
+#endif
   // Not instrumented: reading the arguments is not the kernel's doing.
   const auto thread = [&]() __attribute__((no_sanitize("thread"))) { kernel(arguments...); };
   const auto call = [](const void* context) __attribute__((no_sanitize("thread"))) {

@@ -354,8 +354,11 @@ int BlockRunner::barrier(unsigned id, unsigned threads, int predicate, std::sour
   if (barrier.arrived && barrier.expected != threads)
     fault(fmt::format("barrier {} expects {} threads, here {}", id, barrier.expected, threads), where);
   barrier.expected = threads;
-  barrier.waiting[lane.warp->id] |= lane.bit();
+  std::uint32_t& waiting = barrier.waiting[lane.warp->id];
+  waiting |= lane.bit();
   ++barrier.arrived;
+  // Where a number of threads is given, a warp counts as 32 of them, however many it has left (PTX ISA, "bar").
+  if (threads && waiting == lane.warp->alive) barrier.arrived += 32 - static_cast<unsigned>(std::popcount(waiting));
   barrier.sum += predicate != 0;
   lane.where = where;
   if (options_.check) {
@@ -492,7 +495,7 @@ void BlockRunner::complete(Warp& warp, PendingCollective& pending) {
     if (barrier.arrived && barrier.expected != threads)
       fault(fmt::format("barrier {} expects {} threads, here {}", any.operand, barrier.expected, threads), any.where);
     barrier.expected = threads;
-    barrier.arrived += static_cast<unsigned>(std::popcount(lanes));
+    barrier.arrived += 32;  // a whole warp, however many lanes it has left
     if (races_) races_->release(warp.id, barrier.clock);
     if (barrier.arrived == threads) complete_barrier(barrier);
   }

@@ -57,6 +57,15 @@ __global__ void producer_consumer(int* a, int* b, int*, int n) {
   }
 }
 
+/// Reverses a's 33 elements into b by a barrier for 64 threads: two warps, of which the second has one lane.
+__global__ void short_warp(int* a, int* b, int*, int) {
+  __shared__ int s[33];
+  const int t = threadIdx.x;
+  s[t] = a[t];
+  barrier_sync(1, 64);
+  b[t] = s[32 - t];
+}
+
 /// Shuffles a's elements among the lanes in four modes; b[0] is the operand, n the width.
 __global__ void shuffles(int* a, int* b, int* c, int n) {
   const int lane = threadIdx.x, operand = b[0], value = a[lane];
@@ -170,6 +179,7 @@ constexpr TestKernel machine_table[] = {
     entry<early_return>("early_return", 1, 1000),
     entry<block_votes>("block_votes", 1, 96),
     entry<producer_consumer>("producer_consumer", 1, 64),
+    entry<short_warp>("short_warp", 1, 33),
     entry<shuffles>("shuffles", 1, 32),
     entry<wide_shuffles>("wide_shuffles", 1, 32),
     entry<half_warp_votes>("half_warp_votes", 1, 32),

@@ -132,6 +132,13 @@ TEST_P(Machine, NamedBarriersHandOverBetweenWarps) {
   for (std::size_t i = 0; i < values.size(); ++i) ASSERT_EQ(taken[i], 2 * values[i / 32 * 32 + 31 - i % 32]) << i;
 }
 
+TEST_P(Machine, NamedBarriersCountShortWarpsAsWhole) {
+  const std::vector<int> values = random_ints(33);
+  auto a = array(values), b = array(std::vector<int>(33));
+  run("short_warp", a.data(), b.data());
+  EXPECT_EQ(b.content(), std::vector<int>(values.rbegin(), values.rend()));
+}
+
 // The lane that shfl.sync reads (PTX ISA, "shfl.sync"), or the lane itself where its source is out of range.
 int source_lane(int mode, int lane, int operand, int width) {
   const int first = lane & ~(width - 1), last = first + width - 1;
