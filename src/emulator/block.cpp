@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -21,7 +22,8 @@ namespace {
 
 // Reserved, not used: a lane touches a few kilobytes of it. Unoptimised kernels need more.
 constexpr std::size_t stack_bytes = 256 * 1024;
-constexpr std::size_t first_log = 1024;
+// Events of a lane: room at first, and where it waits for the other lanes of its warp instead of taking ever more.
+constexpr std::size_t first_log = 1024, full_log = 4096;
 
 thread_local BlockRunner* runner = nullptr;
 thread_local Lane* running = nullptr;
@@ -132,6 +134,7 @@ void BlockRunner::run(std::uint32_t linear_block) {
   }
   while (live_ && fault_.empty()) {
     Lane* const next = pick();
+    if (!next && empty_full_logs()) continue;
     if (!next) {
       fault_ = fmt::format("deadlock: no thread can go on\n{}\n  in block ({}, {}, {}) of kernel {}",
                            describe_waiting(), block_index_.x, block_index_.y, block_index_.z, shape_.kernel);
@@ -553,9 +556,39 @@ void BlockRunner::async_wait(unsigned pending) {
 
 void BlockRunner::grow_log() {
   Lane& lane = *running;
+  if (lane.log.size() >= full_log) {
+    suspend(lane, LaneState::log_full);
+    if (lane.logged < lane.log.size()) return;
+  }
+  // There is no end of the interval in sight, or lanes took different paths, which only its end can sort out.
   leave(&lane);
   lane.log.resize(lane.log.size() * 2);
   enter(&lane);
+}
+
+bool BlockRunner::empty_full_logs() {
+  bool any = false;
+  for (unsigned i = 0; i < warps_; ++i) {
+    Warp& warp = all_warps_[i];
+    std::uint32_t full = 0;
+    for_each_bit(warp.alive, [&](unsigned lane) {
+      if (warp.lanes[lane]->state == LaneState::log_full) full |= 1u << lane;
+    });
+    if (!full) continue;
+    any = true;
+    if (races_) find_races(warp);
+    const std::size_t done = options_.count ? count_in_step(warp) : ~std::size_t{0};
+    for_each_bit(warp.all, [&](unsigned index) {
+      Lane& lane = *warp.lanes[index];
+      const std::size_t gone = std::min(done, lane.logged);
+      std::copy(lane.log.begin() + static_cast<std::ptrdiff_t>(gone),
+                lane.log.begin() + static_cast<std::ptrdiff_t>(lane.logged), lane.log.begin());
+      lane.logged -= gone;
+      lane.examined = lane.logged;
+    });
+    set_ready(warp, full);
+  }
+  return any;
 }
 
 }  // namespace lapidary::emulator

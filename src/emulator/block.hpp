@@ -21,7 +21,7 @@ namespace lapidary::emulator {
 class BlockRunner;
 struct Warp;
 
-enum class LaneState : std::uint8_t { ready, at_barrier, at_collective, exited };
+enum class LaneState : std::uint8_t { ready, at_barrier, at_collective, log_full, exited };
 
 /// A copy that cp.async has issued; `group` counts the thread's commits before it.
 struct AsyncCopy {
@@ -144,6 +144,8 @@ class BlockRunner {
   std::string place() const;
   std::string describe_waiting() const;
 
+  // Counts what lanes with full logs have logged, as far as their warp executed it in step, and lets them go on.
+  bool empty_full_logs();
   // Hands the accesses of a warp's interval to the race detector and the counters (block_counting.cpp).
   void flush(Warp& warp);
   void find_races(const Warp& warp);

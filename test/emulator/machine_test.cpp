@@ -3,6 +3,7 @@
 #include "emulator/machine.hpp"
 
 #include <gtest/gtest.h>
+#include <ostream>
 
 #include <algorithm>
 #include <bit>
@@ -37,6 +38,8 @@ struct Target {
   TestKernels (*kernels)();
   emulator::Options options = {};
   bool gpu = false;
+
+  friend std::ostream& operator<<(std::ostream& out, const Target& target) { return out << target.name; }
 };
 
 const Target targets[] = {
