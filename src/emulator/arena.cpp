@@ -22,8 +22,6 @@ Arena::Arena() {
                            0);
   if (range == MAP_FAILED) throw Error("the address space for emulated global memory cannot be reserved (ulimit -v?)");
   base_ = reinterpret_cast<std::uintptr_t>(range);
-  // In a build with AddressSanitizer what is not allocated is out of bounds for every build of a kernel.
-  ASAN_POISON_MEMORY_REGION(range, reserved);
 }
 
 void* Arena::allocate(std::size_t bytes, std::string_view label) {
@@ -43,7 +41,10 @@ void* Arena::allocate(std::size_t bytes, std::string_view label) {
   made.base = at;
   made.bytes = bytes;
   made.label = label;
+  // In a build with AddressSanitizer the gaps are out of bounds for every build of a kernel.
+  ASAN_POISON_MEMORY_REGION(reinterpret_cast<void*>(at - alignment), alignment);
   ASAN_UNPOISON_MEMORY_REGION(reinterpret_cast<void*>(at), bytes);
+  ASAN_POISON_MEMORY_REGION(reinterpret_cast<void*>(at + bytes), alignment);
   return reinterpret_cast<void*>(at);
 }
 

@@ -3,7 +3,6 @@
 #include "emulator/machine.hpp"
 
 #include <gtest/gtest.h>
-#include <ostream>
 
 #include <algorithm>
 #include <bit>
@@ -11,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <numeric>
+#include <ostream>
 #include <random>
 #include <string>
 #include <vector>

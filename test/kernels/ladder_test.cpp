@@ -39,7 +39,7 @@ std::string describe(const ProblemSpec& spec) {
 }
 
 /// Sizes around a tile, and everything that may be special about a problem.
-std::vector<ProblemSpec> edge_cases(Type type, const TileShape& tile) {
+[[maybe_unused]] std::vector<ProblemSpec> edge_cases(Type type, const TileShape& tile) {
   const std::int64_t m = tile.m, n = tile.n, k = tile.k ? tile.k : 8;
   std::vector<ProblemSpec> specs = {
       {.M = 1, .N = 1, .K = 1},
