@@ -5,6 +5,9 @@ install(TARGETS lapidary lapidary_kernel EXPORT lapidary)
 install(TARGETS lapidary_program)
 install(EXPORT lapidary NAMESPACE lapidary:: FILE lapidaryTargets.cmake DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/lapidary")
 
+# What the program reads at run time (model/data.hpp).
+install(DIRECTORY data results DESTINATION "${CMAKE_INSTALL_DATADIR}/lapidary")
+
 # The public headers, and those that they include.
 install(DIRECTORY include/lapidary DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 foreach(room IN ITEMS core layout ptx emulator device)
