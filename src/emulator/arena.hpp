@@ -36,6 +36,9 @@ class Arena {
   /// The allocation that holds the address, or the nearest one below it, or null.
   Allocation* at_or_below(std::uintptr_t address);
 
+  /// By address.
+  const std::map<std::uintptr_t, Allocation>& allocations() const { return allocations_; }
+
   /// Gives every allocation a fresh cell for each word, or takes them away.
   void set_cells(bool present);
 

@@ -51,10 +51,12 @@ BlockRunner::BlockRunner(const Options& options)
 
 BlockRunner::~BlockRunner() { munmap(stacks_, stack_bytes * LaunchLimits::threads); }
 
-void BlockRunner::begin_launch(const LaunchShape& shape, ThreadBody body) {
+void BlockRunner::begin_launch(const LaunchShape& shape, ThreadBody body, std::span<const MemoryRegion> regions) {
   runner = this;
   shape_ = shape;
   body_ = body;
+  regions_ = regions;
+  last_region_ = {};
   recording_ = options_.count || options_.check;
   threads_ = shape.block.x * shape.block.y * shape.block.z;
   warps_ = ceil_div(threads_, 32u);
@@ -95,12 +97,7 @@ void BlockRunner::begin_launch(const LaunchShape& shape, ThreadBody body) {
 #endif
 }
 
-void BlockRunner::end_launch() {
-  recorder.flush_fma();
-  for (const auto& [pc, count] : recorder.fma) sites_.fma[pc] += count;
-  recorder.fma.clear();
-  runner = nullptr;
-}
+void BlockRunner::end_launch() { runner = nullptr; }
 
 void BlockRunner::clear_counters() {
   sites_ = {};
@@ -109,7 +106,9 @@ void BlockRunner::clear_counters() {
 
 // ---------------------------------------------------------------------------------------------------- scheduling
 
-void BlockRunner::run(std::uint32_t linear_block) {
+void BlockRunner::run(const BlockSample& sample) {
+  const std::uint32_t linear_block = sample.block;
+  sample_ = sample;
   const Extent3& grid = shape_.grid;
   block_index_ = {linear_block % grid.x, linear_block / grid.x % grid.y, linear_block / grid.x / grid.y};
   // A block's order depends on the seed and the block alone, whichever host thread runs it.
@@ -152,6 +151,9 @@ void BlockRunner::run(std::uint32_t linear_block) {
       fault_ = found.what();
     }
   }
+  recorder.flush_fma();
+  for (const auto& [pc, count] : recorder.fma) sites_.fma[pc] += count * sample.weight;
+  recorder.fma.clear();
   if (!fault_.empty()) throw KernelFault(fault_);
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <random>
 #include <source_location>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -93,10 +94,12 @@ class BlockRunner {
   BlockRunner& operator=(const BlockRunner&) = delete;
 
   /// Makes the calling host thread the one that runs blocks of this launch.
-  void begin_launch(const LaunchShape& shape, ThreadBody body);
+  /// @param regions  the allocations, by address; they outlive the launch
+  void begin_launch(const LaunchShape& shape, ThreadBody body, std::span<const MemoryRegion> regions);
   void end_launch();
+  /// What the block counts is multiplied by the sample's weight.
   /// @throws KernelFault
-  void run(std::uint32_t linear_block);
+  void run(const BlockSample& sample);
 
   Sites& sites() { return sites_; }
   std::uint64_t divergent_intervals() const { return divergent_intervals_; }
@@ -149,14 +152,19 @@ class BlockRunner {
   // Hands the accesses of a warp's interval to the race detector and the counters (block_counting.cpp).
   void flush(Warp& warp);
   void find_races(const Warp& warp);
+  void merge_neighbours(Lane& lane) const;
+  unsigned memory_at(std::uintptr_t address);
   std::size_t count_in_step(const Warp& warp);
   void count_by_occurrence(const Warp& warp, std::size_t from);
-  void count(const WarpAccess& access, Access kind, std::uintptr_t pc);
+  void count(const WarpAccess& access, Access kind, std::uintptr_t pc, unsigned warp);
 
   Options options_;
   LaunchShape shape_{};
   ThreadBody body_{};
   abi::Index3 block_index_{};
+  BlockSample sample_{};
+  std::span<const MemoryRegion> regions_;
+  MemoryRegion last_region_{};
   unsigned threads_ = 0, warps_ = 0, live_ = 0;
   bool recording_ = false;
 

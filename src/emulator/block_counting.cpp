@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <unordered_map>
 
 #include "core/error.hpp"
+#include "core/math.hpp"
 #include "emulator/block.hpp"
 #include "emulator/symbols.hpp"
 
@@ -14,6 +16,9 @@ namespace lapidary::emulator {
 void BlockRunner::flush(Warp& warp) {
   if (races_) find_races(warp);
   if (options_.count) {
+    if (!options_.merge.empty())
+      for (Lane* const lane : warp.lanes)
+        if (lane && lane->logged) merge_neighbours(*lane);
     const std::size_t counted = count_in_step(warp);
     std::size_t longest = 0, shortest = ~std::size_t{0};
     for (const Lane* const lane : warp.lanes) {
@@ -84,7 +89,7 @@ std::size_t BlockRunner::count_in_step(const Warp& warp) {
     }
     if (!is_counted(any->access())) continue;
     access.bytes = static_cast<int>(any->bytes());
-    count(access, any->access(), any->pc);
+    count(access, any->access(), any->pc, warp.id);
   }
   return longest;
 }
@@ -105,7 +110,7 @@ void BlockRunner::count_by_occurrence(const Warp& warp, std::size_t from) {
     for (std::size_t i = from; i < lane->logged; ++i) {
       const Event& event = lane->log[i];
       if (!is_counted(event.access())) continue;
-      const std::uint64_t key = Sites::key(event.pc, event.access()) << 6 | event.bytes();
+      const std::uint64_t key = SiteKey(event.pc, 0, event.bytes(), event.access()).bits();
       const std::size_t n = occurrence[key]++;
       std::vector<std::size_t>& indices = by_instruction[key];
       if (n == indices.size()) {
@@ -118,18 +123,76 @@ void BlockRunner::count_by_occurrence(const Warp& warp, std::size_t from) {
       access.active |= lane->bit();
     }
   }
-  for (const Request& request : requests) count(request.access, request.kind, request.pc);
+  for (const Request& request : requests) count(request.access, request.kind, request.pc, warp.id);
 }
 
-void BlockRunner::count(const WarpAccess& access, Access kind, std::uintptr_t pc) {
-  SiteCounters& site = sites_.memory[Sites::key(pc, kind)];
-  ++site.warps;
-  if (is_global(kind)) {
-    site.units += static_cast<std::uint64_t>(sectors(access));
-  } else {
-    site.units += static_cast<std::uint64_t>(wavefronts(access));
-    site.minimum += static_cast<std::uint64_t>(minimum_wavefronts(access));
+// Widens the first of a group of neighbouring accesses to the whole group and drops the others. A group that does not
+// fill up stays as it is.
+void BlockRunner::merge_neighbours(Lane& lane) const {
+  struct Group {
+    std::vector<std::size_t> members;
+    unsigned covered = 0;  // bytes
+  };
+  std::unordered_map<std::uint64_t, Group> open;  // by instruction and address
+  std::vector<bool> dropped(lane.logged);
+  for (std::size_t i = 0; i < lane.logged; ++i) {
+    const Event& event = lane.log[i];
+    const auto merge = options_.merge.find(event.pc);
+    if (merge == options_.merge.end() || event.bytes() >= merge->second.bytes || !is_counted(event.access())) continue;
+    const unsigned width = merge->second.bytes;
+    // Addresses have 48 bits, of which the lowest one does not count here.
+    const std::uint64_t key = event.address() / width | static_cast<std::uint64_t>(event.access()) << 47 |
+                              std::uint64_t{merge->second.group} << 51;
+    Group& group = open[key];
+    group.members.push_back(i);
+    group.covered += event.bytes();
+    if (group.covered < width) continue;
+    const Event& first = lane.log[group.members.front()];
+    const Event merged(event.address() / width * width, width, event.access(), first.pc);
+    lane.log[group.members.front()] = merged;
+    for (std::size_t member = 1; member < group.members.size(); ++member) dropped[group.members[member]] = true;
+    open.erase(key);
   }
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < lane.logged; ++i)
+    if (!dropped[i]) lane.log[kept++] = lane.log[i];
+  lane.logged = kept;
+}
+
+unsigned BlockRunner::memory_at(std::uintptr_t address) {
+  if (address - last_region_.base >= last_region_.end - last_region_.base) {
+    const auto above = std::upper_bound(regions_.begin(), regions_.end(), address,
+                                        [](std::uintptr_t a, const MemoryRegion& region) { return a < region.base; });
+    if (above == regions_.begin() || address >= std::prev(above)->end) return 0;
+    last_region_ = *std::prev(above);
+  }
+  return last_region_.id;
+}
+
+void BlockRunner::count(const WarpAccess& access, Access kind, std::uintptr_t pc, unsigned warp) {
+  const unsigned memory = is_global(kind) ? memory_at(access.address[std::countr_zero(access.active)]) : 0;
+  SiteCounters& site = sites_.memory[SiteKey(pc, memory, static_cast<unsigned>(access.bytes), kind).bits()];
+  int units = 0, minimum = 0;
+  if (is_global(kind)) {
+    const int bytes = distinct_bytes(access);
+    units = sectors(access);
+    minimum = ceil_div(bytes, 32);
+    site.distinct_bytes += static_cast<std::uint64_t>(bytes) * sample_.weight;
+  } else {
+    units = wavefronts(access);
+    minimum = minimum_wavefronts(access);
+  }
+  site.instructions += sample_.weight;
+  site.lanes += static_cast<std::uint64_t>(std::popcount(access.active)) * sample_.weight;
+  site.units += static_cast<std::uint64_t>(units) * sample_.weight;
+  site.minimum += static_cast<std::uint64_t>(minimum) * sample_.weight;
+  if (units - minimum <= site.worst_excess) return;
+  site.worst_excess = units - minimum;
+  site.worst = access;
+  if (!is_global(kind))
+    for (std::uint64_t& address : site.worst.address) address = shared_.address_in_banks(address);
+  site.worst_block = sample_.block;
+  site.worst_warp = warp;
 }
 
 }  // namespace lapidary::emulator

@@ -41,11 +41,11 @@ void validate(const LaunchShape& shape) {
 
 void add(Counters& to, Access access, const SiteCounters& site) {
   const auto global = [&](GlobalCounters& counters) {
-    counters.requests += site.warps;
+    counters.requests += site.instructions;
     counters.sectors += site.units;
   };
   const auto shared = [&](SharedCounters& counters) {
-    counters.instructions += site.warps;
+    counters.instructions += site.instructions;
     counters.wavefronts += site.units;
     counters.minimum += site.minimum;
   };
@@ -64,13 +64,23 @@ void add(Counters& to, Access access, const SiteCounters& site) {
 
 }  // namespace
 
+void SiteCounters::merge(const SiteCounters& other) {
+  instructions += other.instructions;
+  lanes += other.lanes;
+  units += other.units;
+  minimum += other.minimum;
+  distinct_bytes += other.distinct_bytes;
+  // Of equals the one of the first block, so that the choice does not depend on which host thread ran which block.
+  const auto rank = [](const SiteCounters& s) { return std::tuple(-s.worst_excess, s.worst_block, s.worst_warp); };
+  if (rank(other) >= rank(*this)) return;
+  worst = other.worst;
+  worst_excess = other.worst_excess;
+  worst_block = other.worst_block;
+  worst_warp = other.worst_warp;
+}
+
 void Sites::merge(const Sites& other) {
-  for (const auto& [key, counters] : other.memory) {
-    SiteCounters& site = memory[key];
-    site.warps += counters.warps;
-    site.units += counters.units;
-    site.minimum += counters.minimum;
-  }
+  for (const auto& [key, counters] : other.memory) memory[key].merge(counters);
   for (const auto& [pc, count] : other.fma) fma[pc] += count;
 }
 
@@ -97,6 +107,8 @@ Counters& operator+=(Counters& sum, const Counters& other) {
 
 struct Machine::State {
   Options options;
+  std::vector<std::string> memories = {""};  ///< labels of allocations, by MemoryRegion::id
+  std::vector<LaunchShape> launches;
   std::vector<std::unique_ptr<BlockRunner>> runners;
 };
 
@@ -110,9 +122,31 @@ Machine& Machine::operator=(Machine&&) noexcept = default;
 
 const Options& Machine::options() const { return state_->options; }
 
+// The allocations of this launch. There are few labels, and SiteKey has room for few: what is beyond goes unnamed.
+static std::vector<MemoryRegion> memory_regions(std::vector<std::string>& labels) {
+  std::vector<MemoryRegion> regions;
+  for (const auto& [base, allocation] : Arena::instance().allocations()) {
+    auto label = std::find(labels.begin(), labels.end(), allocation.label);
+    if (label == labels.end() && labels.size() < SiteKey::most_memories) label = labels.insert(label, allocation.label);
+    const auto id = label == labels.end() ? 0 : static_cast<unsigned>(label - labels.begin());
+    regions.push_back({base, allocation.end(), id});
+  }
+  return regions;
+}
+
 void Machine::run(const LaunchShape& shape, ThreadBody body) {
   validate(shape);
-  const std::uint32_t blocks = shape.grid.x * shape.grid.y * shape.grid.z;
+  const std::uint32_t grid = shape.grid.x * shape.grid.y * shape.grid.z;
+  std::vector<BlockSample> samples;
+  if (state_->options.sample) samples = state_->options.sample(shape);
+  for (const BlockSample& sample : samples)
+    if (sample.block >= grid)
+      throw InvalidArgument(
+          fmt::format("block {} of kernel {} is to be run; there are {}", sample.block, shape.kernel, grid));
+  const std::uint32_t blocks = state_->options.sample ? static_cast<std::uint32_t>(samples.size()) : grid;
+  if (blocks == 0) return;
+  state_->launches.push_back(shape);
+  const std::vector<MemoryRegion> regions = memory_regions(state_->memories);
   const unsigned threads = std::min(state_->options.threads, blocks);
   while (state_->runners.size() < threads) state_->runners.push_back(std::make_unique<BlockRunner>(state_->options));
   if (state_->options.check) Arena::instance().set_cells(true);
@@ -121,9 +155,9 @@ void Machine::run(const LaunchShape& shape, ThreadBody body) {
   std::mutex mutex;
   std::exception_ptr failure;
   const auto work = [&](BlockRunner& runner) {
-    runner.begin_launch(shape, body);
+    runner.begin_launch(shape, body, regions);
     try {
-      for (std::uint32_t block; (block = next++) < blocks;) runner.run(block);
+      for (std::uint32_t i; (i = next++) < blocks;) runner.run(samples.empty() ? BlockSample{i, 1} : samples[i]);
     } catch (...) {
       next = blocks;  // the others finish the blocks they are in
       const std::lock_guard lock(mutex);
@@ -142,24 +176,54 @@ void Machine::run(const LaunchShape& shape, ThreadBody body) {
 Report Machine::report() const {
   Sites sites;
   Report report;
+  report.launches = state_->launches;
   for (const auto& runner : state_->runners) {
     sites.merge(runner->sites());
     report.divergent_intervals += runner->divergent_intervals();
   }
   std::vector<std::uintptr_t> pcs;
-  for (const auto& [key, counters] : sites.memory) pcs.push_back(Sites::pc(key));
+  for (const auto& [key, counters] : sites.memory) pcs.push_back(SiteKey(key).pc());
   for (const auto& [pc, count] : sites.fma) pcs.push_back(pc);
   std::sort(pcs.begin(), pcs.end());
   pcs.erase(std::unique(pcs.begin(), pcs.end()), pcs.end());
   const auto lines = source_lines(pcs);
 
   std::map<std::pair<std::string, int>, Counters> by_line;
-  const auto counters_of = [&](std::uintptr_t pc) -> Counters& {
+  std::map<std::tuple<std::string, int, Access, std::string, int>, std::pair<SiteCounters, std::vector<std::uintptr_t>>>
+      by_site;
+  const auto line_of = [&](std::uintptr_t pc) {
     const auto line = lines.find(pc);
-    return line == lines.end() ? by_line[{"", 0}] : by_line[{line->second.file, line->second.line}];
+    return line == lines.end() ? std::pair(std::string(), 0) : std::pair(line->second.file, line->second.line);
   };
-  for (const auto& [key, counters] : sites.memory) add(counters_of(Sites::pc(key)), Sites::access(key), counters);
-  for (const auto& [pc, count] : sites.fma) counters_of(pc).fma += count;
+  for (const auto& [bits, counters] : sites.memory) {
+    const SiteKey key(bits);
+    const auto [file, line] = line_of(key.pc());
+    add(by_line[{file, line}], key.access(), counters);
+    auto& [sum, site_pcs] = by_site[{file, line, key.access(), state_->memories[key.memory()], key.bytes()}];
+    sum.merge(counters);
+    site_pcs.push_back(key.pc());
+  }
+  for (const auto& [pc, count] : sites.fma) by_line[line_of(pc)].fma += count;
+  for (auto& [place, entry] : by_site) {
+    const auto& [file, line, access, memory, bytes] = place;
+    auto& [c, site_pcs] = entry;
+    std::sort(site_pcs.begin(), site_pcs.end());
+    AccessSite site{.file = file,
+                    .line = line,
+                    .access = access,
+                    .memory = memory,
+                    .bytes = bytes,
+                    .instructions = c.instructions,
+                    .lanes = c.lanes,
+                    .units = c.units,
+                    .minimum = c.minimum,
+                    .distinct_bytes = c.distinct_bytes,
+                    .worst = c.worst,
+                    .worst_block = c.worst_block,
+                    .worst_warp = c.worst_warp,
+                    .pcs = std::move(site_pcs)};
+    report.sites.push_back(std::move(site));
+  }
   for (const auto& [line, counters] : by_line) {
     report.total += counters;
     report.lines.push_back({line.first, line.second, counters});
@@ -168,6 +232,7 @@ Report Machine::report() const {
 }
 
 void Machine::clear_report() {
+  state_->launches.clear();
   for (const auto& runner : state_->runners) runner->clear_counters();
 }
 

@@ -1,12 +1,28 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
+#include <vector>
 
 #include "core/launch_shape.hpp"
 #include "emulator/report.hpp"
 
 namespace lapidary::emulator {
+
+/// A block that is run in place of `weight` blocks like it, itself included.
+struct BlockSample {
+  std::uint32_t block;  ///< x + grid.x * (y + grid.y * z)
+  std::uint64_t weight;
+};
+
+/// Counts neighbouring accesses as one wider one, as a compiler merges them: those of one group (a source line, say) by
+/// one lane between two barriers that fill an aligned range of `bytes` bytes.
+struct Merge {
+  unsigned group;
+  unsigned bytes;
+};
 
 struct Options {
   /// Count memory traffic and arithmetic; needs kernels of the instrumented build.
@@ -17,6 +33,12 @@ struct Options {
   unsigned threads = 0;
   /// 0 runs warps in order; any other value seeds a random order of warps and lanes, the same for the same seed.
   std::uint64_t seed = 0;
+  /// Chooses the blocks of a launch that are run; what they count is multiplied by their weights. The rest of the grid
+  /// does not run, and its results stay unwritten. Empty: all blocks run.
+  std::function<std::vector<BlockSample>(const LaunchShape&)> sample = {};
+  /// What a compiler has merged, by the machine instructions of an AccessSite, which stay the same as long as the
+  /// program runs. Empty: accesses count as they are written.
+  std::unordered_map<std::uintptr_t, Merge> merge = {};
 };
 
 /// The body of one CUDA thread: `call(context)` runs the kernel with its arguments.

@@ -1,4 +1,5 @@
 #pragma once
+#include <bit>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -6,27 +7,6 @@
 #include "emulator/report.hpp"
 
 namespace lapidary::emulator {
-
-/// What an instrumented thread did to memory. The last two are for the race detector alone: a cp.async may write shared
-/// memory at any time between its issue and the wait for its group.
-enum class Access : std::uint8_t {
-  global_load,
-  global_store,
-  global_atomic,
-  async_copy,
-  shared_load,
-  shared_store,
-  shared_atomic,
-  async_issue,
-  async_arrival,
-};
-
-constexpr bool is_global(Access access) { return access <= Access::async_copy; }
-constexpr bool is_counted(Access access) { return access <= Access::shared_atomic; }
-constexpr bool is_write(Access access) {
-  return access != Access::global_load && access != Access::async_copy && access != Access::shared_load;
-}
-constexpr bool is_atomic(Access access) { return access == Access::global_atomic || access == Access::shared_atomic; }
 
 /// One access of one thread: an address of 48 bits, its width and kind, and the instruction that made it.
 struct Event {
@@ -41,21 +21,48 @@ struct Event {
   Access access() const { return static_cast<Access>(bits >> 56); }
 };
 
-/// The counters of one instruction; requests, sectors for global memory, instructions, wavefronts, minimum for shared.
+/// What one instruction did to one allocation, or to shared memory: the counters of AccessSite.
 struct SiteCounters {
-  std::uint64_t warps = 0, units = 0, minimum = 0;
+  std::uint64_t instructions = 0, lanes = 0, units = 0, minimum = 0, distinct_bytes = 0;
+  WarpAccess worst{};
+  std::int64_t worst_excess = -1;  ///< its units beyond the minimum
+  std::uint32_t worst_block = 0, worst_warp = 0;
+
+  void merge(const SiteCounters& other);
 };
 
-/// Counters by instruction: (pc, access) for memory, pc for arithmetic.
+/// A memory instruction as the key of a table, in 64 bits.
+class SiteKey {
+ public:
+  static constexpr unsigned most_memories = 1 << 10;
+
+  /// @param memory  below most_memories
+  SiteKey(std::uintptr_t pc, unsigned memory, unsigned bytes, Access access)
+      : bits_(pc << 17 | std::uint64_t{memory} << 7 | static_cast<std::uint64_t>(std::bit_width(bytes) - 1) << 4 |
+              static_cast<std::uint64_t>(access)) {}
+  explicit SiteKey(std::uint64_t bits) : bits_(bits) {}
+  std::uint64_t bits() const { return bits_; }
+  std::uintptr_t pc() const { return bits_ >> 17; }
+  unsigned memory() const { return bits_ >> 7 & (most_memories - 1); }
+  int bytes() const { return 1 << (bits_ >> 4 & 7); }
+  Access access() const { return static_cast<Access>(bits_ & 15); }
+
+ private:
+  std::uint64_t bits_;
+};
+
+/// Counters by instruction.
 struct Sites {
   std::unordered_map<std::uint64_t, SiteCounters> memory;
   std::unordered_map<std::uintptr_t, std::uint64_t> fma;
 
-  static std::uint64_t key(std::uintptr_t pc, Access access) { return pc << 4 | static_cast<std::uint64_t>(access); }
-  static std::uintptr_t pc(std::uint64_t key) { return key >> 4; }
-  static Access access(std::uint64_t key) { return static_cast<Access>(key & 15); }
-
   void merge(const Sites& other);
+};
+
+/// An allocation at the time of a launch; `id` stands for its label, 0 for memory that nobody has allocated.
+struct MemoryRegion {
+  std::uintptr_t base, end;
+  unsigned id;
 };
 
 /// The state that the instrumentation's callbacks touch, one for each host thread; `next` is null while no CUDA thread

@@ -3,6 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "core/launch_shape.hpp"
+#include "layout/access.hpp"
+
 namespace lapidary::emulator {
 
 /// What a warp's accesses to global memory cost. A request is one instruction of one warp, whatever its width; a sector
@@ -37,9 +40,55 @@ struct LineCounters {
   Counters counters;
 };
 
+/// What an instrumented thread did to memory. The last two are for the race detector alone: a cp.async may write shared
+/// memory at any time between its issue and the wait for its group.
+enum class Access : std::uint8_t {
+  global_load,
+  global_store,
+  global_atomic,
+  async_copy,
+  shared_load,
+  shared_store,
+  shared_atomic,
+  async_issue,
+  async_arrival,
+};
+
+constexpr bool is_global(Access access) { return access <= Access::async_copy; }
+constexpr bool is_counted(Access access) { return access <= Access::shared_atomic; }
+constexpr bool is_write(Access access) {
+  return access != Access::global_load && access != Access::async_copy && access != Access::shared_load;
+}
+constexpr bool is_atomic(Access access) { return access == Access::global_atomic || access == Access::shared_atomic; }
+
+/// All accesses of one kind and width that one source line makes to one matrix, or to shared memory.
+struct AccessSite {
+  std::string file;  ///< as in LineCounters
+  int line = 0;
+  Access access{};
+  std::string memory;  ///< label of the allocation; empty for shared memory
+  int bytes = 0;       ///< width of a lane's access
+
+  std::uint64_t instructions = 0;    ///< of warps; requests where they go to global memory
+  std::uint64_t lanes = 0;           ///< active ones, over all instructions
+  std::uint64_t units = 0;           ///< sectors of global memory, wavefronts of shared memory
+  std::uint64_t minimum = 0;         ///< of those, how many the same bytes take at least
+  std::uint64_t distinct_bytes = 0;  ///< asked for by each instruction, those of lanes that agree once; global memory
+
+  /// The first instruction farthest above its minimum, and who executed it. Addresses of shared memory are such that
+  /// bank = address / 4 mod 32.
+  WarpAccess worst{};
+  std::uint32_t worst_block = 0, worst_warp = 0;
+
+  /// The machine instructions that it is; see Options::merge.
+  std::vector<std::uintptr_t> pcs;
+};
+
 /// What one or more launches counted.
 struct Report {
   Counters total;
+  std::vector<AccessSite> sites;  ///< by file and line
+  std::vector<LaunchShape> launches;
   std::vector<LineCounters> lines;  ///< by file and line
   /// Places where lanes of one warp took different paths between two barriers. Their accesses were matched by source
   /// instruction and occurrence, which miscounts where lanes skip different iterations of a loop. Lanes that skip

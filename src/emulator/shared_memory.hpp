@@ -41,6 +41,11 @@ class SharedMemory {
     if (address - static_base_ < static_bytes_) return arena_bytes + (address - static_base_);
     return npos;
   }
+  /// The address of shared memory as a GPU counts it: from 0, which is in bank 0.
+  std::uintptr_t address_in_banks(std::uintptr_t address) const {
+    const std::uintptr_t base = reinterpret_cast<std::uintptr_t>(dynamic());
+    return address - (address - arena_base() < arena_bytes ? base : static_base_ / 128 * 128);
+  }
   std::size_t bytes() const { return arena_bytes + static_bytes_; }
   ByteState* states() const { return states_.get(); }
   void set_state(std::uintptr_t address, std::size_t bytes, ByteState state);

@@ -169,6 +169,15 @@ LAPIDARY_HD constexpr int sectors(const WarpAccess& access) {
   return access_detail::for_each_unit(access, ascending, 0, 32, 5, [](std::uint64_t) {});
 }
 
+/// The number of distinct bytes that the active lanes touch, each counted once however many lanes share it.
+LAPIDARY_HD constexpr int distinct_bytes(const WarpAccess& access) {
+  access_detail::require_legal(access);
+  const bool ascending = access_detail::is_full_and_ascending(access);
+  int bytes_log2 = 0;
+  while (1 << bytes_log2 < access.bytes) ++bytes_log2;
+  return access.bytes * access_detail::for_each_unit(access, ascending, 0, 32, bytes_log2, [](std::uint64_t) {});
+}
+
 /// Shared memory: the number of wavefronts, each of which serves one 32-bit word from each of 32 banks,
 /// bank = (byte address / 4) mod 32. Lanes of one group that want the same word share it, so a group takes as many
 /// wavefronts as there are distinct words in its worst bank; groups with an active lane are added up.

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "core/error.hpp"
 #include "device/device.hpp"
 #include "device_array.hpp"
 #include "emulator/report.hpp"
@@ -20,6 +22,8 @@ TestKernels probes();
 
 namespace {
 
+using emulator::Access;
+using emulator::AccessSite;
 using emulator::Counters;
 using emulator::GlobalCounters;
 using emulator::LineCounters;
@@ -146,6 +150,89 @@ TEST(Counters, AddUpOverLaunchesUntilTheyAreCleared) {
   EXPECT_EQ(text(machine.report().total.global_load), "3 requests, 15 sectors");
   machine.clear_report();
   EXPECT_EQ(text(machine.report().total.global_load), "0 requests, 0 sectors");
+}
+
+// The GPU's counts of the kernel "tiles", of which the compiler merged the loads of A four by four.
+TEST(Counters, MergedAccessesAreThoseOfTheHardware) {
+  constexpr int n = 256;
+  const TestKernel& kernel = instrumented::probes()["tiles"];
+  emulator::Options options{.count = true};
+  for (const bool merged : {false, true}) {
+    const auto device = open_emulator(options);
+    const DeviceArray<float> a(*device, n * n, 1), b(*device, n * n, 2), c(*device, n * n, NAN);
+    kernel.launch(device->stream(), kernel.shape, a.data(), b.data(), c.data(), n);
+    const Report report = device->stream().machine->report();
+    EXPECT_EQ(text(report.total.shared_load), merged ? "655360 instructions, 786432 wavefronts, minimum 786432"
+                                                     : "1048576 instructions, 1048576 wavefronts, minimum 1048576");
+    EXPECT_EQ(text(report.total.shared_store), "32768 instructions, 32768 wavefronts, minimum 32768");
+    // B's neighbours are in other rows: allowing all loads to merge merges those of A alone.
+    for (const AccessSite& site : report.sites)
+      if (site.access == Access::shared_load)
+        for (const std::uintptr_t pc : site.pcs) options.merge[pc] = {.group = 0, .bytes = 16};
+  }
+}
+
+TEST(Counters, ASampleOfBlocksStandsForAll) {
+  constexpr int n = 256;
+  const TestKernel& kernel = instrumented::probes()["vectors"];
+  std::string counts[2];
+  for (const bool sampled : {false, true}) {
+    emulator::Options options{.count = true};
+    if (sampled)
+      options.sample = [](const LaunchShape& shape) {
+        return std::vector<emulator::BlockSample>{{.block = 1, .weight = std::uint64_t{shape.grid.x} * shape.grid.y}};
+      };
+    const auto device = open_emulator(options);
+    const DeviceArray<float> a(*device, n * n, 1), b(*device, n * n, 2), c(*device, n * n, NAN);
+    kernel.launch(device->stream(), kernel.shape, a.data(), b.data(), c.data(), n);
+    const Report report = device->stream().machine->report();
+    counts[sampled] = text(report.total.global_load) + text(report.total.global_store) +
+                      text(report.total.shared_load) + text(report.total.shared_store) +
+                      std::to_string(report.total.fma);
+    const std::vector<float> results = c.content();
+    const auto unwritten = std::count_if(results.begin(), results.end(), [](float x) { return std::isnan(x); });
+    EXPECT_EQ(unwritten, sampled ? n * n * 3 / 4 : 0);
+  }
+  EXPECT_EQ(counts[0], counts[1]);
+}
+
+TEST(Counters, ASampleBeyondTheGridIsRefused) {
+  const auto device = open_emulator({.count = true, .sample = [](const LaunchShape&) {
+                                       return std::vector<emulator::BlockSample>{{.block = 99, .weight = 1}};
+                                     }});
+  DeviceArray<float> a(*device, 64, 1), c(*device, 64, 1);
+  const TestKernel& kernel = instrumented::probes()["one float"];
+  EXPECT_THROW(kernel.launch(device->stream(), kernel.shape, a.data(), nullptr, c.data(), 0), InvalidArgument);
+}
+
+/// The only access of a kind that a probe makes.
+AccessSite site(const char* name, Access access) {
+  std::vector<AccessSite> found;
+  for (AccessSite& candidate : probe(name).sites)
+    if (candidate.access == access) found.push_back(std::move(candidate));
+  EXPECT_EQ(found.size(), 1u);
+  return found.at(0);
+}
+
+TEST(Counters, SitesKnowTheirMatrixAndWhatEachAccessAsksFor) {
+  const AccessSite strided = site("floats with stride 2", Access::global_load);
+  EXPECT_EQ(strided.memory, "array");
+  EXPECT_EQ(strided.bytes, 4);
+  EXPECT_EQ(strided.lanes, 32u);
+  EXPECT_EQ(strided.distinct_bytes, 128u);
+  EXPECT_EQ(strided.minimum, 4u);
+  EXPECT_EQ(strided.units, 8u);
+  EXPECT_EQ(site("one float", Access::global_load).distinct_bytes, 4u);
+}
+
+TEST(Counters, SitesKeepTheirWorstAccess) {
+  const AccessSite columns = site("columns of 32", Access::shared_load);
+  EXPECT_EQ(columns.memory, "");
+  EXPECT_EQ(wavefronts(columns.worst), 32);
+  EXPECT_EQ(columns.worst.active, ~0u);
+  EXPECT_EQ(columns.worst.address[1] - columns.worst.address[0], 128u);
+  EXPECT_EQ(columns.worst_block, 0u);
+  EXPECT_EQ(columns.worst_warp, 0u);
 }
 
 struct Product {
