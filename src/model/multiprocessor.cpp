@@ -1,0 +1,256 @@
+#include "model/multiprocessor.hpp"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <cmath>
+
+namespace lapidary::model {
+namespace {
+
+constexpr int scoreboards = 6;
+
+struct Warp {
+  const std::vector<SassInstruction>* code = nullptr;
+  int block = 0;
+  std::size_t next = 0;
+  int iteration = 0;
+  double ready = 0;                             // when the stall count of its last instruction has passed
+  std::array<double, scoreboards> free{};       // when each scoreboard is free
+  std::deque<double> groups;                    // arrival of each committed group of copies
+  double copies = 0;                            // arrival of the copies not yet committed
+  bool at_barrier = false;
+};
+
+struct Block {
+  int arrived = 0;
+};
+
+class Multiprocessor {
+ public:
+  Multiprocessor(const std::vector<LoopPath>& paths, int warps, int blocks, const MultiprocessorConstants& c,
+                 const MemoryShare& m)
+      : c_(c), m_(m), warps_per_block_(warps), blocks_(static_cast<std::size_t>(blocks)),
+        warps_(static_cast<std::size_t>(warps * blocks)), schedulers_(static_cast<std::size_t>(c.schedulers)) {
+    for (int i = 0; i < warps * blocks; ++i) {
+      Warp& warp = warps_[static_cast<std::size_t>(i)];
+      warp.block = i / warps;
+      double share = 0;
+      for (const LoopPath& path : paths) {
+        share += path.share;
+        warp.code = &path.instructions;
+        if (i % warps < share * warps - 1e-6) break;
+      }
+      schedulers_[static_cast<std::size_t>(i % c.schedulers)].warps.push_back(&warp);
+    }
+  }
+
+  // Runs until every warp has finished that many iterations; returns the cycle.
+  double run(int iterations) {
+    for (;;) {
+      bool done = true;
+      for (const Warp& warp : warps_) done &= warp.iteration >= iterations;
+      if (done) return now_;
+      bool any = false;
+      for (Scheduler& scheduler : schedulers_) any |= issue_one(scheduler, iterations);
+      if (any) {
+        now_ += 1;
+      } else {
+        now_ = std::max(now_ + 1, std::ceil(next_event()));
+      }
+    }
+  }
+
+  double issued = 0, fma = 0, shared = 0, l1 = 0, l2 = 0, dram = 0;
+
+ private:
+  struct Scheduler {
+    std::vector<Warp*> warps;
+    std::size_t last = 0;
+    double fma_free = 0, alu_free = 0, uniform_free = 0;
+    std::deque<double> queue;  // when each waiting memory instruction leaves
+  };
+
+  double earliest(const Scheduler& scheduler, const Warp& warp) const {
+    const SassInstruction& i = (*warp.code)[warp.next];
+    double at = warp.ready;
+    for (int s = 0; s < scoreboards; ++s)
+      if (i.wait >> s & 1) at = std::max(at, warp.free[static_cast<std::size_t>(s)]);
+    switch (i.unit) {
+      case Unit::fma: at = std::max(at, scheduler.fma_free); break;
+      case Unit::alu: at = std::max(at, scheduler.alu_free); break;
+      case Unit::uniform: at = std::max(at, scheduler.uniform_free); break;
+      case Unit::shared_load:
+      case Unit::shared_store:
+      case Unit::global_load:
+      case Unit::global_store:
+      case Unit::async_copy:
+        if (static_cast<int>(scheduler.queue.size()) >= c_.queue_entries)
+          at = std::max(at, scheduler.queue[scheduler.queue.size() - static_cast<std::size_t>(c_.queue_entries)]);
+        break;
+      case Unit::wait_group:
+        if (warp.groups.size() > i.argument) at = std::max(at, warp.groups[warp.groups.size() - 1 - i.argument]);
+        break;
+      default: break;
+    }
+    return at;
+  }
+
+  bool issue_one(Scheduler& scheduler, int iterations) {
+    while (!scheduler.queue.empty() && scheduler.queue.front() <= now_) scheduler.queue.pop_front();
+    // The warp that issued last goes on as long as it can, then the oldest one that can.
+    const std::size_t n = scheduler.warps.size();
+    for (std::size_t k = 0; k <= n; ++k) {
+      const std::size_t index = k == 0 ? scheduler.last : k - 1;
+      if (index >= n) continue;
+      Warp& warp = *scheduler.warps[index];
+      if (warp.at_barrier || warp.iteration >= iterations + 2 || earliest(scheduler, warp) > now_) continue;
+      scheduler.last = index;
+      execute(scheduler, warp);
+      return true;
+    }
+    return false;
+  }
+
+  double next_event() const {
+    double next = 1e30;
+    for (const Scheduler& scheduler : schedulers_)
+      for (const Warp* const warp : scheduler.warps)
+        if (!warp->at_barrier) next = std::min(next, std::max(now_ + 1, earliest(scheduler, *warp)));
+    return next;
+  }
+
+  void execute(Scheduler& scheduler, Warp& warp) {
+    const SassInstruction& i = (*warp.code)[warp.next];
+    ++issued;
+    double operands = now_ + 2, result = now_ + 4;
+    switch (i.unit) {
+      case Unit::fma:
+        scheduler.fma_free = now_ + i.cycles;
+        fma += i.cycles;
+        break;
+      case Unit::alu: scheduler.alu_free = now_ + i.cycles; break;
+      case Unit::uniform: scheduler.uniform_free = now_ + i.cycles; break;
+      case Unit::variable: result = now_ + 20; break;
+      case Unit::shared_load:
+      case Unit::shared_store: {
+        double busy = std::max<double>(i.wavefronts, c_.shared_issue);
+        if (i.unit == Unit::shared_load) busy = std::max(busy, 32.0 * i.bytes / c_.register_bytes);
+        const double begin = std::max(now_, memory_free_);
+        memory_free_ = begin + busy;
+        shared += busy;
+        scheduler.queue.push_back(begin);
+        operands = memory_free_;
+        result = memory_free_ - 1 + c_.shared_latency;
+        break;
+      }
+      case Unit::global_load:
+      case Unit::global_store:
+      case Unit::async_copy: {
+        const double lines = std::max(1.0, i.wavefronts / c_.lines_per_cycle);
+        const double begin = std::max(now_, memory_free_);
+        memory_free_ = begin + std::max(lines, i.unit == Unit::global_load ? 32.0 * i.bytes / c_.register_bytes : 1.0);
+        l1 += memory_free_ - begin;
+        scheduler.queue.push_back(begin);
+        operands = memory_free_ + 4;
+        result = memory_free_ + c_.l1_latency;
+        const double hit = i.unit == Unit::global_load ? m_.l1_hit : 0;
+        const double bytes = i.sectors * (1 - hit) * 32;
+        missed_ += bytes;
+        // What misses comes in whole accesses: fractions add up until one is full.
+        if (missed_ >= bytes && bytes > 0) {
+          double amount = bytes;
+          if (hit > 0) {
+            amount = 0;
+            if (missed_ >= i.sectors * 32) amount = i.sectors * 32;
+          }
+          missed_ -= amount;
+          if (amount > 0) {
+            l2_free_ = std::max(l2_free_, begin) + amount / m_.l2_bytes_per_cycle;
+            l2 += amount / m_.l2_bytes_per_cycle;
+            double arrival = std::max(l2_free_, memory_free_ + c_.l2_latency);
+            const double far = amount * (1 - m_.l2_hit);
+            dram_pending_ += far;
+            if (far > 0) {
+              dram_free_ = std::max(dram_free_, begin) + far / m_.dram_bytes_per_cycle;
+              dram += far / m_.dram_bytes_per_cycle;
+              if (dram_pending_ >= amount) {
+                dram_pending_ -= amount;
+                arrival = std::max({arrival, dram_free_, memory_free_ + c_.dram_latency});
+              }
+            }
+            result = arrival;
+          }
+        }
+        if (i.unit == Unit::async_copy) warp.copies = std::max(warp.copies, result);
+        break;
+      }
+      case Unit::commit:
+        warp.groups.push_back(warp.copies);
+        warp.copies = 0;
+        if (warp.groups.size() > 16) warp.groups.pop_front();
+        break;
+      case Unit::barrier:
+        arrive(warp);
+        break;
+      default: break;
+    }
+    if (i.write_barrier >= 0) {
+      double& free = warp.free[static_cast<std::size_t>(i.write_barrier)];
+      free = std::max(free, result);
+    }
+    if (i.read_barrier >= 0) {
+      double& free = warp.free[static_cast<std::size_t>(i.read_barrier)];
+      free = std::max(free, operands);
+    }
+    warp.ready = std::max(warp.ready, now_ + std::max<int>(1, i.stall));
+    if (++warp.next == warp.code->size()) {
+      warp.next = 0;
+      ++warp.iteration;
+    }
+  }
+
+  void arrive(Warp& warp) {
+    Block& block = blocks_[static_cast<std::size_t>(warp.block)];
+    warp.at_barrier = true;
+    if (++block.arrived < warps_per_block_) return;
+    block.arrived = 0;
+    for (Warp& other : warps_) {
+      if (other.block != warp.block) continue;
+      other.at_barrier = false;
+      other.ready = std::max(other.ready, now_ + c_.barrier_latency);
+    }
+  }
+
+  const MultiprocessorConstants c_;
+  const MemoryShare m_;
+  const int warps_per_block_;
+  std::vector<Block> blocks_;
+  std::vector<Warp> warps_;
+  std::vector<Scheduler> schedulers_;
+  double now_ = 0, memory_free_ = 0, l2_free_ = 0, dram_free_ = 0, missed_ = 0, dram_pending_ = 0;
+};
+
+}  // namespace
+
+LoopTime simulate(const std::vector<LoopPath>& paths, int warps, int blocks, const MultiprocessorConstants& constants,
+                  const MemoryShare& memory) {
+  Multiprocessor sm(paths, warps, blocks, constants, memory);
+  LoopTime time;
+  time.first_cycles = sm.run(1);
+  constexpr int warm_up = 8, measured = 16;
+  const double begin = sm.run(warm_up);
+  const Multiprocessor before = sm;
+  const double end = sm.run(warm_up + measured);
+  const double cycles = end - begin;
+  time.cycles = cycles / measured;
+  time.issue = (sm.issued - before.issued) / cycles / constants.schedulers;
+  time.fma = (sm.fma - before.fma) / cycles / constants.schedulers;
+  time.shared = (sm.shared - before.shared) / cycles;
+  time.l1 = (sm.l1 - before.l1) / cycles;
+  time.l2 = (sm.l2 - before.l2) / cycles;
+  time.dram = (sm.dram - before.dram) / cycles;
+  return time;
+}
+
+}  // namespace lapidary::model
