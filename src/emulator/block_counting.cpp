@@ -176,6 +176,7 @@ void BlockRunner::count(const WarpAccess& access, Access kind, std::uintptr_t pc
   if (is_global(kind)) {
     const int bytes = distinct_bytes(access);
     units = sectors(access);
+    site.lines += static_cast<std::uint64_t>(lines(access)) * sample_.weight;
     minimum = ceil_div(bytes, 32);
     site.distinct_bytes += static_cast<std::uint64_t>(bytes) * sample_.weight;
   } else {

@@ -68,6 +68,7 @@ void SiteCounters::merge(const SiteCounters& other) {
   instructions += other.instructions;
   lanes += other.lanes;
   units += other.units;
+  lines += other.lines;
   minimum += other.minimum;
   distinct_bytes += other.distinct_bytes;
   // Of equals the one of the first block, so that the choice does not depend on which host thread ran which block.
@@ -216,6 +217,7 @@ Report Machine::report() const {
                     .instructions = c.instructions,
                     .lanes = c.lanes,
                     .units = c.units,
+                    .lines = c.lines,
                     .minimum = c.minimum,
                     .distinct_bytes = c.distinct_bytes,
                     .worst = c.worst,

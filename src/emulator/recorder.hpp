@@ -23,7 +23,7 @@ struct Event {
 
 /// What one instruction did to one allocation, or to shared memory: the counters of AccessSite.
 struct SiteCounters {
-  std::uint64_t instructions = 0, lanes = 0, units = 0, minimum = 0, distinct_bytes = 0;
+  std::uint64_t instructions = 0, lanes = 0, units = 0, lines = 0, minimum = 0, distinct_bytes = 0;
   WarpAccess worst{};
   std::int64_t worst_excess = -1;  ///< its units beyond the minimum
   std::uint32_t worst_block = 0, worst_warp = 0;

@@ -72,7 +72,8 @@ struct AccessSite {
   std::uint64_t instructions = 0;    ///< of warps; requests where they go to global memory
   std::uint64_t lanes = 0;           ///< active ones, over all instructions
   std::uint64_t units = 0;           ///< sectors of global memory, wavefronts of shared memory
-  std::uint64_t minimum = 0;         ///< of those, how many the same bytes take at least
+  std::uint64_t lines = 0;           ///< of 128 bytes; global memory
+  std::uint64_t minimum = 0;         ///< of the units, how many the same bytes take at least
   std::uint64_t distinct_bytes = 0;  ///< asked for by each instruction, those of lanes that agree once; global memory
 
   /// The first instruction farthest above its minimum, and who executed it. Addresses of shared memory are such that

@@ -169,6 +169,13 @@ LAPIDARY_HD constexpr int sectors(const WarpAccess& access) {
   return access_detail::for_each_unit(access, ascending, 0, 32, 5, [](std::uint64_t) {});
 }
 
+/// Global memory: the number of distinct aligned lines of 128 bytes, which L1 looks up one after the other.
+LAPIDARY_HD constexpr int lines(const WarpAccess& access) {
+  access_detail::require_legal(access);
+  const bool ascending = access_detail::is_full_and_ascending(access);
+  return access_detail::for_each_unit(access, ascending, 0, 32, 7, [](std::uint64_t) {});
+}
+
 /// The number of distinct bytes that the active lanes touch, each counted once however many lanes share it.
 LAPIDARY_HD constexpr int distinct_bytes(const WarpAccess& access) {
   access_detail::require_legal(access);

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
 #include <cmath>
+#include <deque>
 
 namespace lapidary::model {
 namespace {
@@ -15,10 +15,10 @@ struct Warp {
   int block = 0;
   std::size_t next = 0;
   int iteration = 0;
-  double ready = 0;                             // when the stall count of its last instruction has passed
-  std::array<double, scoreboards> free{};       // when each scoreboard is free
-  std::deque<double> groups;                    // arrival of each committed group of copies
-  double copies = 0;                            // arrival of the copies not yet committed
+  double ready = 0;                        // when the stall count of its last instruction has passed
+  std::array<double, scoreboards> free{};  // when each scoreboard is free
+  std::deque<double> groups;               // arrival of each committed group of copies
+  double copies = 0;                       // arrival of the copies not yet committed
   bool at_barrier = false;
 };
 
@@ -30,8 +30,12 @@ class Multiprocessor {
  public:
   Multiprocessor(const std::vector<LoopPath>& paths, int warps, int blocks, const MultiprocessorConstants& c,
                  const MemoryShare& m)
-      : c_(c), m_(m), warps_per_block_(warps), blocks_(static_cast<std::size_t>(blocks)),
-        warps_(static_cast<std::size_t>(warps * blocks)), schedulers_(static_cast<std::size_t>(c.schedulers)) {
+      : c_(c),
+        m_(m),
+        warps_per_block_(warps),
+        blocks_(static_cast<std::size_t>(blocks)),
+        warps_(static_cast<std::size_t>(warps * blocks)),
+        schedulers_(static_cast<std::size_t>(c.schedulers)) {
     for (int i = 0; i < warps * blocks; ++i) {
       Warp& warp = warps_[static_cast<std::size_t>(i)];
       warp.block = i / warps;
@@ -67,17 +71,23 @@ class Multiprocessor {
   struct Scheduler {
     std::vector<Warp*> warps;
     std::size_t last = 0;
+    double next_fetch = 0;
+    std::array<double, 2> bank_free{};
     double fma_free = 0, alu_free = 0, uniform_free = 0;
     std::deque<double> queue;  // when each waiting memory instruction leaves
   };
 
   double earliest(const Scheduler& scheduler, const Warp& warp) const {
     const SassInstruction& i = (*warp.code)[warp.next];
-    double at = warp.ready;
+    double at = std::max(warp.ready, scheduler.next_fetch);
     for (int s = 0; s < scoreboards; ++s)
       if (i.wait >> s & 1) at = std::max(at, warp.free[static_cast<std::size_t>(s)]);
     switch (i.unit) {
-      case Unit::fma: at = std::max(at, scheduler.fma_free); break;
+      case Unit::fma:
+        at = std::max(at, scheduler.fma_free);
+        for (int bank = 0; bank < 2; ++bank)
+          if (i.reads[bank]) at = std::max(at, scheduler.bank_free[static_cast<std::size_t>(bank)] - c_.bank_slack);
+        break;
       case Unit::alu: at = std::max(at, scheduler.alu_free); break;
       case Unit::uniform: at = std::max(at, scheduler.uniform_free); break;
       case Unit::shared_load:
@@ -123,10 +133,13 @@ class Multiprocessor {
   void execute(Scheduler& scheduler, Warp& warp) {
     const SassInstruction& i = (*warp.code)[warp.next];
     ++issued;
+    scheduler.next_fetch = std::max(now_ - 1, scheduler.next_fetch) + c_.fetch_interval;
     double operands = now_ + 2, result = now_ + 4;
     switch (i.unit) {
       case Unit::fma:
         scheduler.fma_free = now_ + i.cycles;
+        for (std::size_t bank = 0; bank < 2; ++bank)
+          if (i.reads[bank]) scheduler.bank_free[bank] = std::max(scheduler.bank_free[bank], now_) + i.reads[bank];
         fma += i.cycles;
         break;
       case Unit::alu: scheduler.alu_free = now_ + i.cycles; break;
@@ -190,9 +203,7 @@ class Multiprocessor {
         warp.copies = 0;
         if (warp.groups.size() > 16) warp.groups.pop_front();
         break;
-      case Unit::barrier:
-        arrive(warp);
-        break;
+      case Unit::barrier: arrive(warp); break;
       default: break;
     }
     if (i.write_barrier >= 0) {
@@ -213,12 +224,13 @@ class Multiprocessor {
   void arrive(Warp& warp) {
     Block& block = blocks_[static_cast<std::size_t>(warp.block)];
     warp.at_barrier = true;
+    barrier_free_ = std::max(barrier_free_, now_) + c_.barrier_arrival;
     if (++block.arrived < warps_per_block_) return;
     block.arrived = 0;
     for (Warp& other : warps_) {
       if (other.block != warp.block) continue;
       other.at_barrier = false;
-      other.ready = std::max(other.ready, now_ + c_.barrier_latency);
+      other.ready = std::max(other.ready, barrier_free_ + c_.barrier_latency);
     }
   }
 
@@ -228,7 +240,7 @@ class Multiprocessor {
   std::vector<Block> blocks_;
   std::vector<Warp> warps_;
   std::vector<Scheduler> schedulers_;
-  double now_ = 0, memory_free_ = 0, l2_free_ = 0, dram_free_ = 0, missed_ = 0, dram_pending_ = 0;
+  double now_ = 0, memory_free_ = 0, barrier_free_ = 0, l2_free_ = 0, dram_free_ = 0, missed_ = 0, dram_pending_ = 0;
 };
 
 }  // namespace

@@ -9,10 +9,10 @@ namespace lapidary::model {
 
 /// Who executes an instruction.
 enum class Unit : std::uint8_t {
-  fma,         ///< FFMA, FMUL, FADD, HFMA2, IMAD
-  alu,         ///< integer and logic
-  uniform,     ///< the warp-wide datapath
-  variable,    ///< special functions, constants and special registers: slow and rare
+  fma,       ///< FFMA, FMUL, FADD, HFMA2, IMAD
+  alu,       ///< integer and logic
+  uniform,   ///< the warp-wide datapath
+  variable,  ///< special functions, constants and special registers: slow and rare
   shared_load,
   shared_store,
   global_load,
@@ -28,16 +28,17 @@ enum class Unit : std::uint8_t {
 /// One instruction of a warp, with what the compiler wrote into its control bits.
 struct SassInstruction {
   Unit unit = Unit::idle;
-  std::uint8_t stall = 1;         ///< cycles until the warp may issue its next instruction
-  std::int8_t write_barrier = -1; ///< scoreboard, 0 to 5, that it holds until its result is there; -1: none
-  std::int8_t read_barrier = -1;  ///< ... until its operands have been read
-  std::uint8_t wait = 0;          ///< scoreboards, one bit each, that must be free before it issues
-  std::uint8_t cycles = 1;        ///< that it keeps its unit busy
-  std::uint8_t bytes = 4;         ///< width of a lane's access to memory
+  std::uint8_t stall = 1;          ///< cycles until the warp may issue its next instruction
+  std::int8_t write_barrier = -1;  ///< scoreboard, 0 to 5, that it holds until its result is there; -1: none
+  std::int8_t read_barrier = -1;   ///< ... until its operands have been read
+  std::uint8_t wait = 0;           ///< scoreboards, one bit each, that must be free before it issues
+  std::uint8_t cycles = 1;         ///< that it keeps its unit busy
+  std::uint8_t bytes = 4;          ///< width of a lane's access to memory
   std::uint8_t argument = 0;
-  float wavefronts = 0;           ///< passes of the warp through shared memory, or lines of global memory, on average
-  float sectors = 0;              ///< of global memory that it moves, on average
-  std::int32_t line = 0;          ///< of the source, 0 if unknown
+  std::uint8_t reads[2] = {};  ///< operands that a multiply-add takes from the even and the odd register bank
+  float wavefronts = 0;        ///< passes of the warp through shared memory, or lines of global memory, on average
+  float sectors = 0;           ///< of global memory that it moves, on average
+  std::int32_t line = 0;       ///< of the source, 0 if unknown
 };
 
 /// What warps of a block execute over and over; `share` of its warps execute it.
@@ -49,28 +50,31 @@ struct LoopPath {
 /// Constants of a multiprocessor; times in cycles of its clock.
 struct MultiprocessorConstants {
   int schedulers = 4;
-  double shared_latency = 0;      ///< from the issue of a load to its result, without queueing
+  double shared_latency = 0;  ///< from the issue of a load to its result, without queueing
   double l1_latency = 0;
   double l2_latency = 0;
   double dram_latency = 0;
-  double barrier_latency = 0;     ///< from the last arrival to the first instruction behind the barrier
-  double lines_per_cycle = 0;     ///< 128-byte lines of global memory that L1 looks up
-  double shared_issue = 0;        ///< cycles between two shared accesses, however few wavefronts they take
-  double register_bytes = 0;      ///< a cycle that loads return to registers
-  int queue_entries = 0;          ///< memory instructions of one scheduler that wait for the memory pipe
+  double barrier_arrival = 0;  ///< that a warp's arrival at a barrier takes of the unit that counts them
+  double barrier_latency = 0;  ///< from the last arrival to the first instruction behind the barrier
+  double bank_slack = 0;       ///< that a register bank may be behind when the next multiply-add issues
+  double fetch_interval = 1;   ///< between two instructions of a scheduler, at best
+  double lines_per_cycle = 0;  ///< 128-byte lines of global memory that L1 looks up
+  double shared_issue = 0;     ///< cycles between two shared accesses, however few wavefronts they take
+  double register_bytes = 0;   ///< a cycle that loads return to registers
+  int queue_entries = 0;       ///< memory instructions of one scheduler that wait for the memory pipe
 };
 
 /// What one multiprocessor gets of what all share.
 struct MemoryShare {
   double l2_bytes_per_cycle = 0;
   double dram_bytes_per_cycle = 0;
-  double l1_hit = 0;   ///< share of the sectors of loads that L1 holds
-  double l2_hit = 1;   ///< share of the others that L2 holds
+  double l1_hit = 0;  ///< share of the sectors of loads that L1 holds
+  double l2_hit = 1;  ///< share of the others that L2 holds
 };
 
 /// What a simulation found, over the iterations in the steady state.
 struct LoopTime {
-  double cycles = 0;  ///< of one iteration of all resident blocks
+  double cycles = 0;        ///< of one iteration of all resident blocks
   double first_cycles = 0;  ///< of the first one, with nothing on its way yet
   // Shares of the cycles in which something was busy.
   double issue = 0, fma = 0, shared = 0, l1 = 0, l2 = 0, dram = 0;

@@ -1,0 +1,309 @@
+#pragma once
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "ptx/cp_async.hpp"
+#include "tile/outer_product.hpp"
+
+// Micro-benchmarks of one multiprocessor. Each runs an operation `rounds` times and tells the cycles that a block took.
+// What is computed is stored under a condition that never holds and that the compiler cannot know.
+
+namespace lapidary::bench::calibration {
+
+struct Arguments {
+  long long* cycles;    ///< one for each block
+  float* sink;          ///< written if `never` holds
+  const float* memory;  ///< of `words` floats
+  std::int64_t words;
+  int rounds;
+  unsigned start = 0;  ///< word at which a chain of loads begins
+  int never = 0;
+};
+
+/// Runs Operation::run(state, round) for each round. The barriers keep a block's warps together at both ends.
+template <class Operation>
+__global__ void time_rounds(Arguments arguments) {
+  Operation operation(arguments);
+  __syncthreads();
+  const long long begin = clock64();
+  for (int round = 0; round < arguments.rounds; ++round) operation.run(arguments, round);
+  // The last results must have come before the clock is read.
+  const float result = operation.result();
+  if (result == 1234.0f && arguments.never) arguments.sink[threadIdx.x] = result;
+  __syncthreads();
+  const long long end = clock64();
+  if (threadIdx.x == 0) arguments.cycles[blockIdx.x] = end - begin;
+}
+
+// ------------------------------------------------------------------------------------------------ arithmetic
+
+/// TM x TN outer products from registers, `products` of them a round.
+template <int TM, int TN, bool there_and_back, int products>
+struct Ffma {
+  static constexpr int operations = TM * TN * products;
+  float a[2][TM], b[2][TN], d[TM][TN];
+  __device__ explicit Ffma(const Arguments& g) {
+    for (int i = 0; i < TM; ++i) a[0][i] = g.memory[i], a[1][i] = g.memory[i + 32];
+    for (int j = 0; j < TN; ++j) b[0][j] = g.memory[j + 64], b[1][j] = g.memory[j + 96];
+    for (int i = 0; i < TM; ++i)
+      for (int j = 0; j < TN; ++j) d[i][j] = g.memory[i * TN + j];
+  }
+  __device__ void run(const Arguments&, int) {
+#pragma unroll
+    for (int p = 0; p < products; ++p) {
+      if constexpr (there_and_back) {
+        outer_product(d, a[p % 2], b[p % 2]);
+      } else {
+#pragma unroll
+        for (int i = 0; i < TM; ++i)
+#pragma unroll
+          for (int j = 0; j < TN; ++j) d[i][j] = fmaf(a[p % 2][i], b[p % 2][j], d[i][j]);
+      }
+    }
+  }
+  __device__ float result() const {
+    float sum = 0;
+    for (int i = 0; i < TM; ++i)
+      for (int j = 0; j < TN; ++j) sum += d[i][j];
+    return sum;
+  }
+};
+
+/// `chains` independent chains of dependent multiply-adds; 64 of them are 1 KiB of code.
+template <int chains, int operations_ = 64>
+struct FfmaChain {
+  static constexpr int operations = operations_;
+  float x[chains], y;
+  __device__ explicit FfmaChain(const Arguments& g) : y(g.memory[threadIdx.x]) {
+    for (int i = 0; i < chains; ++i) x[i] = g.memory[i];
+  }
+  __device__ void run(const Arguments&, int) {
+#pragma unroll
+    for (int k = 0; k < operations / chains; ++k)
+#pragma unroll
+      for (int i = 0; i < chains; ++i) x[i] = fmaf(x[i], y, y);
+  }
+  __device__ float result() const {
+    float sum = 0;
+    for (int i = 0; i < chains; ++i) sum += x[i];
+    return sum;
+  }
+};
+
+/// Logic operations, four chains; with `multiply` integer multiply-adds instead.
+template <bool multiply>
+struct Integer {
+  static constexpr int operations = 64;
+  unsigned x[4], y;
+  __device__ explicit Integer(const Arguments& g) : y(static_cast<unsigned>(g.words) | threadIdx.x) {
+    for (unsigned i = 0; i < 4; ++i) x[i] = static_cast<unsigned>(g.rounds) + i;
+  }
+  __device__ void run(const Arguments&, int round) {
+#pragma unroll
+    for (int k = 0; k < operations / 4; ++k)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        x[i] = multiply ? x[i] * y + x[(i + 1) % 4] : (x[i] & y) ^ (x[(i + 1) % 4] | static_cast<unsigned>(round));
+  }
+  __device__ float result() const { return static_cast<float>(x[0] ^ x[1] ^ x[2] ^ x[3]); }
+};
+
+/// Conversions of halves to floats, each added up: one conversion and half a multiply-add an operation.
+struct HalfToFloat {
+  static constexpr int operations = 64;
+  __half2 h;
+  float x[4] = {};
+  __device__ explicit HalfToFloat(const Arguments& g) : h(__floats2half2_rn(g.memory[threadIdx.x], g.memory[1])) {}
+  __device__ void run(const Arguments&, int) {
+#pragma unroll
+    for (int k = 0; k < operations / 2; ++k) {
+      x[k % 4] = fmaf(__low2float(h), __high2float(h), x[k % 4]);
+      reinterpret_cast<unsigned&>(h) += 0x00010001u;
+    }
+  }
+  __device__ float result() const { return x[0] + x[1] + x[2] + x[3]; }
+};
+
+// ------------------------------------------------------------------------------------------------ shared memory
+
+extern __shared__ float4 calibration_shared[];
+
+__device__ inline float total(float value) { return value; }
+__device__ inline float total(const float2& value) { return value.x + value.y; }
+__device__ inline float total(const float4& value) { return value.x + value.y + value.z + value.w; }
+
+__device__ inline void add(float& sum, float value) { sum += value; }
+__device__ inline void add(float2& sum, const float2& value) { sum.x += value.x, sum.y += value.y; }
+__device__ inline void add(float4& sum, const float4& value) {
+  sum.x += value.x, sum.y += value.y, sum.z += value.z, sum.w += value.w;
+}
+
+/// Loads of `Vector` at 32 places by lanes that are `stride` bytes apart; 1 << shift neighbouring lanes agree.
+template <class Vector, int stride, int shift = 0>
+struct SharedLoad {
+  static constexpr int operations = 32;
+  int from;
+  Vector sum = {};
+  __device__ explicit SharedLoad(const Arguments& g) : from((static_cast<int>(threadIdx.x) % 32 >> shift) * stride) {
+    for (unsigned i = threadIdx.x; i < 48 * 1024 / 4; i += blockDim.x)
+      reinterpret_cast<float*>(calibration_shared)[i] = g.memory[i];
+    __syncthreads();
+  }
+  __device__ void run(const Arguments& g, int round) {
+    // The same addresses in every round, which the compiler cannot know.
+    const char* const at = reinterpret_cast<const char*>(calibration_shared) + from + (round & g.never) * 16;
+#pragma unroll
+    for (int k = 0; k < operations; ++k) add(sum, *reinterpret_cast<const Vector*>(at + k * 512));
+  }
+  __device__ float result() const { return total(sum); }
+};
+
+/// Stores likewise.
+template <class Vector, int stride>
+struct SharedStore {
+  static constexpr int operations = 32;
+  int to;
+  Vector value = {};
+  __device__ explicit SharedStore(const Arguments& g) : to(static_cast<int>(threadIdx.x) % 32 * stride) {
+    add(value, Vector{});
+    reinterpret_cast<float&>(value) = g.memory[threadIdx.x];
+  }
+  __device__ void run(const Arguments& g, int round) {
+    char* const at = reinterpret_cast<char*>(calibration_shared) + to + (round & g.never) * 16;
+#pragma unroll
+    for (int k = 0; k < operations; ++k) *reinterpret_cast<Vector*>(at + k * 512) = value;
+  }
+  __device__ float result() const { return *reinterpret_cast<const float*>(calibration_shared); }
+};
+
+/// A chain of loads, each of which gives the address of the next.
+struct SharedChase {
+  static constexpr int operations = 32;
+  unsigned at = 0;
+  __device__ explicit SharedChase(const Arguments& g) {
+    // All zeros, which the compiler cannot know.
+    for (unsigned i = threadIdx.x; i < 1024; i += blockDim.x) reinterpret_cast<int*>(calibration_shared)[i] = g.never;
+    __syncthreads();
+  }
+  __device__ void run(const Arguments&, int) {
+#pragma unroll
+    for (int k = 0; k < operations; ++k) at = reinterpret_cast<const unsigned*>(calibration_shared)[at];
+  }
+  __device__ float result() const { return static_cast<float>(at); }
+};
+
+/// Multiply-adds on operands from shared memory: `products` outer products of TM x TN for one set of loads.
+template <int TM, int TN>
+struct SharedFfma {
+  static constexpr int operations = TM * TN * 4;
+  int from;
+  float d[TM][TN] = {};
+  __device__ explicit SharedFfma(const Arguments& g) : from(static_cast<int>(threadIdx.x) % 16 * 16) {
+    for (unsigned i = threadIdx.x; i < 48 * 1024 / 4; i += blockDim.x)
+      reinterpret_cast<float*>(calibration_shared)[i] = g.memory[i];
+    __syncthreads();
+  }
+  __device__ void run(const Arguments& g, int round) {
+    const char* const at = reinterpret_cast<const char*>(calibration_shared) + from + (round & g.never) * 16;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      float a[TM], b[TN];
+#pragma unroll
+      for (int i = 0; i < TM; i += 4)
+        reinterpret_cast<float4&>(a[i]) = *reinterpret_cast<const float4*>(at + k * 2048 + i * 64);
+#pragma unroll
+      for (int j = 0; j < TN; j += 4)
+        reinterpret_cast<float4&>(b[j]) = *reinterpret_cast<const float4*>(at + k * 2048 + 8192 + j * 64);
+      outer_product(d, a, b);
+    }
+  }
+  __device__ float result() const {
+    float sum = 0;
+    for (int i = 0; i < TM; ++i)
+      for (int j = 0; j < TN; ++j) sum += d[i][j];
+    return sum;
+  }
+};
+
+// ------------------------------------------------------------------------------------------------ global memory
+
+/// A chain of loads through `words` words of memory, a stride of 1 KiB and a line apart; one lane alone.
+struct GlobalChase {
+  static constexpr int operations = 16;
+  unsigned at;
+  __device__ explicit GlobalChase(const Arguments& g) : at(g.start) {}
+  __device__ void run(const Arguments& g, int) {
+#pragma unroll
+    for (int k = 0; k < operations; ++k) at = reinterpret_cast<const unsigned*>(g.memory)[at];
+  }
+  __device__ float result() const { return static_cast<float>(at); }
+};
+
+/// Loads that L1 holds: lanes `stride` bytes apart.
+template <class Vector, int stride>
+struct L1Load {
+  static constexpr int operations = 16;
+  int from;
+  Vector sum = {};
+  __device__ explicit L1Load(const Arguments&) : from(static_cast<int>(threadIdx.x) % 32 * stride) {}
+  __device__ void run(const Arguments& g, int round) {
+    const char* const at = reinterpret_cast<const char*>(g.memory) + from + (round & g.never) * 16;
+#pragma unroll
+    for (int k = 0; k < operations; ++k) add(sum, __ldca(reinterpret_cast<const Vector*>(at + k * 512)));
+  }
+  __device__ float result() const { return total(sum); }
+};
+
+/// 128-bit loads that L1 does not hold: all blocks walk through `words` words, each from a place of its own.
+struct StreamLoad {
+  static constexpr int operations = 16;
+  float4 sum = {};
+  std::int64_t at;
+  __device__ explicit StreamLoad(const Arguments& g)
+      : at((static_cast<std::int64_t>(blockIdx.x) * g.rounds * operations % (g.words / 4 / blockDim.x)) * blockDim.x +
+           threadIdx.x) {}
+  __device__ void run(const Arguments& g, int) {
+#pragma unroll
+    for (int k = 0; k < operations; ++k) {
+      add(sum, __ldcg(reinterpret_cast<const float4*>(g.memory) + at));
+      at += blockDim.x;
+      if (at >= g.words / 4) at -= g.words / 4;
+    }
+  }
+  __device__ float result() const { return total(sum); }
+};
+
+/// Asynchronous copies of `bytes` bytes a lane from memory that L2 holds.
+template <int bytes>
+struct AsyncCopy {
+  static constexpr int operations = 16;
+  __device__ explicit AsyncCopy(const Arguments&) {}
+  __device__ void run(const Arguments& g, int) {
+    char* const to = reinterpret_cast<char*>(calibration_shared) + threadIdx.x % 256 * bytes;
+    const char* const from = reinterpret_cast<const char*>(g.memory) + threadIdx.x % 256 * bytes;
+#pragma unroll
+    for (int k = 0; k < operations; ++k) cp_async<bytes>(to + k % 4 * 256 * bytes, from + k * 256 * bytes, bytes);
+    cp_async_commit_group();
+    cp_async_wait_group<1>();
+  }
+  __device__ float result() const { return *reinterpret_cast<const float*>(calibration_shared); }
+};
+
+// ------------------------------------------------------------------------------------------------ control
+
+struct Barrier {
+  static constexpr int operations = 16;
+  __device__ explicit Barrier(const Arguments&) {}
+  __device__ void run(const Arguments&, int) {
+#pragma unroll
+    for (int k = 0; k < operations; ++k) __syncthreads();
+  }
+  __device__ float result() const { return 0; }
+};
+
+/// Does nothing, for the time of a launch.
+__global__ void nothing() {}
+
+}  // namespace lapidary::bench::calibration

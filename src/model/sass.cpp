@@ -1,0 +1,206 @@
+#include "model/sass.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "core/error.hpp"
+#include "model/data.hpp"
+
+namespace lapidary::model {
+namespace {
+
+bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(), [&](std::string_view p) { return text.starts_with(p); });
+}
+
+InstructionClass class_of(std::string_view opcode) {
+  const std::string_view base = opcode.substr(0, opcode.find('.'));
+  if (base == "FFMA") return InstructionClass::fma;
+  if (base == "LDS") return InstructionClass::shared_load;
+  if (base == "STS") return InstructionClass::shared_store;
+  if (base == "LDG") return InstructionClass::global_load;
+  if (base == "STG") return InstructionClass::global_store;
+  if (base == "LDGSTS") return InstructionClass::async_copy;
+  if (base == "BAR") return InstructionClass::barrier;
+  if (starts_with_any(base, {"BRA", "BSSY", "BSYNC", "EXIT", "WARPSYNC", "NOP", "CALL", "RET", "LDGDEPBAR", "DEPBAR"}))
+    return InstructionClass::control;
+  if (starts_with_any(base, {"LDC", "S2", "MUFU", "I2F", "F2I", "CS2R", "R2UR"})) return InstructionClass::special;
+  if (starts_with_any(base, {"FADD", "FMUL", "HADD2", "HMUL2", "HFMA2", "F2F"})) return InstructionClass::other_float;
+  if (base.starts_with("U")) return InstructionClass::uniform;
+  return InstructionClass::integer;
+}
+
+/// Bytes that a lane of a memory instruction moves, by the opcode's modifiers.
+int access_bytes(std::string_view opcode, InstructionClass kind) {
+  if (kind < InstructionClass::shared_load || kind > InstructionClass::async_copy) return 0;
+  for (const auto& [modifier, bytes] : {std::pair(".128", 16), std::pair(".64", 8), std::pair(".U16", 2),
+                                        std::pair(".S16", 2), std::pair(".U8", 1), std::pair(".S8", 1)})
+    if (opcode.find(modifier) != opcode.npos) return bytes;
+  return 4;
+}
+
+template <class Number>
+bool parse_number(std::string_view text, Number& number, int base = 10) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+class Parser {
+ public:
+  Parser(std::string_view text, std::string_view name) : text_(text), name_(name) {}
+
+  CompiledKernel parse() {
+    while (next_line()) {
+      if (line_.empty()) continue;
+      if (line_.starts_with("# "))
+        fact();
+      else if (line_.starts_with("// "))
+        source_line();
+      else if (line_.front() == 'L' && line_.back() == ':')
+        labels_[std::string(line_.substr(0, line_.size() - 1))] = static_cast<int>(kernel_.instructions.size());
+      else if (line_.starts_with("  B"))
+        instruction();
+      else
+        fail("neither a fact, a source line, a label nor an instruction");
+    }
+    if (kernel_.instructions.empty()) fail("there are no instructions");
+    for (const auto& [index, label] : branches_) {
+      const auto target = labels_.find(label);
+      if (target == labels_.end()) fail(fmt::format("there is no label {}", label));
+      MachineInstruction& branch = kernel_.instructions[static_cast<std::size_t>(index)];
+      branch.target = target->second;
+      if (branch.target < index) kernel_.loops.push_back({branch.target, index});
+    }
+    std::sort(kernel_.loops.begin(), kernel_.loops.end(),
+              [](const Loop& a, const Loop& b) { return std::pair(a.first, -a.last) < std::pair(b.first, -b.last); });
+    return std::move(kernel_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& why) const {
+    throw InvalidArgument(fmt::format("{}:{}: {}; script/compiled writes such a record", name_, number_, why));
+  }
+
+  bool next_line() {
+    if (text_.empty()) return false;
+    const std::size_t end = std::min(text_.find('\n'), text_.size());
+    line_ = text_.substr(0, end);
+    text_.remove_prefix(std::min(end + 1, text_.size()));
+    ++number_;
+    return true;
+  }
+
+  void fact() {
+    const std::size_t colon = line_.find(": ");
+    if (colon == line_.npos) fail("a fact is written `# key: value`");
+    const std::string_view key = line_.substr(2, colon - 2), value = line_.substr(colon + 2);
+    const std::array<std::pair<std::string_view, std::string*>, 6> texts = {{{"kernel", &kernel_.kernel},
+                                                                             {"tile", &kernel_.tile},
+                                                                             {"type", &kernel_.type},
+                                                                             {"architecture", &kernel_.architecture},
+                                                                             {"compiler", &kernel_.compiler},
+                                                                             {"source-hash", &kernel_.source_hash}}};
+    for (const auto& [name, place] : texts)
+      if (key == name) *place = value;
+    const std::array<std::pair<std::string_view, int*>, 3> numbers = {{{"registers", &kernel_.registers},
+                                                                       {"stack-bytes", &kernel_.stack_bytes},
+                                                                       {"spilled-bytes", &kernel_.spilled_bytes}}};
+    for (const auto& [name, place] : numbers)
+      if (key == name && !parse_number(value, *place)) fail(fmt::format("{} is no number", value));
+  }
+
+  void source_line() {
+    const std::size_t colon = line_.rfind(':');
+    file_ = line_.substr(3, colon - 3);
+    if (!parse_number(line_.substr(colon + 1), source_)) fail("a source line is written `// file:line`");
+  }
+
+  void instruction() {
+    // "  B01----:R2:W-:Y:S04  0310  @P0 LDS.128 R4, [R2+0x10]"
+    const std::size_t read = line_.find(":R"), write = line_.find(":W"), stall = line_.find(":S");
+    const std::size_t offset = line_.find("  ", 2), code = offset == line_.npos ? offset : line_.find("  ", offset + 2);
+    if (read != 9 || write == line_.npos || stall == line_.npos || code == line_.npos)
+      fail("the control bits are not readable");
+    MachineInstruction i;
+    for (unsigned s = 0; s < 6; ++s)
+      if (line_[3 + s] != '-') i.wait |= 1u << s;
+    if (line_[read + 2] != '-') i.read_barrier = line_[read + 2] - '0';
+    if (line_[write + 2] != '-') i.write_barrier = line_[write + 2] - '0';
+    if (!parse_number(line_.substr(stall + 2, 2), i.stall)) fail("the stall count is no number");
+    i.text = line_.substr(code + 2);
+    std::string_view rest = i.text;
+    if (rest.starts_with("@")) {
+      i.conditional = true;
+      i.never = rest.starts_with("@!PT ");
+      rest.remove_prefix(std::min(rest.find(' ') + 1, rest.size()));
+    }
+    i.opcode = rest.substr(0, rest.find(' '));
+    i.kind = class_of(i.opcode);
+    i.bytes = access_bytes(i.opcode, i.kind);
+    i.file = file_;
+    i.line = source_;
+    if (i.opcode.starts_with("BRA")) {
+      const std::size_t label = rest.rfind('L');
+      if (label == rest.npos) fail("a branch without a label");
+      // `BRA P0, L1` and `BRA.U UP0, L1` have their condition among the operands.
+      i.conditional |= rest.find(',') != rest.npos;
+      branches_.emplace_back(static_cast<int>(kernel_.instructions.size()), std::string(rest.substr(label)));
+    }
+    kernel_.instructions.push_back(std::move(i));
+  }
+
+  std::string_view text_, name_, line_;
+  int number_ = 0, source_ = 0;
+  std::string file_;
+  std::map<std::string, int> labels_;
+  std::vector<std::pair<int, std::string>> branches_;
+  CompiledKernel kernel_;
+};
+
+}  // namespace
+
+const char* name_of(InstructionClass c) {
+  constexpr std::array names = {"multiply-add", "other float",  "integer",    "uniform", "shared load", "shared store",
+                                "global load",  "global store", "async copy", "barrier", "control",     "special"};
+  return names[static_cast<std::size_t>(c)];
+}
+
+const Loop* CompiledKernel::main_loop() const {
+  const Loop* best = nullptr;
+  std::ptrdiff_t most = 0;
+  for (const Loop& loop : loops) {
+    const auto fma = std::count_if(instructions.begin() + loop.first, instructions.begin() + loop.last + 1,
+                                   [](const MachineInstruction& i) { return i.kind == InstructionClass::fma; });
+    if (fma > most) {
+      most = fma;
+      best = &loop;
+    }
+  }
+  return best;
+}
+
+CompiledKernel parse_sass(std::string_view text, std::string_view name) { return Parser(text, name).parse(); }
+
+CompiledKernel read_sass(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  if (!stream) throw InvalidArgument(fmt::format("{} cannot be read", file.string()));
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  return parse_sass(text, file.string());
+}
+
+std::optional<CompiledKernel> find_compiled(std::string_view kernel, std::string_view tile,
+                                            std::string_view architecture) {
+  const std::filesystem::path file = data_file(
+      fmt::format("results/compiled/{}/{}_{}.sass", architecture, kernel, tile));
+  if (!std::filesystem::exists(file)) return std::nullopt;
+  return read_sass(file);
+}
+
+}  // namespace lapidary::model

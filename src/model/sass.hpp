@@ -1,0 +1,74 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/launch_shape.hpp"
+#include "core/types.hpp"
+
+// What nvcc made of a kernel, as script/compiled records it: facts, and the machine code as text.
+
+namespace lapidary::model {
+
+/// What an instruction is for.
+enum class InstructionClass : std::uint8_t {
+  fma,          ///< FFMA: the multiply-adds of the product
+  other_float,  ///< FMUL, FADD, and conversions
+  integer,      ///< addresses, counters, predicates
+  uniform,      ///< the same, once for a warp
+  shared_load,
+  shared_store,
+  global_load,
+  global_store,
+  async_copy,
+  barrier,
+  control,  ///< branches, and waiting for copies
+  special,  ///< constants, special registers and functions
+};
+constexpr int instruction_classes = 12;
+const char* name_of(InstructionClass c);
+
+/// One machine instruction with its control bits (script/compiled tells their format).
+struct MachineInstruction {
+  std::string text;    ///< "@P0 LDS.128 R4, [R2+0x10]"
+  std::string opcode;  ///< "LDS.128"
+  std::string file;    ///< of the source line that it comes from; empty if unknown
+  int line = 0;
+  InstructionClass kind{};
+  int bytes = 0;             ///< width of a lane's access to memory
+  bool conditional = false;  ///< has a predicate
+  bool never = false;        ///< its predicate never holds
+  int target = -1;           ///< of a branch: index of an instruction
+  int stall = 0;             ///< cycles until the warp's next instruction
+  int write_barrier = -1, read_barrier = -1;
+  unsigned wait = 0;  ///< scoreboards, a bit each
+};
+
+/// Indices of the first and the last instruction of a loop.
+struct Loop {
+  int first, last;
+};
+
+/// The machine code of one variant of a kernel, for a problem whose rows are aligned to vectors.
+struct CompiledKernel {
+  std::string kernel, tile, type, architecture, compiler, source_hash;
+  int registers = 0, stack_bytes = 0, spilled_bytes = 0;
+  std::vector<MachineInstruction> instructions;
+  std::vector<Loop> loops;  ///< by their first instruction; an inner loop follows the one that it is in
+
+  /// The outermost loop with the most multiply-adds: the walk along K. Null if there is none.
+  const Loop* main_loop() const;
+};
+
+/// Reads a record. @throws InvalidArgument naming file and line if it is not one
+CompiledKernel read_sass(const std::filesystem::path& file);
+CompiledKernel parse_sass(std::string_view text, std::string_view name);
+
+/// The record of a variant, if there is one: results/compiled/<architecture>/<kernel>_<tile>.sass.
+std::optional<CompiledKernel> find_compiled(std::string_view kernel, std::string_view tile,
+                                            std::string_view architecture = "sm_90a");
+
+}  // namespace lapidary::model
