@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "core/error.hpp"
 
@@ -60,6 +61,36 @@ DeviceKind parse_device(std::string_view name) {
     if (name == name_of(kind)) return kind;
   }
   throw InvalidArgument(fmt::format("no device is named '{}'; there are gpu, emulator", name));
+}
+
+TileShape parse_tile(std::string_view text) {
+  int sides[3] = {};
+  int count = 0;
+  for (std::string_view rest = text; count < 3;) {
+    const std::size_t x = rest.find('x');
+    const std::optional<int> side = parse<int>(rest.substr(0, x));
+    if (!side || *side < 1) break;
+    sides[count++] = *side;
+    if (x == std::string_view::npos) {
+      if (count == 1) break;
+      return {sides[0], sides[1], sides[2]};
+    }
+    rest.remove_prefix(x + 1);
+  }
+  throw InvalidArgument(fmt::format("'{}' is no tile; it is written as in 128x128 or 128x128x8", text));
+}
+
+void add_gpu_options(CLI::App& app, GpuChoice& choice) {
+  app.add_option("--gpu", choice.name, "the GPU, as in h200 (the one at hand, or h200); lapidary gpus lists them")
+      ->type_name("NAME");
+  app.add_option("--gpu-file", choice.file, "a table of your own, of the columns of data/gpus.csv")->type_name("FILE");
+}
+
+model::Gpu chosen_gpu(const GpuChoice& choice) {
+  const std::vector<model::Gpu> gpus = model::load_gpus(choice.file);
+  if (choice.name) return model::find_gpu(gpus, *choice.name);
+  if (gpu_count() > 0) return model::find_gpu(gpus, open_gpu()->properties().name);
+  return model::find_gpu(gpus, "h200");
 }
 
 std::unique_ptr<Device> open_device(const std::optional<std::string>& name, const emulator::Options& options) {

@@ -276,6 +276,7 @@ bool is_part(const std::string& word, const std::vector<std::string>& name) {
 enum class Match : std::uint8_t { none, part, whole };
 
 Match match(const Gpu& gpu, const std::vector<std::string>& asked) {
+  if (asked.empty()) return Match::none;
   std::vector<std::string> names = gpu.aliases;
   names.push_back(gpu.name);
   Match best = Match::none;
@@ -293,6 +294,8 @@ Match match(const Gpu& gpu, const std::vector<std::string>& asked) {
 bool Gpu::is_uncertain(std::string_view column) const {
   return std::find(uncertain.begin(), uncertain.end(), column) != uncertain.end();
 }
+
+bool Gpu::answers_to(std::string_view asked) const { return match(*this, words_of(asked)) != Match::none; }
 
 std::vector<Gpu> parse_gpus(std::string_view text, const std::string& file) {
   const Reader reader{file};
@@ -331,7 +334,7 @@ const Gpu& find_gpu(std::span<const Gpu> gpus, std::string_view name) {
   const std::vector<std::string> asked = words_of(name);
   std::vector<const Gpu*> whole, parts;
   for (const Gpu& gpu : gpus) {
-    const Match found = asked.empty() ? Match::none : match(gpu, asked);
+    const Match found = match(gpu, asked);
     if (found == Match::whole) whole.push_back(&gpu);
     if (found == Match::part) parts.push_back(&gpu);
   }

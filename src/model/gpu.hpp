@@ -69,6 +69,8 @@ struct Gpu {
   std::vector<std::string> uncertain;
 
   bool is_uncertain(std::string_view column) const;
+  /// Whether find_gpu() takes that name for this GPU, among others perhaps.
+  bool answers_to(std::string_view name) const;
 };
 
 /// The GPUs in the text of such a file: a line of column names in any order, then a GPU a line; values are separated by

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/math.hpp"
@@ -162,13 +163,13 @@ std::vector<TileIndex> visiting_order(std::int64_t down, std::int64_t across, co
       strips(raster.group);
       break;
     case Raster::hilbert: {
-      const int side = static_cast<int>(std::bit_ceil(static_cast<unsigned>(std::max(rows, cols))));
-      // A long and narrow grid lies in a row of squares of its shorter side instead, so that no time goes to nothing.
+      // Squares of the shorter side's length lie along the longer one. The curve enters a square at one end of its
+      // first row (of its first column, if they lie below each other) and leaves it at the other, beside the next.
+      const int longer = std::max(rows, cols);
       const int square = static_cast<int>(std::bit_ceil(static_cast<unsigned>(std::min(rows, cols))));
-      for (int first = 0; first < side; first += square) {
+      for (int first = 0; first < longer; first += square) {
         for (std::int64_t step = 0; step < std::int64_t{square} * square; ++step) {
           TileIndex cell = hilbert_cell(square, step);
-          // The curve begins at one end of the square's first row or column and leaves at its other end.
           if (rows > cols) std::swap(cell.row, cell.col);
           (rows > cols ? cell.row : cell.col) += first;
           if (cell.row < rows && cell.col < cols) order.push_back(cell);

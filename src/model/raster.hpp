@@ -61,9 +61,10 @@ struct L2Machine {
 /// a wave's end, through the same cache.
 ///
 /// What it does not see: an L2 of two halves that keep copies of what both use (A100, H100, H200), blocks that drift
-/// apart or start as others end, multicast, replacement that is not exactly LRU, and what else runs. Of the figures the
-/// bytes into the SMs are exact; DRAM bytes are those of a single cache without drift: a lower bound more than a
-/// prediction, good for comparing orders.
+/// apart or start as others end, multicast, replacement that is not exactly LRU, and what else runs. Bytes into the SMs
+/// are exact, DRAM bytes good for comparing orders. On an H200, bf16 at 8192^3, they are within 10 % of what cuBLAS
+/// reads, if it walks in groups of 4 or 8, and 29 % above what a kernel along a Hilbert curve does
+/// (test/model/raster_test.cpp).
 ///
 /// tile.k is how far blocks go at a time; 0 stands for 64. Where K has more than 256 such steps, several of them are
 /// one piece.
