@@ -4,7 +4,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "core/error.hpp"
@@ -24,12 +23,11 @@ std::optional<Number> parse(std::string_view text) {
 
 // Both write the number back, so that CLI11, which would take "010" for an octal number, reads what was checked.
 
-CLI::Validator whole_number(std::int64_t least) {
-  return {[least](std::string& text) -> std::string {
+CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
+  return {[least, most](std::string& text) -> std::string {
             const std::optional<std::int64_t> number = parse<std::int64_t>(text);
-            if (!number || *number < least) {
-              return fmt::format("{} is not a whole number from {} to {}", text, least,
-                                 std::numeric_limits<std::int64_t>::max());
+            if (!number || *number < least || *number > most) {
+              return fmt::format("{} is not a whole number from {} to {}", text, least, most);
             }
             text = fmt::format("{}", *number);
             return {};
@@ -83,7 +81,7 @@ TileShape parse_tile(std::string_view text) {
 void add_gpu_options(CLI::App& app, GpuChoice& choice) {
   app.add_option("--gpu", choice.name, "the GPU, as in h200 (the one at hand, or h200); lapidary gpus lists them")
       ->type_name("NAME");
-  app.add_option("--gpu-file", choice.file, "a table of your own, of the columns of data/gpus.csv")->type_name("FILE");
+  app.add_option("--gpu-file", choice.file, "a table of your own, as docs/gpus.md tells")->type_name("FILE");
 }
 
 model::Gpu chosen_gpu(const GpuChoice& choice) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,8 +14,11 @@
 
 namespace lapidary::cli {
 
-/// A decimal number from `least` to the largest 64-bit one.
-CLI::Validator whole_number(std::int64_t least);
+/// A decimal number from `least` to `most`.
+CLI::Validator whole_number(std::int64_t least, std::int64_t most = std::numeric_limits<std::int64_t>::max());
+
+/// What commands that predict take for M, N and K at most: the bytes of such a problem can still be counted.
+constexpr std::int64_t most_predicted_size = std::int64_t{1} << 24;
 
 /// A decimal number that is a finite f32.
 CLI::Validator finite_number();

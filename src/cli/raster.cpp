@@ -98,10 +98,7 @@ ExitCode raster(const Arguments& arguments) {
   const int bytes = size_of(parse_type(arguments.type));
   const model::GemmShape gemm{arguments.m, arguments.n, arguments.k, bytes, bytes, arguments.beta != 0};
   const std::int64_t down = ceil_div<std::int64_t>(gemm.M, tile.m), across = ceil_div<std::int64_t>(gemm.N, tile.n);
-  constexpr std::int64_t most_size = std::int64_t{1} << 24, most_tiles = std::int64_t{1} << 20;
-  for (const std::int64_t size : {gemm.M, gemm.N, gemm.K}) {
-    if (size > most_size) throw InvalidArgument(fmt::format("M, N and K are at most {} here; got {}", most_size, size));
-  }
+  constexpr std::int64_t most_tiles = std::int64_t{1} << 18;
   if (down * across > most_tiles) {
     throw InvalidArgument(
         fmt::format("there are {} tiles; at most {} are simulated, so take larger ones or a smaller problem",
@@ -154,9 +151,9 @@ Command add_raster(CLI::App& program) {
   CLI::App* app = program.add_subcommand("raster",
                                          "the order in which tiles are visited, and what L2 and DRAM make of it");
   const auto a = std::make_shared<Arguments>();
-  app->add_option("-m", a->m, "rows of A and D (8192)")->check(whole_number(1));
-  app->add_option("-n", a->n, "columns of B and D (8192)")->check(whole_number(1));
-  app->add_option("-k", a->k, "columns of A, rows of B (8192)")->check(whole_number(1));
+  app->add_option("-m", a->m, "rows of A and D (8192)")->check(whole_number(1, most_predicted_size));
+  app->add_option("-n", a->n, "columns of B and D (8192)")->check(whole_number(1, most_predicted_size));
+  app->add_option("-k", a->k, "columns of A, rows of B (8192)")->check(whole_number(1, most_predicted_size));
   app->add_option("--tile", a->tile, "block tile, as in 128x128 or 128x128x8 (128x128x8)")->type_name("TILE");
   app->add_option("--type", a->type, "f32 or f16 (f32)")->type_name("TYPE");
   app->add_option("--beta", a->beta, "C is read unless it is 0 (0)")->check(finite_number());

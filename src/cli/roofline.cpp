@@ -191,7 +191,7 @@ ExitCode roofline(const Arguments& arguments) {
 Command add_roofline(CLI::App& program) {
   CLI::App* app = program.add_subcommand("roofline", "the ladder below a GPU's ceilings, with what was measured");
   const auto a = std::make_shared<Arguments>();
-  app->add_option("--size", a->size, "M = N = K (4096)")->check(whole_number(1));
+  app->add_option("--size", a->size, "M = N = K (4096)")->check(whole_number(1, most_predicted_size));
   add_gpu_options(*app, a->gpu);
   app->add_option("--mode", a->mode, "which measurement: burst or sustained (burst)")
       ->check(CLI::IsMember({"burst", "sustained"}))

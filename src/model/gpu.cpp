@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -174,12 +175,12 @@ struct Reader {
     const double value = number(place, field.column, text, least) * field.unit;
     const auto whole = [&](auto& member) {
       using Integer = std::remove_reference_t<decltype(member)>;
-      if (value != std::floor(value) || value > static_cast<double>(std::numeric_limits<int>::max()) * 1e3) {
-        refuse(place, fmt::format("{} is '{}'; it must come to a whole number", field.column, place.text));
+      constexpr double most = static_cast<double>(std::numeric_limits<Integer>::max());
+      if (value >= most) {
+        refuse(place, fmt::format("{} is '{}'; it must be below {}", field.column, place.text, most / field.unit));
       }
-      if (value > static_cast<double>(std::numeric_limits<Integer>::max())) {
-        refuse(place, fmt::format("{} is '{}'; it must be at most {}", field.column, place.text,
-                                  static_cast<double>(std::numeric_limits<Integer>::max()) / field.unit));
+      if (value != std::floor(value)) {
+        refuse(place, fmt::format("{} is '{}'; it must come to a whole number", field.column, place.text));
       }
       member = static_cast<Integer>(value);
     };

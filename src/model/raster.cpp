@@ -190,9 +190,10 @@ RasterTraffic simulate_l2(const GemmShape& gemm, const TileShape& tile, const Ra
   require(tile.k >= 0, "simulate_l2: a tile's k is not negative", tile.k, 0);
   require(machine.resident_blocks >= 1, "simulate_l2: at least 1 block runs", machine.resident_blocks, 1);
   require(machine.l2_bytes >= 0, "simulate_l2: the cache's bytes are not negative", machine.l2_bytes, 0);
-  constexpr std::int64_t most_steps = 256, usual_k = 64;
+  constexpr std::int64_t usual_k = 64, most_panels = std::int64_t{1} << 24;
   const std::int64_t k = tile.k == 0 ? usual_k : tile.k;
   const Pieces rows{gemm.M, tile.m}, cols{gemm.N, tile.n};
+  const std::int64_t most_steps = std::clamp<std::int64_t>(most_panels / (rows.count() + cols.count()), 1, 256);
   const Pieces steps{gemm.K, k * ceil_div(ceil_div(gemm.K, k), most_steps)};
   const std::vector<TileIndex> order = visiting_order(rows.count(), cols.count(), raster);
 

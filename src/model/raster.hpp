@@ -66,8 +66,8 @@ struct L2Machine {
 /// reads, if it walks in groups of 4 or 8, and 29 % above what a kernel along a Hilbert curve does
 /// (test/model/raster_test.cpp).
 ///
-/// tile.k is how far blocks go at a time; 0 stands for 64. Where K has more than 256 such steps, several of them are
-/// one piece.
+/// tile.k is how far blocks go at a time; 0 stands for 64. Where K has more than 256 such steps, or there were more
+/// than 2^24 panels, several steps are one.
 RasterTraffic simulate_l2(const GemmShape& gemm, const TileShape& tile, const Raster& raster, const L2Machine& machine);
 
 }  // namespace lapidary::model

@@ -227,7 +227,7 @@ TEST_F(Program, RasterComparesOrders) {
   expect_refused("raster --tile 0x128", "'0x128' is no tile");
   expect_refused("raster --order spiral", "no order is named 'spiral'; there are rows, columns, grouped:N");
   expect_refused("raster --tile 1x1", "67108864 tiles");
-  expect_refused("raster -k 99999999999", "M, N and K are at most 16777216 here");
+  expect_refused("raster -k 99999999999", "99999999999 is not a whole number from 1 to 16777216");
 }
 
 TEST_F(Program, DiffIsAgainstTheParent) {

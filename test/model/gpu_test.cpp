@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <sstream>
 #include <string>
 
 #include "core/error.hpp"
@@ -106,6 +106,17 @@ TEST(Gpu, AmbiguousAndUnknownNamesAreRefusedWithWhatWasMeant) {
   EXPECT_EQ(find("rtx4080").find("no GPU is named 'rtx4080'; the nearest is RTX 4090."), 0u) << find("rtx4080");
   EXPECT_EQ(find("").find("no GPU is named ''"), 0u);
   EXPECT_EQ(find("nvidia").find("no GPU is named 'nvidia'"), 0u);
+}
+
+TEST(Gpu, EveryColumnIsDocumented) {
+  std::ifstream file(data_file("data/gpus.csv")), page(data_file("docs/gpus.md"));
+  const std::string text{std::istreambuf_iterator<char>(page), {}};
+  std::string header;
+  std::getline(file, header);
+  std::istringstream columns(header);
+  for (std::string column; std::getline(columns, column, ',');) {
+    EXPECT_NE(text.find("`" + column + "`"), std::string::npos) << column << " is missing from docs/gpus.md";
+  }
 }
 
 TEST(Gpu, UncertainValuesKeepTheirMark) {

@@ -41,7 +41,7 @@ TEST(Raster, OrdersAreWhatTheirNamesSay) {
 }
 
 TEST(Raster, AHilbertCurveNeverJumpsWhereSquaresFillTheGrid) {
-  for (const auto& [down, across] : {std::pair{16, 16}, {8, 32}, {32, 8}}) {
+  for (const auto& [down, across] : {std::pair{16, 16}, {8, 32}, {32, 8}, {16, 64}}) {
     const std::vector<TileIndex> order = visiting_order(down, across, {Raster::hilbert});
     for (std::size_t i = 1; i < order.size(); ++i) {
       ASSERT_EQ(std::abs(order[i].row - order[i - 1].row) + std::abs(order[i].col - order[i - 1].col), 1)
