@@ -24,5 +24,8 @@ Command add_ladder(CLI::App& program);
 Command add_device(CLI::App& program);
 Command add_diff(CLI::App& program);
 Command add_bench(CLI::App& program);
+Command add_gpus(CLI::App& program);
+Command add_roofline(CLI::App& program);
+Command add_raster(CLI::App& program);
 
 }  // namespace lapidary::cli

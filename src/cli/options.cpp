@@ -4,7 +4,7 @@
 
 #include <charconv>
 #include <cmath>
-#include <limits>
+#include <vector>
 
 #include "core/error.hpp"
 
@@ -23,12 +23,11 @@ std::optional<Number> parse(std::string_view text) {
 
 // Both write the number back, so that CLI11, which would take "010" for an octal number, reads what was checked.
 
-CLI::Validator whole_number(std::int64_t least) {
-  return {[least](std::string& text) -> std::string {
+CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
+  return {[least, most](std::string& text) -> std::string {
             const std::optional<std::int64_t> number = parse<std::int64_t>(text);
-            if (!number || *number < least) {
-              return fmt::format("{} is not a whole number from {} to {}", text, least,
-                                 std::numeric_limits<std::int64_t>::max());
+            if (!number || *number < least || *number > most) {
+              return fmt::format("{} is not a whole number from {} to {}", text, least, most);
             }
             text = fmt::format("{}", *number);
             return {};
@@ -60,6 +59,36 @@ DeviceKind parse_device(std::string_view name) {
     if (name == name_of(kind)) return kind;
   }
   throw InvalidArgument(fmt::format("no device is named '{}'; there are gpu, emulator", name));
+}
+
+TileShape parse_tile(std::string_view text) {
+  int sides[3] = {};
+  int count = 0;
+  for (std::string_view rest = text; count < 3;) {
+    const std::size_t x = rest.find('x');
+    const std::optional<int> side = parse<int>(rest.substr(0, x));
+    if (!side || *side < 1) break;
+    sides[count++] = *side;
+    if (x == std::string_view::npos) {
+      if (count == 1) break;
+      return {sides[0], sides[1], sides[2]};
+    }
+    rest.remove_prefix(x + 1);
+  }
+  throw InvalidArgument(fmt::format("'{}' is no tile; it is written as in 128x128 or 128x128x8", text));
+}
+
+void add_gpu_options(CLI::App& app, GpuChoice& choice) {
+  app.add_option("--gpu", choice.name, "the GPU, as in h200 (the one at hand, or h200); lapidary gpus lists them")
+      ->type_name("NAME");
+  app.add_option("--gpu-file", choice.file, "a table of your own, as docs/gpus.md tells")->type_name("FILE");
+}
+
+model::Gpu chosen_gpu(const GpuChoice& choice) {
+  const std::vector<model::Gpu> gpus = model::load_gpus(choice.file);
+  if (choice.name) return model::find_gpu(gpus, *choice.name);
+  if (gpu_count() > 0) return model::find_gpu(gpus, open_gpu()->properties().name);
+  return model::find_gpu(gpus, "h200");
 }
 
 std::unique_ptr<Device> open_device(const std::optional<std::string>& name, const emulator::Options& options) {

@@ -1,18 +1,24 @@
 #pragma once
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "core/launch_shape.hpp"
 #include "core/types.hpp"
 #include "device/device.hpp"
+#include "model/gpu.hpp"
 
 namespace lapidary::cli {
 
-/// A decimal number from `least` to the largest 64-bit one.
-CLI::Validator whole_number(std::int64_t least);
+/// A decimal number from `least` to `most`.
+CLI::Validator whole_number(std::int64_t least, std::int64_t most = std::numeric_limits<std::int64_t>::max());
+
+/// What commands that predict take for M, N and K at most: the bytes of such a problem can still be counted.
+constexpr std::int64_t most_predicted_size = std::int64_t{1} << 24;
 
 /// A decimal number that is a finite f32.
 CLI::Validator finite_number();
@@ -20,6 +26,23 @@ CLI::Validator finite_number();
 /// @throws InvalidArgument naming those there are
 Type parse_type(std::string_view name);
 DeviceKind parse_device(std::string_view name);
+
+/// A block tile as in 128x128x8, or 128x128, whose k is 0.
+/// @throws InvalidArgument saying how it is written
+TileShape parse_tile(std::string_view text);
+
+/// The GPU that a prediction is for.
+struct GpuChoice {
+  std::optional<std::string> name;
+  std::string file;  ///< a table of the user's; "" for none
+};
+
+/// Adds --gpu and --gpu-file.
+void add_gpu_options(CLI::App& app, GpuChoice& choice);
+
+/// The GPU that was named; otherwise the card at hand, or the H200 that the ladder was measured on.
+/// @throws InvalidArgument as model::find_gpu()
+model::Gpu chosen_gpu(const GpuChoice& choice);
 
 /// The device that was asked for; otherwise a GPU if there is one and nothing is to be counted or checked, and the
 /// emulated machine if not.

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
+#include "core/edit_distance.hpp"
 #include "core/error.hpp"
 #include "emulator/machine.hpp"
 
@@ -69,21 +69,6 @@ std::vector<Rung> all_rungs() {
 
 #undef LAPIDARY_RUNG_INSTRUMENTED
 #undef LAPIDARY_RUNG_GPU
-
-/// Insertions, deletions and replacements that turn one word into the other (Levenshtein).
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0u);
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
-}
 
 /// Up to three rungs that the name may have meant, nearest first; a part of a name counts as near.
 std::vector<std::string_view> nearest_rungs(std::string_view name) {

@@ -179,6 +179,57 @@ TEST_F(Program, DevicesAreDescribed) {
   EXPECT_EQ(result["no_gpu"].is_null(), result["default"] == "gpu");
 }
 
+TEST_F(Program, GpusAreListedAndExtended) {
+  const Json gpus = json("gpus")["gpus"];
+  ASSERT_GE(gpus.size(), 16u);
+  const Json h200 = json("gpus h200")["gpus"];
+  ASSERT_EQ(h200.size(), 1u);
+  EXPECT_EQ(h200[0]["name"], "H200");
+  EXPECT_EQ(h200[0]["sms"], 132);
+  std::string text = contents(LAPIDARY_RESULTS "/../data/gpus.csv");
+  const std::string header = text.substr(0, text.find('\n') + 1);
+  const std::size_t row = text.find("\nH200,") + 1;
+  std::ofstream(folder_ / "mine.csv") << header << "Mine" << text.substr(row + 4, text.find('\n', row) - row - 3);
+  EXPECT_EQ(json("gpus mine --gpu-file " + (folder_ / "mine.csv").string())["gpus"][0]["sms"], 132);
+  std::ofstream(folder_ / "broken.csv") << "gpu,sm_cuont\n";
+  expect_refused("gpus --gpu-file " + (folder_ / "broken.csv").string(),
+                 "broken.csv:1:5: no column is named 'sm_cuont'");
+  expect_refused("gpus h20O", "the nearest is H200");
+  expect_refused("roofline --gpu a100", "'a100' may be A100 SXM4 40GB or A100 SXM4 80GB");
+}
+
+TEST_F(Program, NothingMeasuredIsAboveItsRoof) {
+  for (const char* arguments : {"", " --mode sustained", " --size 8192"}) {
+    const Json result = json(std::string("roofline --gpu h200") + arguments);
+    EXPECT_EQ(result["gpu"], "H200");
+    int measured = 0;
+    for (const Json& rung : result["rungs"]) {
+      if (rung["measured_flops"].is_null()) continue;
+      ++measured;
+      EXPECT_LT(rung["measured_flops"], rung["roof_flops"]) << rung;
+    }
+    EXPECT_GE(measured, 26) << arguments;
+  }
+  for (const Json& rung : json("roofline --gpu h100-pcie")["rungs"]) EXPECT_TRUE(rung["measured_flops"].is_null());
+  for (const Json& rung : json("roofline --gpu h200 --size 48")["rungs"]) EXPECT_TRUE(rung["measured_flops"].is_null());
+}
+
+TEST_F(Program, RasterComparesOrders) {
+  const Json result = json("raster --gpu h200 -m 1000 -n 900 -k 800 --tile 128x128 --order rows,grouped:4");
+  EXPECT_EQ(result["tiles"], 64);
+  EXPECT_EQ(result["waves"], 1);
+  ASSERT_EQ(result["orders"].size(), 2u);
+  EXPECT_EQ(result["orders"][1]["order"], "grouped:4");
+  EXPECT_EQ(result["orders"][0]["dram_read_bytes"], 4.0 * 800 * 1900) << "all fits L2";
+  const std::string drawn = run("raster --gpu h200 -m 256 -n 384 -k 8 --order rows").out;
+  EXPECT_NE(drawn.find("\n111\n111\n"), std::string::npos) << drawn;
+  expect_refused("raster --tile 128", "'128' is no tile; it is written as in 128x128 or 128x128x8");
+  expect_refused("raster --tile 0x128", "'0x128' is no tile");
+  expect_refused("raster --order spiral", "no order is named 'spiral'; there are rows, columns, grouped:N");
+  expect_refused("raster --tile 1x1", "67108864 tiles");
+  expect_refused("raster -k 99999999999", "99999999999 is not a whole number from 1 to 16777216");
+}
+
 TEST_F(Program, DiffIsAgainstTheParent) {
   const Json result = json("diff coalesced");
   EXPECT_EQ(result["from"], "naive");
@@ -293,9 +344,9 @@ TEST_F(Program, EmptyProblemsAreRight) {
 
 TEST_F(Program, OutputIsPlainAndFitsThePage) {
   REQUIRE_INSTRUMENTED_BUILD();
-  for (const char* arguments :
-       {"list", "device", "ladder --size 40 --device emulator", "run shared_tiles --count -m 40 -n 40 -k 40",
-        "run naive -m 100 -n 100 -k 100 --check"}) {
+  for (const char* arguments : {"list", "device", "gpus", "gpus h200", "roofline", "raster", "raster --order hilbert",
+                                "ladder --size 40 --device emulator", "run shared_tiles --count -m 40 -n 40 -k 40",
+                                "run naive -m 100 -n 100 -k 100 --check"}) {
     const Output output = run(arguments);
     EXPECT_EQ(output.code, 0) << arguments << output.err;
     EXPECT_EQ(output.err, "") << arguments;

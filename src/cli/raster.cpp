@@ -1,0 +1,171 @@
+#include "model/raster.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/command.hpp"
+#include "cli/json.hpp"
+#include "cli/options.hpp"
+#include "core/error.hpp"
+#include "core/math.hpp"
+#include "model/waves.hpp"
+#include "report/table.hpp"
+
+namespace lapidary::cli {
+namespace {
+
+struct Arguments {
+  std::int64_t m = 8192, n = 8192, k = 8192;
+  std::string tile = "128x128x8", type = "f32";
+  float beta = 0;
+  int blocks_per_sm = 1;
+  std::vector<std::string> orders;
+  GpuChoice gpu;
+  bool json = false;
+};
+
+/// An order and what it costs.
+struct Entry {
+  model::Raster raster;
+  model::RasterTraffic traffic;
+};
+
+std::vector<model::Raster> rasters_of(const Arguments& arguments) {
+  std::vector<model::Raster> rasters;
+  for (const std::string& order : arguments.orders) rasters.push_back(model::parse_raster(order));
+  if (!rasters.empty()) return rasters;
+  using model::Raster;
+  return {{Raster::rows},        {Raster::columns},     {Raster::grouped, 4}, {Raster::grouped, 8},
+          {Raster::grouped, 16}, {Raster::grouped, 32}, {Raster::hilbert}};
+}
+
+Json to_json(const Entry& entry) {
+  return {{"order", to_string(entry.raster)},
+          {"l2_to_sm_bytes", entry.traffic.l2_to_sm_bytes},
+          {"dram_read_bytes", entry.traffic.dram_read_bytes},
+          {"dram_write_bytes", entry.traffic.dram_write_bytes},
+          {"hit_rate", entry.traffic.l2_to_sm_hit_rate}};
+}
+
+report::Table table_of(const std::vector<Entry>& entries, double compulsory, const model::Gpu& gpu) {
+  using report::Column;
+  report::Table table({{"order"},
+                       {"L2 to SMs", Column::number, "GB"},
+                       {"DRAM read", Column::number, "GB"},
+                       {"written", Column::number, "GB"},
+                       {"compulsory", Column::number, "DRAM is"},
+                       {"hit rate", Column::number},
+                       {"ms of DRAM", Column::number}});
+  const auto least = std::min_element(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return a.traffic.dram_bytes() < b.traffic.dram_bytes();
+  });
+  for (const Entry& entry : entries) {
+    const model::RasterTraffic& t = entry.traffic;
+    const bool best = entries.size() > 1 && t.dram_bytes() == least->traffic.dram_bytes();
+    table.add_row({{to_string(entry.raster), best ? report::Style::good : report::Style::plain},
+                   {fmt::format("{:.2f}", t.l2_to_sm_bytes * 1e-9)},
+                   {fmt::format("{:.2f}", t.dram_read_bytes * 1e-9), best ? report::Style::good : report::Style::plain},
+                   {fmt::format("{:.2f}", t.dram_write_bytes * 1e-9)},
+                   {fmt::format("x {:.1f}", t.dram_bytes() / compulsory)},
+                   {fmt::format("{:.1f} %", 100 * t.l2_to_sm_hit_rate)},
+                   {fmt::format("{:.3f}", t.dram_bytes() / gpu.dram_bytes_per_s * 1e3)}});
+  }
+  return table;
+}
+
+/// The grid of tiles with the first wave and the second one in it; empty if it is too large for a page.
+std::string map_of(std::int64_t down, std::int64_t across, const model::Raster& raster, std::int64_t per_wave) {
+  constexpr std::int64_t most_rows = 64;
+  if (across > report::page_width || down > most_rows) return {};
+  std::vector<std::string> lines(static_cast<std::size_t>(down), std::string(static_cast<std::size_t>(across), '.'));
+  const std::vector<model::TileIndex> order = visiting_order(down, across, raster);
+  for (std::size_t i = 0; i < order.size() && i < static_cast<std::size_t>(2 * per_wave); ++i) {
+    const model::TileIndex& at = order[i];
+    lines[static_cast<std::size_t>(at.row)][static_cast<std::size_t>(at.col)] = i < static_cast<std::size_t>(per_wave)
+                                                                                    ? '1'
+                                                                                    : '2';
+  }
+  return fmt::format("{}\n", fmt::join(lines, "\n"));
+}
+
+ExitCode raster(const Arguments& arguments) {
+  const model::Gpu gpu = chosen_gpu(arguments.gpu);
+  const TileShape tile = parse_tile(arguments.tile);
+  const int bytes = size_of(parse_type(arguments.type));
+  const model::GemmShape gemm{arguments.m, arguments.n, arguments.k, bytes, bytes, arguments.beta != 0};
+  const std::int64_t down = ceil_div<std::int64_t>(gemm.M, tile.m), across = ceil_div<std::int64_t>(gemm.N, tile.n);
+  constexpr std::int64_t most_tiles = std::int64_t{1} << 18;
+  if (down * across > most_tiles) {
+    throw InvalidArgument(
+        fmt::format("there are {} tiles; at most {} are simulated, so take larger ones or a smaller problem",
+                    down * across, most_tiles));
+  }
+  const model::Waves waves = model::waves(down * across, gpu.sms, arguments.blocks_per_sm);
+  std::vector<Entry> entries;
+  for (const model::Raster& raster : rasters_of(arguments)) {
+    entries.push_back({raster, simulate_l2(gemm, tile, raster, {waves.per_wave, gpu.l2_bytes})});
+  }
+  const double compulsory = model::compulsory_bytes(gemm);
+  if (arguments.json) {
+    Json list = Json::array();
+    for (const Entry& entry : entries) list.push_back(to_json(entry));
+    print({{"gpu", gpu.name},
+           {"m", gemm.M},
+           {"n", gemm.N},
+           {"k", gemm.K},
+           {"type", arguments.type},
+           {"tile", arguments.tile},
+           {"tiles", waves.blocks},
+           {"blocks_per_wave", waves.per_wave},
+           {"waves", waves.count},
+           {"last_wave", waves.last},
+           {"wave_efficiency", waves.efficiency},
+           {"compulsory_bytes", compulsory},
+           {"orders", list}});
+    return success;
+  }
+  fmt::print("{} x {} x {} in {}, {} x {} tiles of {}, on {} with {:g} MiB of L2\n", gemm.M, gemm.N, gemm.K,
+             arguments.type, down, across, arguments.tile, gpu.name, static_cast<double>(gpu.l2_bytes) / (1 << 20));
+  fmt::print("{} tiles, {} at a time: {} waves, the last one {:.0f} % full, {:.1f} % of all time used\n\n",
+             waves.blocks, waves.per_wave, waves.count, 100 * waves.last, 100 * waves.efficiency);
+  fmt::print("{}", table_of(entries, compulsory, gpu).render(report::wants_colour(stdout)));
+  if (entries.size() == 1) {
+    const std::string map = map_of(down, across, entries.front().raster, waves.per_wave);
+    if (!map.empty()) fmt::print("\nthe tiles of the first two waves\n\n{}", map);
+  }
+  fmt::print("\n{}",
+             report::paragraph(
+                 "Simulated: one LRU cache, blocks in lockstep along K. Two halves of L2 with copies of what both "
+                 "use, blocks that drift apart and multicast are not; compare orders by it, not cards.",
+                 report::page_width));
+  return success;
+}
+
+}  // namespace
+
+Command add_raster(CLI::App& program) {
+  CLI::App* app = program.add_subcommand("raster",
+                                         "the order in which tiles are visited, and what L2 and DRAM make of it");
+  const auto a = std::make_shared<Arguments>();
+  app->add_option("-m", a->m, "rows of A and D (8192)")->check(whole_number(1, most_predicted_size));
+  app->add_option("-n", a->n, "columns of B and D (8192)")->check(whole_number(1, most_predicted_size));
+  app->add_option("-k", a->k, "columns of A, rows of B (8192)")->check(whole_number(1, most_predicted_size));
+  app->add_option("--tile", a->tile, "block tile, as in 128x128 or 128x128x8 (128x128x8)")->type_name("TILE");
+  app->add_option("--type", a->type, "f32 or f16 (f32)")->type_name("TYPE");
+  app->add_option("--beta", a->beta, "C is read unless it is 0 (0)")->check(finite_number());
+  app->add_option("--blocks-per-sm", a->blocks_per_sm, "blocks that an SM holds (1)")->check(CLI::Range(1, 64));
+  app->add_option("--order", a->orders,
+                  "rows, columns, grouped:N (N tile rows at a time, column by column) or hilbert; several, separated "
+                  "by commas (a choice of all). One alone is drawn")
+      ->delimiter(',')
+      ->type_name("ORDER");
+  add_gpu_options(*app, a->gpu);
+  app->add_flag("--json", a->json, "print JSON");
+  return {app, [a] { return raster(*a); }};
+}
+
+}  // namespace lapidary::cli
