@@ -145,8 +145,8 @@ void Machine::run(const LaunchShape& shape, ThreadBody body) {
       throw InvalidArgument(
           fmt::format("block {} of kernel {} is to be run; there are {}", sample.block, shape.kernel, grid));
   const std::uint32_t blocks = state_->options.sample ? static_cast<std::uint32_t>(samples.size()) : grid;
-  if (blocks == 0) return;
   state_->launches.push_back(shape);
+  if (blocks == 0) return;
   const std::vector<MemoryRegion> regions = memory_regions(state_->memories);
   const unsigned threads = std::min(state_->options.threads, blocks);
   while (state_->runners.size() < threads) state_->runners.push_back(std::make_unique<BlockRunner>(state_->options));

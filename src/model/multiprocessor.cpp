@@ -3,18 +3,23 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+
 #include <deque>
+#include "core/error.hpp"
 
 namespace lapidary::model {
 namespace {
 
 constexpr int scoreboards = 6;
+constexpr double never = 1e300;
 
 struct Warp {
-  const std::vector<SassInstruction>* code = nullptr;
+  const WarpProgram* program = nullptr;
+  const std::vector<SassInstruction>* code = nullptr;  // the part of it that the warp is in
   int block = 0;
   std::size_t next = 0;
-  int iteration = 0;
+  int iterations_left = 0;
+  bool done = false;
   double ready = 0;                        // when the stall count of its last instruction has passed
   std::array<double, scoreboards> free{};  // when each scoreboard is free
   std::deque<double> groups;               // arrival of each committed group of copies
@@ -28,41 +33,41 @@ struct Block {
 
 class Multiprocessor {
  public:
-  Multiprocessor(const std::vector<LoopPath>& paths, int warps, int blocks, const MultiprocessorConstants& c,
-                 const MemoryShare& m)
+  Multiprocessor(const std::vector<WarpProgram>& programs, int iterations, int warps, int blocks,
+                 const MultiprocessorConstants& c, const MemoryShare& m)
       : c_(c),
         m_(m),
         warps_per_block_(warps),
         blocks_(static_cast<std::size_t>(blocks)),
         warps_(static_cast<std::size_t>(warps * blocks)),
         schedulers_(static_cast<std::size_t>(c.schedulers)) {
+    running_ = warps * blocks;
     for (int i = 0; i < warps * blocks; ++i) {
       Warp& warp = warps_[static_cast<std::size_t>(i)];
       warp.block = i / warps;
       double share = 0;
-      for (const LoopPath& path : paths) {
-        share += path.share;
-        warp.code = &path.instructions;
+      for (const WarpProgram& program : programs) {
+        share += program.share;
+        warp.program = &program;
         if (i % warps < share * warps - 1e-6) break;
       }
+      warp.code = &warp.program->prologue;
+      warp.iterations_left = iterations;
+      enter_code(warp);
       schedulers_[static_cast<std::size_t>(i % c.schedulers)].warps.push_back(&warp);
     }
   }
 
-  // Runs until every warp has finished that many iterations; returns the cycle.
-  double run(int iterations) {
-    for (;;) {
-      bool done = true;
-      for (const Warp& warp : warps_) done &= warp.iteration >= iterations;
-      if (done) return now_;
+  // Runs until every warp has finished; returns the cycle.
+  double run() {
+    while (running_ > 0) {
       bool any = false;
-      for (Scheduler& scheduler : schedulers_) any |= issue_one(scheduler, iterations);
-      if (any) {
-        now_ += 1;
-      } else {
-        now_ = std::max(now_ + 1, std::ceil(next_event()));
-      }
+      for (Scheduler& scheduler : schedulers_) any |= issue_one(scheduler);
+      if (!any && next_event() == never)
+        throw Error("the simulated warps wait for each other: their paths have different barriers");
+      now_ = any ? now_ + 1 : std::max(now_ + 1, std::ceil(next_event()));
     }
+    return now_;
   }
 
   double issued = 0, fma = 0, shared = 0, l1 = 0, l2 = 0, dram = 0;
@@ -106,7 +111,7 @@ class Multiprocessor {
     return at;
   }
 
-  bool issue_one(Scheduler& scheduler, int iterations) {
+  bool issue_one(Scheduler& scheduler) {
     while (!scheduler.queue.empty() && scheduler.queue.front() <= now_) scheduler.queue.pop_front();
     // The warp that issued last goes on as long as it can, then the oldest one that can.
     const std::size_t n = scheduler.warps.size();
@@ -114,7 +119,7 @@ class Multiprocessor {
       const std::size_t index = k == 0 ? scheduler.last : k - 1;
       if (index >= n) continue;
       Warp& warp = *scheduler.warps[index];
-      if (warp.at_barrier || warp.iteration >= iterations + 2 || earliest(scheduler, warp) > now_) continue;
+      if (warp.done || warp.at_barrier || earliest(scheduler, warp) > now_) continue;
       scheduler.last = index;
       execute(scheduler, warp);
       return true;
@@ -123,10 +128,10 @@ class Multiprocessor {
   }
 
   double next_event() const {
-    double next = 1e30;
+    double next = never;
     for (const Scheduler& scheduler : schedulers_)
       for (const Warp* const warp : scheduler.warps)
-        if (!warp->at_barrier) next = std::min(next, std::max(now_ + 1, earliest(scheduler, *warp)));
+        if (!warp->done && !warp->at_barrier) next = std::min(next, std::max(now_ + 1, earliest(scheduler, *warp)));
     return next;
   }
 
@@ -147,8 +152,7 @@ class Multiprocessor {
       case Unit::variable: result = now_ + 20; break;
       case Unit::shared_load:
       case Unit::shared_store: {
-        double busy = std::max<double>(i.wavefronts, c_.shared_issue);
-        if (i.unit == Unit::shared_load) busy = std::max(busy, 32.0 * i.bytes / c_.register_bytes);
+        const double busy = std::max<double>(i.wavefronts, c_.shared_issue);
         const double begin = std::max(now_, memory_free_);
         memory_free_ = begin + busy;
         shared += busy;
@@ -162,7 +166,7 @@ class Multiprocessor {
       case Unit::async_copy: {
         const double lines = std::max(1.0, i.wavefronts / c_.lines_per_cycle);
         const double begin = std::max(now_, memory_free_);
-        memory_free_ = begin + std::max(lines, i.unit == Unit::global_load ? 32.0 * i.bytes / c_.register_bytes : 1.0);
+        memory_free_ = begin + lines;
         l1 += memory_free_ - begin;
         scheduler.queue.push_back(begin);
         operands = memory_free_ + 4;
@@ -215,9 +219,21 @@ class Multiprocessor {
       free = std::max(free, operands);
     }
     warp.ready = std::max(warp.ready, now_ + std::max<int>(1, i.stall));
-    if (++warp.next == warp.code->size()) {
+    ++warp.next;
+    enter_code(warp);
+  }
+
+  // Goes on to the next part of its program that has an instruction.
+  void enter_code(Warp& warp) {
+    const WarpProgram& program = *warp.program;
+    while (warp.next == warp.code->size()) {
       warp.next = 0;
-      ++warp.iteration;
+      if (warp.code == &program.epilogue) {
+        warp.done = true;
+        --running_;
+        return;
+      }
+      warp.code = !program.loop.empty() && warp.iterations_left-- > 0 ? &program.loop : &program.epilogue;
     }
   }
 
@@ -240,28 +256,31 @@ class Multiprocessor {
   std::vector<Block> blocks_;
   std::vector<Warp> warps_;
   std::vector<Scheduler> schedulers_;
+  int running_;
   double now_ = 0, memory_free_ = 0, barrier_free_ = 0, l2_free_ = 0, dram_free_ = 0, missed_ = 0, dram_pending_ = 0;
 };
 
 }  // namespace
 
-LoopTime simulate(const std::vector<LoopPath>& paths, int warps, int blocks, const MultiprocessorConstants& constants,
-                  const MemoryShare& memory) {
-  Multiprocessor sm(paths, warps, blocks, constants, memory);
-  LoopTime time;
-  time.first_cycles = sm.run(1);
-  constexpr int warm_up = 8, measured = 16;
-  const double begin = sm.run(warm_up);
-  const Multiprocessor before = sm;
-  const double end = sm.run(warm_up + measured);
-  const double cycles = end - begin;
-  time.cycles = cycles / measured;
-  time.issue = (sm.issued - before.issued) / cycles / constants.schedulers;
-  time.fma = (sm.fma - before.fma) / cycles / constants.schedulers;
-  time.shared = (sm.shared - before.shared) / cycles;
-  time.l1 = (sm.l1 - before.l1) / cycles;
-  time.l2 = (sm.l2 - before.l2) / cycles;
-  time.dram = (sm.dram - before.dram) / cycles;
+BlockTime simulate(const std::vector<WarpProgram>& programs, double iterations, int warps, int blocks,
+                   const MultiprocessorConstants& constants, const MemoryShare& memory) {
+  // Twelve iterations are longer than every start that was seen, and sixteen smooth out what takes turns.
+  constexpr int start = 12, steady = 16;
+  const int whole = std::max(1, static_cast<int>(std::lround(iterations)));
+  const int most = std::min(whole, start + steady), least = std::max(0, most - steady);
+  Multiprocessor longer(programs, most, warps, blocks, constants, memory);
+  Multiprocessor shorter(programs, least, warps, blocks, constants, memory);
+  const double end = longer.run(), begin = shorter.run();
+  const double cycles = std::max(1.0, end - begin);
+  BlockTime time;
+  time.loop_cycles = cycles / (most - least);
+  time.cycles = end + (iterations - most) * time.loop_cycles;
+  time.issue = (longer.issued - shorter.issued) / cycles / constants.schedulers;
+  time.fma = (longer.fma - shorter.fma) / cycles / constants.schedulers;
+  time.shared = (longer.shared - shorter.shared) / cycles;
+  time.l1 = (longer.l1 - shorter.l1) / cycles;
+  time.l2 = (longer.l2 - shorter.l2) / cycles;
+  time.dram = (longer.dram - shorter.dram) / cycles;
   return time;
 }
 

@@ -41,10 +41,10 @@ struct SassInstruction {
   std::int32_t line = 0;       ///< of the source, 0 if unknown
 };
 
-/// What warps of a block execute over and over; `share` of its warps execute it.
-struct LoopPath {
+/// What `share` of a block's warps execute: the loop as often as the block walks along K.
+struct WarpProgram {
   double share = 1;
-  std::vector<SassInstruction> instructions;
+  std::vector<SassInstruction> prologue, loop, epilogue;
 };
 
 /// Constants of a multiprocessor; times in cycles of its clock.
@@ -60,7 +60,6 @@ struct MultiprocessorConstants {
   double fetch_interval = 1;   ///< between two instructions of a scheduler, at best
   double lines_per_cycle = 0;  ///< 128-byte lines of global memory that L1 looks up
   double shared_issue = 0;     ///< cycles between two shared accesses, however few wavefronts they take
-  double register_bytes = 0;   ///< a cycle that loads return to registers
   int queue_entries = 0;       ///< memory instructions of one scheduler that wait for the memory pipe
 };
 
@@ -72,16 +71,18 @@ struct MemoryShare {
   double l2_hit = 1;  ///< share of the others that L2 holds
 };
 
-/// What a simulation found, over the iterations in the steady state.
-struct LoopTime {
-  double cycles = 0;        ///< of one iteration of all resident blocks
-  double first_cycles = 0;  ///< of the first one, with nothing on its way yet
-  // Shares of the cycles in which something was busy.
+/// What a simulation found.
+struct BlockTime {
+  double cycles = 0;       ///< from the first instruction of the blocks to the last one
+  double loop_cycles = 0;  ///< of one iteration in the steady state, all resident blocks together
+  // Shares of the loop's cycles in which something was busy.
   double issue = 0, fma = 0, shared = 0, l1 = 0, l2 = 0, dram = 0;
 };
 
-/// Runs `blocks` blocks of `warps` warps through the loop until its time repeats.
-LoopTime simulate(const std::vector<LoopPath>& paths, int warps, int blocks, const MultiprocessorConstants& constants,
-                  const MemoryShare& memory);
+/// Runs `blocks` blocks of `warps` warps on one multiprocessor, all of them from the start, through `iterations` of the
+/// loop. Long loops are cut: an iteration in the steady state stands for those that are left out.
+/// @param programs  their shares add up to 1; at least 1 iteration, warp and block
+BlockTime simulate(const std::vector<WarpProgram>& programs, double iterations, int warps, int blocks,
+                   const MultiprocessorConstants& constants, const MemoryShare& memory);
 
 }  // namespace lapidary::model

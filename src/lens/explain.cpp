@@ -1,0 +1,198 @@
+#include "lens/explain.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/error.hpp"
+#include "core/math.hpp"
+#include "kernels/sources.hpp"
+#include "model/measured.hpp"
+#include "model/raster.hpp"
+
+namespace lapidary::lens {
+namespace {
+
+using emulator::Access;
+using emulator::AccessSite;
+using model::InstructionClass;
+
+double ratio(double a, double b) { return b > 0 ? a / b : 0; }
+
+std::vector<MatrixTraffic> matrices_of(const Explanation& e) {
+  std::vector<MatrixTraffic> found;
+  const double results = static_cast<double>(e.question.M) * static_cast<double>(e.question.N);
+  for (const char* const name : {"A", "B", "C", "D"}) {
+    MatrixTraffic sum{.name = name};
+    double asked = 0, elements = 0;
+    for (const AccessSite& site : e.observation.written.sites) {
+      if (!is_global(site.access) || site.memory != name) continue;
+      sum.written |= is_write(site.access);
+      sum.requests += site.instructions;
+      sum.sectors += site.units;
+      asked += static_cast<double>(site.distinct_bytes);
+      elements += static_cast<double>(site.lanes) * site.bytes / size_of(e.question.variant->type);
+    }
+    if (sum.requests == 0) continue;
+    sum.bytes = 32.0 * static_cast<double>(sum.sectors);
+    sum.sectors_per_request = ratio(static_cast<double>(sum.sectors), static_cast<double>(sum.requests));
+    sum.efficiency = ratio(asked, sum.bytes);
+    sum.bytes_per_result = ratio(sum.bytes, results);
+    sum.accesses_per_result = ratio(elements, results);
+    found.push_back(sum);
+  }
+  return found;
+}
+
+std::vector<SharedTraffic> shared_of(const Explanation& e) {
+  std::vector<SharedTraffic> found;
+  for (const AccessSite& site : e.observation.written.sites) {
+    if (is_global(site.access)) continue;
+    SharedTraffic line;
+    line.file = site.file;
+    line.line = site.line;
+    line.store = is_write(site.access);
+    line.bytes = site.bytes;
+    line.instructions = site.instructions;
+    line.wavefronts = site.units;
+    line.minimum = site.minimum;
+    found.push_back(std::move(line));
+  }
+  return found;
+}
+
+/// Costs of accesses as the compiler merges them, averaged by kind and width.
+class Costs {
+ public:
+  explicit Costs(const emulator::Report& report) {
+    for (const AccessSite& site : report.sites) {
+      Sum& sum = sums_[{kind_of(site.access), site.bytes}];
+      sum.instructions += static_cast<double>(site.instructions);
+      sum.passes += static_cast<double>(is_global(site.access) ? site.lines : site.units);
+      sum.sectors += is_global(site.access) ? static_cast<double>(site.units) : 0;
+    }
+  }
+
+  model::AccessCost operator()(InstructionClass kind, int bytes) const {
+    const auto found = sums_.find({kind, bytes});
+    // What the emulated machine did not see is done by few threads, if at all.
+    if (found == sums_.end())
+      return {.passes = static_cast<double>(ceil_div(bytes, 4)), .sectors = static_cast<double>(bytes)};
+    const Sum& sum = found->second;
+    return {.passes = sum.passes / sum.instructions, .sectors = sum.sectors / sum.instructions};
+  }
+
+ private:
+  struct Sum {
+    double instructions = 0, passes = 0, sectors = 0;
+  };
+
+  static InstructionClass kind_of(Access access) {
+    switch (access) {
+      case Access::global_load: return InstructionClass::global_load;
+      case Access::async_copy: return InstructionClass::async_copy;
+      case Access::shared_load: return InstructionClass::shared_load;
+      case Access::shared_store: return InstructionClass::shared_store;
+      default: return InstructionClass::global_store;
+    }
+  }
+
+  std::map<std::pair<InstructionClass, int>, Sum> sums_;
+};
+
+/// The share of loaded sectors that L1 holds: all but the first touch of each sector that a block's tiles consist of.
+double l1_hit_of(const Explanation& e) {
+  const Question& q = e.question;
+  const double blocks = static_cast<double>(e.observation.blocks);
+  const double rows = static_cast<double>(q.M) / static_cast<double>(ceil_div<std::int64_t>(q.M, q.variant->tile.m));
+  const double cols = static_cast<double>(q.N) / static_cast<double>(ceil_div<std::int64_t>(q.N, q.variant->tile.n));
+  const double first = blocks * (rows + cols) * static_cast<double>(q.K) * size_of(q.variant->type) / 32;
+  double sectors = 0;
+  for (const AccessSite& site : e.observation.written.sites)
+    if (site.access == Access::global_load && site.memory != "C") sectors += static_cast<double>(site.units);
+  return sectors > 0 ? std::max(0.0, 1 - first / sectors) : 0;
+}
+
+void predict(Explanation& e) {
+  const Question& q = e.question;
+  const int threads = static_cast<int>(e.observation.launch.block.x * e.observation.launch.block.y *
+                                       e.observation.launch.block.z);
+  const int warps = ceil_div(threads, 32);
+  // The instrumented build's red zones take shared memory that the GPU's does not; its own size is what counts.
+  const int shared = static_cast<int>(e.observation.launch.shared_bytes);
+  e.occupancy = model::occupancy(q.gpu,
+                                 {.threads = threads, .registers = e.compiled->registers, .shared_bytes = shared});
+  const std::int64_t per_wave = std::int64_t{q.gpu.sms} * std::max(1, e.occupancy->blocks);
+  const model::GemmShape shape{q.M, q.N, q.K, size_of(q.variant->type), size_of(q.variant->type), q.reads_c};
+  e.l1_hit = l1_hit_of(e);
+  e.l2_hit = model::simulate_l2(shape, q.variant->tile, {}, {per_wave, q.gpu.l2_bytes}).l2_to_sm_hit_rate;
+
+  const double all_threads = static_cast<double>(e.observation.blocks) * threads;
+  model::ThreadWork work;
+  // Multiply-adds of the product alone: the emulated machine counts those of the epilogue, too.
+  work.fma = static_cast<double>(q.M) * static_cast<double>(q.N) * static_cast<double>(q.K) / all_threads;
+  const double tiles = q.variant->tile.k > 0 ? std::max(1.0, static_cast<double>(q.K) / q.variant->tile.k) : 0;
+  if (tiles > 0) {
+    work.fma_per_tile = work.fma / tiles;
+    double loads = 0;
+    for (const AccessSite& site : e.observation.written.sites)
+      if ((site.access == Access::global_load || site.access == Access::async_copy) && site.memory != "C")
+        loads += static_cast<double>(site.instructions);
+    work.loads_per_tile = loads / (static_cast<double>(e.observation.blocks) * warps) / tiles;
+  }
+  work.cost = Costs(e.observation.compiled);
+  e.program = model::program_of(*e.compiled, work);
+  const model::Calibration calibration = model::calibration_of(q.gpu, e.own_calibration);
+  e.time = model::predict_time(q.gpu, calibration, *e.program,
+                               {.blocks = e.observation.blocks,
+                                .warps_per_block = warps,
+                                .occupancy = *e.occupancy,
+                                .l1_hit = e.l1_hit,
+                                .l2_hit = e.l2_hit});
+}
+
+}  // namespace
+
+Explanation explain(const Question& q) {
+  Explanation e{};
+  e.question = q;
+  e.observation = observe(*q.variant, q.M, q.N, q.K, q.reads_c);
+  const model::GemmShape shape{q.M, q.N, q.K, size_of(q.variant->type), size_of(q.variant->type), q.reads_c};
+  e.flop = model::flop(shape);
+  e.compulsory_bytes = model::compulsory_bytes(shape);
+  e.intensity = model::arithmetic_intensity(e.flop, e.compulsory_bytes);
+  e.matrices = matrices_of(e);
+  e.shared = shared_of(e);
+
+  const double fma = static_cast<double>(e.observation.written.total.fma);
+  double elements = 0, written = 0, compiled = 0;
+  for (const AccessSite& site : e.observation.written.sites) {
+    if (site.access != Access::shared_load) continue;
+    elements += static_cast<double>(site.lanes) * site.bytes / size_of(q.variant->type);
+    written += static_cast<double>(site.instructions);
+  }
+  for (const AccessSite& site : e.observation.compiled.sites)
+    if (site.access == Access::shared_load) compiled += static_cast<double>(site.instructions);
+  e.shared_loads_per_fma = ratio(elements, fma);
+  e.instructions_per_fma = ratio(written, fma / 32);
+  e.compiled_instructions_per_fma = ratio(compiled, fma / 32);
+
+  e.compiled = model::find_compiled(q.rung->name(), to_string(q.variant->tile));
+  if (!e.compiled) {
+    e.no_time = "there is no record of its machine code (script/compiled writes one)";
+  } else {
+    try {
+      predict(e);
+    } catch (const Error& error) {
+      e.no_time = error.what();
+    }
+  }
+  for (const model::MeasuredRate& rate : model::measured_rates(q.gpu))
+    if (rate.kernel == q.rung->name() && rate.tile == to_string(q.variant->tile) && rate.mode == "burst" &&
+        rate.size == q.M && q.M == q.N && q.N == q.K)
+      e.measured_seconds = e.flop / rate.flops;
+  return e;
+}
+
+}  // namespace lapidary::lens

@@ -1,0 +1,78 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/registry.hpp"
+#include "lens/observe.hpp"
+#include "model/gpu.hpp"
+#include "model/occupancy.hpp"
+#include "model/roofline.hpp"
+#include "model/sass.hpp"
+#include "model/time.hpp"
+
+namespace lapidary::lens {
+
+/// What is to be explained: a variant of a rung on a problem and a GPU. The matrices are aligned and without gaps
+/// between rows.
+struct Question {
+  const Rung* rung;
+  const RungVariant* variant;
+  std::int64_t M, N, K;
+  bool reads_c = false;  ///< beta is not 0
+  model::Gpu gpu;
+};
+
+/// The traffic of one matrix, over the launch.
+struct MatrixTraffic {
+  std::string name;  ///< "A"
+  bool written = false;
+  std::uint64_t requests = 0, sectors = 0;
+  double sectors_per_request = 0;
+  double efficiency = 0;  ///< bytes that lanes asked for, over those that sectors moved
+  double bytes = 0;       ///< moved
+  double bytes_per_result = 0;
+  double accesses_per_result = 0;  ///< elements that threads asked for, for each of D
+};
+
+/// The accesses of one source line to shared memory.
+struct SharedTraffic {
+  std::string file, source;  ///< the line's text
+  int line = 0;
+  bool store = false;
+  int bytes = 0;
+  std::uint64_t instructions = 0, wavefronts = 0, minimum = 0;
+  std::string cause;  ///< of the excess; empty if there is none
+};
+
+/// A figure that was measured, beside the one that was predicted.
+struct Measured {
+  std::string what;
+  double predicted, measured;
+};
+
+struct Explanation {
+  Question question;
+  Observation observation;
+  double flop = 0, compulsory_bytes = 0, intensity = 0;
+  std::vector<MatrixTraffic> matrices;
+  std::vector<SharedTraffic> shared;
+  double shared_loads_per_fma = 0;  ///< elements that a thread reads from shared memory for each multiply-add
+  double instructions_per_fma = 0;  ///< warp instructions of such loads for each of a warp's multiply-adds, as written
+  double compiled_instructions_per_fma = 0;  ///< the same, merged
+
+  std::optional<model::CompiledKernel> compiled;
+  bool stale = false;  ///< it was recorded from another version of the source
+  std::optional<model::Occupancy> occupancy;
+  double l1_hit = 0, l2_hit = 0;
+  std::optional<model::KernelProgram> program;
+  std::optional<model::TimePrediction> time;
+  std::string no_time;  ///< why there is no prediction
+  bool own_calibration = false;
+  std::optional<double> measured_seconds;  ///< a burst, on such a card
+};
+
+/// @throws InvalidArgument if the kernel cannot be run on the emulated machine
+Explanation explain(const Question& question);
+
+}  // namespace lapidary::lens

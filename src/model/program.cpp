@@ -1,0 +1,266 @@
+#include "model/program.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <tuple>
+
+#include "core/error.hpp"
+
+namespace lapidary::model {
+namespace {
+
+using Path = std::vector<int>;  // indices of instructions
+
+bool is_global_read(const MachineInstruction& i) {
+  return i.kind == InstructionClass::global_load || i.kind == InstructionClass::async_copy;
+}
+
+/// The operands of an instruction, without its opcode.
+std::vector<std::string_view> operands(const MachineInstruction& i) {
+  std::vector<std::string_view> found;
+  const std::size_t begin = i.text.find(i.opcode) + i.opcode.size();
+  std::string_view rest = std::string_view(i.text).substr(begin);
+  while (!rest.empty()) {
+    rest.remove_prefix(std::min(rest.find_first_not_of(" ,"), rest.size()));
+    const std::size_t end = std::min(rest.find(','), rest.size());
+    if (end > 0) found.push_back(rest.substr(0, end));
+    rest.remove_prefix(end);
+  }
+  return found;
+}
+
+/// The ways through instructions [first, last] of which each step goes forward; loops within are gone through once.
+class Ways {
+ public:
+  Ways(const std::vector<MachineInstruction>& code, int first, int last) : code_(code), first_(first), last_(last) {}
+
+  /// The way that is best by `better(a, b)` of what `measure` adds up over its instructions. Measures are tuples of
+  /// which a smaller one is better, so that the best way from each instruction on can be found from behind.
+  template <class Measure>
+  Path best(Measure measure) const {
+    using Cost = std::array<double, 3>;
+    constexpr double never = std::numeric_limits<double>::infinity();
+    const std::size_t count = static_cast<std::size_t>(last_ - first_ + 1);
+    std::vector<Cost> cost(count + 1, Cost{never, never, never});
+    std::vector<int> next(count, -1);
+    for (int i = last_; i >= first_; --i) {
+      const std::size_t at = static_cast<std::size_t>(i - first_);
+      const MachineInstruction& instruction = code_[static_cast<std::size_t>(i)];
+      const Cost own = measure(instruction);
+      const auto consider = [&](int to) {
+        Cost total = own;
+        if (to <= last_) {
+          const Cost& rest = cost[static_cast<std::size_t>(to - first_)];
+          if (rest[0] == never) return;
+          for (std::size_t part = 0; part < total.size(); ++part) total[part] += rest[part];
+        }
+        if (total < cost[at]) {
+          cost[at] = total;
+          next[at] = to;
+        }
+      };
+      const bool ends = instruction.opcode == "EXIT" && !instruction.conditional;
+      const bool forward = instruction.target > i;
+      if (i == last_ || ends) {
+        cost[at] = own;
+        next[at] = last_ + 1;
+        continue;
+      }
+      if (forward && instruction.target <= last_ + 1) consider(instruction.target);
+      if (instruction.target < 0 || instruction.conditional) consider(i + 1);
+    }
+    Path path;
+    for (int i = first_; i >= first_ && i <= last_; i = next[static_cast<std::size_t>(i - first_)]) path.push_back(i);
+    return path;
+  }
+
+ private:
+  const std::vector<MachineInstruction>& code_;
+  int first_, last_;
+};
+
+class Translator {
+ public:
+  Translator(const CompiledKernel& kernel, const ThreadWork& work)
+      : kernel_(kernel), work_(work), reads_(bank_reads(kernel.instructions)) {}
+
+  std::vector<SassInstruction> operator()(const Path& path) const {
+    std::vector<SassInstruction> code;
+    code.reserve(path.size());
+    for (const int index : path) code.push_back(translate(index));
+    return code;
+  }
+
+ private:
+  SassInstruction translate(int index) const {
+    const MachineInstruction& from = kernel_.instructions[static_cast<std::size_t>(index)];
+    SassInstruction to;
+    to.stall = static_cast<std::uint8_t>(std::max(1, from.stall));
+    to.write_barrier = static_cast<std::int8_t>(from.write_barrier);
+    to.read_barrier = static_cast<std::int8_t>(from.read_barrier);
+    to.wait = static_cast<std::uint8_t>(from.wait);
+    to.bytes = static_cast<std::uint8_t>(from.bytes);
+    to.line = from.line;
+    to.unit = unit_of(from);
+    if (from.never) {
+      to.unit = Unit::idle;
+      return to;
+    }
+    // FFMA issues every cycle; conversions of halves and integer multiply-adds take the pipe for two, and what runs on
+    // the integer pipe, half a warp wide, takes that for two (measured: ffma_code_8k, half_to_float_16_warps,
+    // imad_16_warps, logic_16_warps).
+    if (to.unit == Unit::fma && from.kind != InstructionClass::fma && !from.opcode.starts_with("FMUL") &&
+        !from.opcode.starts_with("FADD"))
+      to.cycles = 2;
+    if (to.unit == Unit::alu || to.unit == Unit::uniform) to.cycles = 2;
+    for (std::size_t bank = 0; bank < 2; ++bank)
+      to.reads[bank] = static_cast<std::uint8_t>(reads_[static_cast<std::size_t>(index)][bank]);
+    if (from.kind >= InstructionClass::shared_load && from.kind <= InstructionClass::async_copy) {
+      const AccessCost cost = work_.cost(from.kind, from.bytes);
+      to.wavefronts = static_cast<float>(cost.passes);
+      to.sectors = static_cast<float>(cost.sectors);
+    }
+    if (to.unit == Unit::wait_group) to.argument = static_cast<std::uint8_t>(pending_groups(from));
+    return to;
+  }
+
+  static Unit unit_of(const MachineInstruction& i) {
+    switch (i.kind) {
+      case InstructionClass::fma:
+      case InstructionClass::other_float: return Unit::fma;
+      case InstructionClass::integer: return i.opcode.starts_with("IMAD") ? Unit::fma : Unit::alu;
+      case InstructionClass::uniform: return Unit::uniform;
+      case InstructionClass::shared_load: return Unit::shared_load;
+      case InstructionClass::shared_store: return Unit::shared_store;
+      case InstructionClass::global_load: return Unit::global_load;
+      case InstructionClass::global_store: return Unit::global_store;
+      case InstructionClass::async_copy: return Unit::async_copy;
+      case InstructionClass::barrier: return Unit::barrier;
+      case InstructionClass::special: return Unit::variable;
+      case InstructionClass::control:
+        return i.opcode == "LDGDEPBAR"             ? Unit::commit
+               : i.opcode.starts_with("DEPBAR.LE") ? Unit::wait_group
+                                                   : Unit::control;
+    }
+    return Unit::idle;
+  }
+
+  // "DEPBAR.LE SB0, 0x1"
+  static int pending_groups(const MachineInstruction& i) {
+    const std::size_t at = i.text.rfind("0x");
+    int value = 0;
+    if (at != i.text.npos) std::from_chars(i.text.data() + at + 2, i.text.data() + i.text.size(), value, 16);
+    return value;
+  }
+
+  const CompiledKernel& kernel_;
+  const ThreadWork& work_;
+  std::vector<std::array<int, 2>> reads_;
+};
+
+int count(const CompiledKernel& kernel, const Path& path, bool (*is)(const MachineInstruction&)) {
+  return static_cast<int>(std::count_if(path.begin(), path.end(), [&](int i) {
+    const MachineInstruction& instruction = kernel.instructions[static_cast<std::size_t>(i)];
+    return !instruction.never && is(instruction);
+  }));
+}
+
+bool is_fma(const MachineInstruction& i) { return i.kind == InstructionClass::fma; }
+
+/// The path with the inner loop that has multiply-adds, if there is one, written out often enough for a tile.
+Path write_out_inner_loop(const CompiledKernel& kernel, const Loop& outer, const Path& path, double fma_per_tile) {
+  for (const Loop& inner : kernel.loops) {
+    if (inner.first < outer.first || inner.last >= outer.last) continue;
+    const auto begin = std::find(path.begin(), path.end(), inner.first),
+               end = std::find(path.begin(), path.end(), inner.last);
+    if (begin == path.end() || end == path.end()) continue;
+    const Path body(begin, end + 1);
+    const int per_round = count(kernel, body, is_fma), outside = count(kernel, path, is_fma) - per_round;
+    if (per_round == 0) continue;
+    const int rounds = static_cast<int>(std::lround((fma_per_tile - outside) / per_round));
+    Path whole(path.begin(), begin);
+    for (int round = 0; round < rounds; ++round) whole.insert(whole.end(), body.begin(), body.end());
+    whole.insert(whole.end(), end + 1, path.end());
+    return whole;
+  }
+  return path;
+}
+
+}  // namespace
+
+std::vector<std::array<int, 2>> bank_reads(const std::vector<MachineInstruction>& instructions) {
+  std::vector<std::array<int, 2>> reads(instructions.size());
+  std::array<int, 4> kept{-1, -1, -1, -1};  // by operand, what the instruction before left in the reuse cache
+  for (std::size_t n = 0; n < instructions.size(); ++n) {
+    const MachineInstruction& i = instructions[n];
+    std::array<int, 4> keeps{-1, -1, -1, -1};
+    const std::vector<std::string_view> all = operands(i);
+    for (std::size_t slot = 0; slot + 1 < all.size() && slot < keeps.size(); ++slot) {
+      std::string_view operand = all[slot + 1];  // behind the destination
+      operand.remove_prefix(std::min(operand.find_first_not_of("-|~"), operand.size()));
+      int number = 0;
+      if (!operand.starts_with("R") ||
+          std::from_chars(operand.data() + 1, operand.data() + operand.size(), number).ec != std::errc())
+        continue;
+      if (is_fma(i) && kept[slot] != number) ++reads[n][static_cast<std::size_t>(number % 2)];
+      if (operand.find(".reuse") != operand.npos) keeps[slot] = number;
+    }
+    kept = keeps;
+  }
+  return reads;
+}
+
+KernelProgram program_of(const CompiledKernel& kernel, const ThreadWork& work) {
+  const Loop* const loop = kernel.main_loop();
+  if (!loop) throw Error("the machine code of " + kernel.kernel + " has no loop with multiply-adds");
+  const int last = static_cast<int>(kernel.instructions.size()) - 1;
+  const Translator translate(kernel, work);
+  using Cost = std::array<double, 3>;
+  const auto most_loads = [](const MachineInstruction& i) {
+    return Cost{-static_cast<double>(is_global_read(i)), -static_cast<double>(i.kind == InstructionClass::shared_load),
+                1};
+  };
+  const auto fewest_loads = [](const MachineInstruction& i) {
+    return Cost{static_cast<double>(is_global_read(i)), -static_cast<double>(i.kind == InstructionClass::shared_load),
+                1};
+  };
+  const auto most_stores = [](const MachineInstruction& i) {
+    return Cost{-static_cast<double>(i.kind == InstructionClass::global_store), static_cast<double>(is_global_read(i)),
+                1};
+  };
+  const auto through = [&](auto measure) {
+    const Path path = Ways(kernel.instructions, loop->first, loop->last).best(measure);
+    return write_out_inner_loop(kernel, *loop, path, work.fma_per_tile);
+  };
+
+  KernelProgram program;
+  const Path loading = through(most_loads), idle = through(fewest_loads);
+  program.fma_per_iteration = count(kernel, loading, is_fma);
+  program.iterations = work.fma / program.fma_per_iteration;
+  program.loop_bytes = 16 * (loop->last - loop->first + 1);
+
+  WarpProgram all;
+  if (loop->first > 0) all.prologue = translate(Ways(kernel.instructions, 0, loop->first - 1).best(most_loads));
+  if (loop->last < last) all.epilogue = translate(Ways(kernel.instructions, loop->last + 1, last).best(most_stores));
+  all.loop = translate(loading);
+  const int loads = count(kernel, loading, is_global_read), fewest = count(kernel, idle, is_global_read);
+  const double wanted = work.fma_per_tile > 0 ? work.loads_per_tile * program.fma_per_iteration / work.fma_per_tile
+                                              : loads;
+  if (loads > fewest && wanted < loads - 0.01) {
+    WarpProgram rest = all;
+    rest.loop = translate(idle);
+    all.share = std::clamp((wanted - fewest) / (loads - fewest), 0.0, 1.0);
+    rest.share = 1 - all.share;
+    if (all.share > 0) program.programs.push_back(std::move(all));
+    program.programs.push_back(std::move(rest));
+  } else {
+    program.programs.push_back(std::move(all));
+  }
+  return program;
+}
+
+}  // namespace lapidary::model

@@ -1,0 +1,43 @@
+#pragma once
+#include <functional>
+#include <vector>
+
+#include "model/multiprocessor.hpp"
+#include "model/sass.hpp"
+
+namespace lapidary::model {
+
+/// What an access costs on average, as the emulated machine counted it.
+struct AccessCost {
+  double passes = 1;   ///< wavefronts of shared memory, or lines of global memory
+  double sectors = 0;  ///< of global memory
+};
+
+/// What a launch asks of a thread.
+struct ThreadWork {
+  double fma = 0;             ///< multiply-adds
+  double fma_per_tile = 0;    ///< ... of them for each tile along K; 0 where there are no tiles
+  double loads_per_tile = 0;  ///< global loads and asynchronous copies of a warp for each of those
+  /// The cost of an access of a kind and width, in bytes of a lane.
+  std::function<AccessCost(InstructionClass kind, int bytes)> cost;
+};
+
+/// A kernel as its warps execute it.
+struct KernelProgram {
+  std::vector<WarpProgram> programs;
+  double iterations = 0;      ///< of the main loop
+  int fma_per_iteration = 0;  ///< of a thread
+  int loop_bytes = 0;         ///< of machine code
+};
+
+/// Finds the way that warps take through a kernel: into the main loop by the path that starts the most loads, through
+/// it by the one that loads the most, and out by the one that stores results without reading C. Where the loop loads
+/// less than its code could, only a share of the warps does. Inner loops are written out.
+/// @throws Error if the kernel has no main loop
+KernelProgram program_of(const CompiledKernel& kernel, const ThreadWork& work);
+
+/// Operands that a multiply-add takes from each of the two register banks, by the number of the register; operands
+/// that the instruction before it left in the reuse cache are not counted. One for each instruction; zeros for others.
+std::vector<std::array<int, 2>> bank_reads(const std::vector<MachineInstruction>& instructions);
+
+}  // namespace lapidary::model

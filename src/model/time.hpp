@@ -1,0 +1,45 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "model/calibration.hpp"
+#include "model/gpu.hpp"
+#include "model/occupancy.hpp"
+#include "model/program.hpp"
+#include "model/waves.hpp"
+
+namespace lapidary::model {
+
+/// A launch whose time is asked for.
+struct TimedLaunch {
+  std::int64_t blocks = 0;
+  int warps_per_block = 0;
+  Occupancy occupancy;
+  double l1_hit = 0;  ///< of the sectors that loads ask for, the share that L1 holds
+  double l2_hit = 0;  ///< of the others, the share that L2 holds
+};
+
+/// One thing that a kernel keeps busy.
+struct BusyShare {
+  std::string what;  ///< "issue slots"
+  double share;      ///< of the time of the main loop
+};
+
+struct TimePrediction {
+  double seconds = 0;
+  Waves waves{};
+  double launch_seconds = 0;    ///< of that, from one launch to the next if kernels do nothing
+  double tail_seconds = 0;      ///< of the last wave, if it is not full
+  double start_seconds = 0;     ///< of the first wave: before the loop and behind it
+  std::vector<BusyShare> busy;  ///< in the main loop of a full wave, the busiest first
+  std::string limiter;          ///< what the time goes to, in words
+};
+
+/// Predicts the time of a launch at the GPU's highest clock. One multiprocessor is simulated on the machine code of the
+/// kernel, for each number of blocks that the waves put on it (model/multiprocessor.hpp); all of them are taken to do
+/// the same. The caches' shares come from the launch.
+/// @throws Error if the machine code has no main loop, InvalidArgument if no block fits or a constant is missing
+TimePrediction predict_time(const Gpu& gpu, const Calibration& calibration, const KernelProgram& program,
+                            const TimedLaunch& launch);
+
+}  // namespace lapidary::model
