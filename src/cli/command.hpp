@@ -24,5 +24,6 @@ Command add_ladder(CLI::App& program);
 Command add_device(CLI::App& program);
 Command add_diff(CLI::App& program);
 Command add_bench(CLI::App& program);
+Command add_try(CLI::App& program);
 
 }  // namespace lapidary::cli
