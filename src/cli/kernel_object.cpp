@@ -68,7 +68,8 @@ std::string include_options() {
   if (!fs::exists(headers / "cuda" / "cuda_runtime.h"))
     throw InvalidArgument(fmt::format("{} is not there; set LAPIDARY_ROOT to the sources of lapidary",
                                       (headers / "cuda" / "cuda_runtime.h").string()));
-  return fmt::format("-I {} -I {}", quoted((headers / "cuda").string()), quoted(rooms.string()));
+  return fmt::format("-I {} -I {} -I {}", quoted((headers / "cuda").string()), quoted(rooms.string()),
+                     quoted(headers.parent_path().string()));
 }
 
 std::string launcher(const CudaSource& source, const CudaKernel& kernel, const std::string& instance,

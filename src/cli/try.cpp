@@ -155,7 +155,6 @@ void bind_parameters(Call& call, const Arguments& arguments) {
     if (!half && type.find("float") == type.npos)
       throw InvalidArgument(fmt::format("{}: `{}` is of type {}; matrices of float and half are supported",
                                         signature(kernel), kernel.parameters[i].name, type));
-    if (i > 0 && call.type == Type::f32 && half && (call.has("A") && call.roles[i] != "A")) call.type = Type::f16;
     if (half) call.type = Type::f16;
   }
   for (std::size_t i = 0; i < call.roles.size(); ++i)
@@ -259,8 +258,7 @@ struct Trial {
   bool ok() const { return fault.empty() && verification.ok; }
 };
 
-Trial try_problem(const KernelObject& object, const Call& call, const bench::ProblemSpec& spec,
-                  const LaunchShape& shape) {
+Trial try_problem(const KernelObject& object, const bench::ProblemSpec& spec, const LaunchShape& shape) {
   Trial trial{spec, shape, {}, {}, {}, {}};
   LaunchShape launched = shape;
   launched.shared_bytes = object.shared_bytes(shape.shared_bytes);
@@ -298,7 +296,6 @@ Trial try_problem(const KernelObject& object, const Call& call, const bench::Pro
       }
     }
   }
-  (void)call;
   return trial;
 }
 
@@ -435,16 +432,16 @@ ExitCode execute(const Arguments& arguments) {
   }
   const LaunchShape shape = shape_of(source, call, arguments, spec);
   const KernelObject object(source, kernel, instance, call.roles, arguments.keep);
-  const Trial trial = try_problem(object, call, spec, shape);
+  const Trial trial = try_problem(object, spec, shape);
   std::optional<Trial> ragged;
   if (trial.ok() && !arguments.m && !arguments.n && !arguments.k) {
     bench::ProblemSpec odd = spec;
-    odd.M = call.square ? 101 : 101;
+    odd.M = 101;
     odd.N = call.square ? 101 : 133;
     odd.K = call.square ? 101 : 75;
     odd.lda = odd.ldb = odd.ldc = odd.ldd = 0;
     odd = bench::resolve(odd);
-    ragged = try_problem(object, call, odd, shape_of(source, call, arguments, odd));
+    ragged = try_problem(object, odd, shape_of(source, call, arguments, odd));
   }
   const ExitCode code = trial.ok() ? success : wrong_result;
   const std::string todo = trial.report.lines.empty() ? "" : advice(trial.report);

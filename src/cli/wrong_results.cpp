@@ -133,9 +133,7 @@ WrongResults find_wrong_results(const bench::Problem& problem, const bench::Refe
   if (unwritten == total) {
     found.cause = "no thread writes them: the grid or the block is too small, or a guard leaves them out";
   } else if (nans == total) {
-    found.cause = spec.beta == 0
-                      ? "they are not numbers: C holds NaN before the launch and must be written, not added to"
-                      : "they are not numbers: something is read that was never written";
+    found.cause = "they are not numbers: C (with beta) or shared memory is read before it is written";
   } else if (M == N && all_samples([&](auto i, auto j) { return right(j, i, D.at(i, j)); })) {
     found.cause = "the result is that of the transpose: row and column are exchanged where C is written";
   } else {

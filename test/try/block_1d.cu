@@ -1,10 +1,10 @@
-#include <cassert>
 #include <cuda_runtime.h>
+#include <cassert>
 #define CEIL_DIV(M, N) (((M) + (N)-1) / (N))
 
 template <const int BM, const int BN, const int BK, const int TM>
-__global__ void sgemm1DBlocktiling(int M, int N, int K, float alpha, const float *A, const float *B, float beta,
-                                   float *C) {
+__global__ void sgemm1DBlocktiling(int M, int N, int K, float alpha, const float* A, const float* B, float beta,
+                                   float* C) {
   const uint cRow = blockIdx.y;
   const uint cCol = blockIdx.x;
   const int threadCol = threadIdx.x % BN;
@@ -35,12 +35,12 @@ __global__ void sgemm1DBlocktiling(int M, int N, int K, float alpha, const float
     __syncthreads();
   }
   for (uint resIdx = 0; resIdx < TM; ++resIdx) {
-    C[(threadRow * TM + resIdx) * N + threadCol] =
-        alpha * threadResults[resIdx] + beta * C[(threadRow * TM + resIdx) * N + threadCol];
+    C[(threadRow * TM + resIdx) * N + threadCol] = alpha * threadResults[resIdx] +
+                                                   beta * C[(threadRow * TM + resIdx) * N + threadCol];
   }
 }
 
-void run_sgemm(int M, int N, int K, float alpha, float *A, float *B, float beta, float *C) {
+void run_sgemm(int M, int N, int K, float alpha, float* A, float* B, float beta, float* C) {
   const uint BM = 64;
   const uint BN = 64;
   const uint BK = 8;

@@ -1,13 +1,17 @@
 // A whole program: tiles of 32 x 32 in static shared memory, with bounds checks.
-#include <cuda_runtime.h>
 #include <cublas_v2.h>
+#include <cuda_runtime.h>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
 #include "helper_cuda.h"
 
 #define TILE 32
-#define CUDA_CHECK(call) do { cudaError_t e = (call); if (e != cudaSuccess) exit(1); } while (0)
+#define CUDA_CHECK(call)           \
+  do {                             \
+    cudaError_t e = (call);        \
+    if (e != cudaSuccess) exit(1); \
+  } while (0)
 
 __global__ void matmul(const float* A, const float* B, float* C, int width) {
   __shared__ float As[TILE][TILE], Bs[TILE][TILE];

@@ -1,8 +1,8 @@
 #pragma once
 // CUDA's half precision for kernels that `lapidary try` compiles: arithmetic is that of f32, rounded after each
 // operation, which is exact for one addition or multiplication.
+#include <cuda_runtime.h>
 #include "core/types.hpp"
-#include "cuda_runtime.h"
 
 inline namespace LAPIDARY_BUILD {
 

@@ -6,9 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "cuda/shared.hpp"
 #include "emulator/cuda.hpp"
-#include "shared.hpp"
+#include "lapidary/cuda/shared.hpp"
 
 #undef __shared__  // rewritten before the file is compiled; what is left is named by the compiler
 #define __constant__
