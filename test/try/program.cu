@@ -1,10 +1,10 @@
 // A whole program: tiles of 32 x 32 in static shared memory, with bounds checks.
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
+#include <curand.h>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
-#include "helper_cuda.h"
 
 #define TILE 32
 #define CUDA_CHECK(call)           \
