@@ -52,7 +52,7 @@ std::string compiler() {
   if (chosen && *chosen) return chosen;
   for (const char* name : {"c++", "g++", "clang++"})
     if (run_command(fmt::format("command -v {}", name)).status == 0) return name;
-  throw InvalidArgument("there is no C++ compiler: set CXX to one, g++ 12 or clang++ 14 or newer");
+  throw InvalidArgument("there is no C++ compiler: set CXX to one, g++ 12 or clang++ 16 or newer");
 }
 
 /// What the compiler looks for headers in: the sources', or what is installed beside share/lapidary.
