@@ -67,7 +67,8 @@ class Bench {
   /// Bytes that each multiprocessor reads a cycle, all of them or one, from a set of `bytes` bytes.
   void bandwidth(const char* name, const char* meaning, int blocks, std::int64_t bytes) {
     constexpr int warps = 32;
-    const int rounds = 64;
+    // Once through the set, if each block has a part of its own.
+    const int rounds = std::max(16, static_cast<int>(bytes / 16 / 1024 / blocks / StreamLoad::operations));
     const Arguments arguments = arguments_of(bytes / 4, rounds);
     std::vector<double> samples;
     for (int repetition = -2; repetition < repetitions; ++repetition) {

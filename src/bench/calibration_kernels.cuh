@@ -256,14 +256,14 @@ struct L1Load {
   __device__ float result() const { return total(sum); }
 };
 
-/// 128-bit loads that L1 does not hold: all blocks walk through `words` words, each from a place of its own.
+/// 128-bit loads that L1 does not hold: all blocks walk through `words` words, begun evenly apart, so that no two of them
+/// want the same line at the same time.
 struct StreamLoad {
   static constexpr int operations = 16;
   float4 sum = {};
   std::int64_t at;
   __device__ explicit StreamLoad(const Arguments& g)
-      : at((static_cast<std::int64_t>(blockIdx.x) * g.rounds * operations % (g.words / 4 / blockDim.x)) * blockDim.x +
-           threadIdx.x) {}
+      : at(g.words / 4 / blockDim.x * blockIdx.x / gridDim.x * blockDim.x + threadIdx.x) {}
   __device__ void run(const Arguments& g, int) {
 #pragma unroll
     for (int k = 0; k < operations; ++k) {

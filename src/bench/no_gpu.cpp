@@ -1,7 +1,8 @@
+#include "bench/calibrate.hpp"
 #include "bench/timing.hpp"
 #include "core/error.hpp"
 
-// What a program without CUDA has in place of timing.cpp.
+// What a program without CUDA has in place of timing.cpp and calibrate.cu.
 
 namespace lapidary::bench {
 
@@ -11,6 +12,10 @@ LadderTimes time_ladder(Device&, const GemmProblem&, std::span<const RungVariant
 
 LadderReport measure_ladder(Device&, std::span<const Entry>, const MeasureOptions&, const OnProgress&) {
   throw InvalidArgument("this program was built without CUDA and times no kernels");
+}
+
+std::vector<Constant> calibrate(Device&) {
+  throw InvalidArgument("this program was built without CUDA and calibrates no card");
 }
 
 }  // namespace lapidary::bench

@@ -9,16 +9,16 @@
 
 #include "bench/run.hpp"
 #include "cli/command.hpp"
-#include "cli/counters.hpp"
+#include "cli/counter_table.hpp"
 #include "cli/json.hpp"
 #include "cli/options.hpp"
-#include "cli/source_text.hpp"
 #include "core/error.hpp"
 #include "device/device.hpp"
 #include "kernels/registry.hpp"
 #include "report/npy.hpp"
 #include "report/progress.hpp"
-#include "report/table.hpp"
+#include "report/terminal.hpp"
+#include "report/text.hpp"
 
 namespace lapidary::cli {
 namespace {
@@ -82,62 +82,6 @@ void save(const std::filesystem::path& directory, const bench::Problem& problem,
   write("B.npy", problem.B);
   write("C.npy", problem.C);
   write("D.npy", D);
-}
-
-void add_counters(report::Table& table, const emulator::Counters& counters) {
-  const auto ratio = [](std::uint64_t a, std::uint64_t b) {
-    return fmt::format("{:.2f}", static_cast<double>(a) / static_cast<double>(b));
-  };
-  for (const auto& [key, title, member] : global_counters) {
-    const emulator::GlobalCounters& c = counters.*member;
-    if (c.requests == 0) continue;
-    table.add_row({{fmt::format("    {}", title)}, {c.requests}, {c.sectors}, {ratio(c.sectors, c.requests)}});
-  }
-  for (const auto& [key, title, member] : shared_counters) {
-    const emulator::SharedCounters& c = counters.*member;
-    if (c.instructions == 0) continue;
-    const std::uint64_t excess = c.wavefronts - c.minimum;
-    table.add_row({{fmt::format("    {}", title)},
-                   {c.instructions},
-                   {},
-                   {},
-                   {c.wavefronts},
-                   {c.minimum},
-                   {excess, excess > 0 ? report::Style::bad : report::Style::plain}});
-  }
-  if (counters.fma != 0) table.add_row({{"    fma"}, {counters.fma}});
-}
-
-void print_counters(const emulator::Report& report) {
-  using report::Column;
-  report::Table table({{"source line, access"},
-                       {"count", Column::number},
-                       {"sectors", Column::number, "global memory"},
-                       {"per request", Column::number, "global memory"},
-                       {"wavefronts", Column::number, "shared memory"},
-                       {"minimum", Column::number, "shared memory"},
-                       {"excess", Column::number, "shared memory"}});
-  SourceText sources;
-  std::string file;
-  for (const emulator::LineCounters& line : report.lines) {
-    if (line.file != file) table.add_section(line.file.empty() ? "(no line known)" : line.file);
-    file = line.file;
-    table.add_section(fmt::format("{:>5}  {}", line.line, sources.line(line.file, line.line)));
-    add_counters(table, line.counters);
-  }
-  table.add_section("all lines");
-  add_counters(table, report.total);
-  fmt::print(
-      "\n{}count: instructions of warps, which are requests where they go to global memory; fma: of single threads\n",
-      table.render(report::wants_colour(stdout)));
-  if (report.divergent_intervals > 0) {
-    fmt::print("{}",
-               report::paragraph(
-                   fmt::format("lanes of one warp took different paths {} times: accesses in loops that only some "
-                               "of them walk may be matched wrongly",
-                               report::with_separators(report.divergent_intervals)),
-                   report::page_width));
-  }
 }
 
 void print_result(const Rung& rung, const RungVariant& variant, const Device& device, const bench::ProblemSpec& spec,

@@ -1,5 +1,7 @@
 // The functions that -fsanitize=thread makes instrumented kernels call before each load and store. The program is
 // linked without the sanitizer's own runtime; these are all of it.
+#include <dlfcn.h>
+
 #include <cstddef>
 #include <cstring>
 
@@ -33,6 +35,11 @@ bool in_program_image(std::uintptr_t address) {
   return address >= reinterpret_cast<std::uintptr_t>(&__executable_start) &&
          address < reinterpret_cast<std::uintptr_t>(&end);
 }
+// The same of a kernel that was compiled and loaded at run time.
+bool in_loaded_object(std::uintptr_t address) {
+  Dl_info info;
+  return dladdr(reinterpret_cast<void*>(address), &info) != 0;
+}
 
 inline void record(std::uintptr_t address, unsigned bytes, bool store, std::uintptr_t pc) {
   Recorder& r = recorder;
@@ -47,7 +54,8 @@ inline void record(std::uintptr_t address, unsigned bytes, bool store, std::uint
   } else if (address - r.static_base < r.static_bytes) {
     access = store ? Access::shared_store : Access::shared_load;
   } else {
-    if (r.check && (store || !in_program_image(address))) fault_foreign(address, store, pc);
+    if (r.check && (store || !(in_program_image(address) || in_loaded_object(address))))
+      fault_foreign(address, store, pc);
     return;
   }
   if (address % bytes) BlockRunner::current()->check_alignment(address, bytes, bytes, access, pc);

@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/math.hpp"
 #include "kernels/sources.hpp"
+#include "layout/bank_conflict.hpp"
 #include "model/measured.hpp"
 #include "model/raster.hpp"
 
@@ -57,6 +58,7 @@ std::vector<SharedTraffic> shared_of(const Explanation& e) {
     line.instructions = site.instructions;
     line.wavefronts = site.units;
     line.minimum = site.minimum;
+    line.cause = conflict_cause(site.worst, line.store);
     found.push_back(std::move(line));
   }
   return found;
@@ -179,6 +181,7 @@ Explanation explain(const Question& q) {
   e.compiled_instructions_per_fma = ratio(compiled, fma / 32);
 
   e.compiled = model::find_compiled(q.rung->name(), to_string(q.variant->tile));
+  e.stale = e.compiled && e.compiled->source_hash != rung_source_hash(q.rung->name());
   if (!e.compiled) {
     e.no_time = "there is no record of its machine code (script/compiled writes one)";
   } else {

@@ -37,18 +37,12 @@ struct MatrixTraffic {
 
 /// The accesses of one source line to shared memory.
 struct SharedTraffic {
-  std::string file, source;  ///< the line's text
+  std::string file;
   int line = 0;
   bool store = false;
   int bytes = 0;
   std::uint64_t instructions = 0, wavefronts = 0, minimum = 0;
   std::string cause;  ///< of the excess; empty if there is none
-};
-
-/// A figure that was measured, beside the one that was predicted.
-struct Measured {
-  std::string what;
-  double predicted, measured;
 };
 
 struct Explanation {

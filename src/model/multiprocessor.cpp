@@ -187,14 +187,11 @@ class Multiprocessor {
             l2 += amount / m_.l2_bytes_per_cycle;
             double arrival = std::max(l2_free_, memory_free_ + c_.l2_latency);
             const double far = amount * (1 - m_.l2_hit);
-            dram_pending_ += far;
             if (far > 0) {
               dram_free_ = std::max(dram_free_, begin) + far / m_.dram_bytes_per_cycle;
               dram += far / m_.dram_bytes_per_cycle;
-              if (dram_pending_ >= amount) {
-                dram_pending_ -= amount;
-                arrival = std::max({arrival, dram_free_, memory_free_ + c_.dram_latency});
-              }
+              // Blocks of a wave ask for the same lines at about the same time: all of them wait for the first one.
+              arrival = std::max({arrival, dram_free_, memory_free_ + c_.dram_latency});
             }
             result = arrival;
           }
@@ -257,7 +254,7 @@ class Multiprocessor {
   std::vector<Warp> warps_;
   std::vector<Scheduler> schedulers_;
   int running_;
-  double now_ = 0, memory_free_ = 0, barrier_free_ = 0, l2_free_ = 0, dram_free_ = 0, missed_ = 0, dram_pending_ = 0;
+  double now_ = 0, memory_free_ = 0, barrier_free_ = 0, l2_free_ = 0, dram_free_ = 0, missed_ = 0;
 };
 
 }  // namespace

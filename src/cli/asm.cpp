@@ -1,0 +1,138 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cli/command.hpp"
+#include "cli/json.hpp"
+#include "cli/options.hpp"
+#include "cli/source_text.hpp"
+#include "core/error.hpp"
+#include "kernels/registry.hpp"
+#include "kernels/sources.hpp"
+#include "model/sass.hpp"
+#include "report/terminal.hpp"
+#include "report/text.hpp"
+
+namespace lapidary::cli {
+namespace {
+
+using model::InstructionClass;
+using model::MachineInstruction;
+
+struct Arguments {
+  std::string kernel, tile;
+  int line = 0;
+  bool summary = false, json = false;
+};
+
+using Mix = std::array<int, model::instruction_classes>;
+
+Mix mix_of(const model::CompiledKernel& kernel, int first, int last) {
+  Mix mix{};
+  for (int i = first; i <= last; ++i)
+    ++mix[static_cast<std::size_t>(kernel.instructions[static_cast<std::size_t>(i)].kind)];
+  return mix;
+}
+
+bool is_stale(const model::CompiledKernel& compiled) {
+  return compiled.source_hash != rung_source_hash(compiled.kernel);
+}
+
+void print_summary(const model::CompiledKernel& compiled) {
+  fmt::print("{} {}, {}, {}: {} registers, {} instructions\n", compiled.kernel, compiled.tile, compiled.architecture,
+             compiled.compiler, compiled.registers, compiled.instructions.size());
+  if (is_stale(compiled))
+    fmt::print("recorded from another version of the source: script/compiled brings it up to date\n");
+  const model::Loop* const loop = compiled.main_loop();
+  if (!loop) return;
+  const Mix mix = mix_of(compiled, loop->first, loop->last);
+  const int all = loop->last - loop->first + 1;
+  fmt::print("main loop, marked by |: {} instructions", all);
+  for (std::size_t c = 0; c < mix.size(); ++c)
+    if (mix[c] > 0) fmt::print(", {} {}", mix[c], model::name_of(static_cast<InstructionClass>(c)));
+  const int fma = mix[static_cast<std::size_t>(InstructionClass::fma)],
+            loads = mix[static_cast<std::size_t>(InstructionClass::shared_load)];
+  fmt::print("\n{:.0f} % multiply-adds; {:.3g} loads of shared memory for each\n", 100.0 * fma / all,
+             static_cast<double>(loads) / fma);
+}
+
+void print_listing(const model::CompiledKernel& compiled, int only) {
+  const model::Loop* const loop = compiled.main_loop();
+  SourceText sources;
+  std::string file;
+  int line = 0;
+  for (std::size_t i = 0; i < compiled.instructions.size(); ++i) {
+    const MachineInstruction& instruction = compiled.instructions[i];
+    if (only > 0 && instruction.line != only) continue;
+    if (instruction.file != file || instruction.line != line)
+      fmt::print("{}\n", report::styled(fmt::format("{}:{}  {}", instruction.file, instruction.line,
+                                                    sources.line(instruction.file, instruction.line)),
+                                        report::Style::heading, report::wants_colour(stdout)));
+    file = instruction.file;
+    line = instruction.line;
+    const bool inside = loop && static_cast<int>(i) >= loop->first && static_cast<int>(i) <= loop->last;
+    std::string text = instruction.text;
+    if (instruction.target >= 0) text += fmt::format("  // to {:04x}", 16 * instruction.target);
+    fmt::print("{} {:04x}  {}\n", inside ? '|' : ' ', 16 * i, text);
+  }
+}
+
+Json compiled_json(const model::CompiledKernel& compiled) {
+  const auto mix_json = [](const Mix& mix) {
+    Json json = Json::object();
+    for (std::size_t c = 0; c < mix.size(); ++c) json[model::name_of(static_cast<InstructionClass>(c))] = mix[c];
+    return json;
+  };
+  Json json = {{"kernel", compiled.kernel},
+               {"tile", compiled.tile},
+               {"type", compiled.type},
+               {"architecture", compiled.architecture},
+               {"compiler", compiled.compiler},
+               {"stale", is_stale(compiled)},
+               {"registers", compiled.registers},
+               {"stack_bytes", compiled.stack_bytes},
+               {"spilled_bytes", compiled.spilled_bytes}};
+  json["all"] = mix_json(mix_of(compiled, 0, static_cast<int>(compiled.instructions.size()) - 1));
+  const model::Loop* const loop = compiled.main_loop();
+  json["main_loop"] = loop ? mix_json(mix_of(compiled, loop->first, loop->last)) : Json(nullptr);
+  return json;
+}
+
+ExitCode run(const Arguments& a) {
+  const Rung& rung = find_rung(a.kernel);
+  const RungVariant& variant = rung.variant(rung.variants.front().type, a.tile);
+  const auto compiled = model::find_compiled(rung.name(), to_string(variant.tile));
+  if (!compiled)
+    throw InvalidArgument(
+        fmt::format("there is no record of the machine code of {} {}; script/compiled {} writes it where nvcc is",
+                    rung.name(), to_string(variant.tile), rung.name()));
+  if (a.json) {
+    print(compiled_json(*compiled));
+    return success;
+  }
+  print_summary(*compiled);
+  if (!a.summary) {
+    fmt::print("\n");
+    print_listing(*compiled, a.line);
+  }
+  return success;
+}
+
+}  // namespace
+
+Command add_asm(CLI::App& program) {
+  CLI::App* app = program.add_subcommand("asm", "the machine code that nvcc made of a kernel, under its source lines");
+  const auto a = std::make_shared<Arguments>();
+  app->add_option("KERNEL", a->kernel, "a name that `lapidary list` shows")->required()->type_name("");
+  app->add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)")->type_name("TILE");
+  app->add_option("--line", a->line, "of this source line alone")->check(whole_number(1, 100000));
+  app->add_flag("--summary", a->summary, "registers and the mix of instructions alone");
+  app->add_flag("--json", a->json, "print registers and mix as JSON");
+  return {app, [a] { return run(*a); }};
+}
+
+}  // namespace lapidary::cli

@@ -1,0 +1,514 @@
+#include "cli/cuda_source.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+
+#include "core/error.hpp"
+
+namespace lapidary::cli {
+namespace {
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
+
+std::string trimmed(std::string_view text) {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return std::string(text);
+}
+
+/// Blanks, but for line breaks, over a range of a text.
+void blank(std::string& text, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i)
+    if (text[i] != '\n') text[i] = ' ';
+}
+
+std::string without_comments(std::string text) {
+  for (std::size_t i = 0; i < text.size();) {
+    if (text.compare(i, 2, "//") == 0 || text.compare(i, 2, "/*") == 0) {
+      const bool line = text[i + 1] == '/';
+      std::size_t end = text.find(line ? "\n" : "*/", i + 2);
+      end = end == text.npos ? text.size() : line ? end : end + 2;
+      blank(text, i, end);
+      i = end;
+    } else if (text[i] == '"' || (text[i] == '\'' && !(i > 0 && is_word(text[i - 1])))) {
+      const char quote = text[i++];
+      while (i < text.size() && text[i] != quote && text[i] != '\n') i += text[i] == '\\' ? 2 : 1;
+      ++i;
+    } else {
+      ++i;
+    }
+  }
+  return text;
+}
+
+std::string code_of(std::string text) {
+  bool at_start = true;
+  for (std::size_t i = 0; i < text.size();) {
+    if (text[i] == '#' && at_start) {
+      std::size_t end = i;
+      do end = std::min(text.find('\n', end + 1), text.size());
+      while (end < text.size() && text[end - 1] == '\\');
+      blank(text, i, end);
+      i = end;
+    } else if (text[i] == '"' || (text[i] == '\'' && !(i > 0 && is_word(text[i - 1])))) {
+      const std::size_t begin = i;
+      const char quote = text[i++];
+      while (i < text.size() && text[i] != quote && text[i] != '\n') i += text[i] == '\\' ? 2 : 1;
+      blank(text, begin + 1, std::min(i, text.size()));
+      ++i;
+      at_start = false;
+    } else {
+      if (text[i] == '\n')
+        at_start = true;
+      else if (!is_blank(text[i]))
+        at_start = false;
+      ++i;
+    }
+  }
+  return text;
+}
+
+std::size_t find_word(const std::string& text, std::string_view word, std::size_t from) {
+  for (std::size_t i = text.find(word, from); i != text.npos; i = text.find(word, i + 1))
+    if ((i == 0 || !is_word(text[i - 1])) && (i + word.size() == text.size() || !is_word(text[i + word.size()])))
+      return i;
+  return text.npos;
+}
+
+/// The place behind the bracket that closes the one at `open`; the end of the text if there is none.
+std::size_t behind_bracket(const std::string& text, std::size_t open) {
+  const char left = text[open], right = left == '(' ? ')' : left == '[' ? ']' : left == '{' ? '}' : '>';
+  int depth = 0;
+  for (std::size_t i = open; i < text.size(); ++i) {
+    if (text[i] == left) ++depth;
+    if (text[i] == right && --depth == 0) return i + 1;
+  }
+  return text.size();
+}
+
+std::size_t skip_blanks(const std::string& text, std::size_t i) {
+  while (i < text.size() && is_blank(text[i])) ++i;
+  return i;
+}
+
+std::string word_at(const std::string& text, std::size_t i) {
+  std::size_t end = i;
+  while (end < text.size() && is_word(text[end])) ++end;
+  return text.substr(i, end - i);
+}
+
+/// "const float* __restrict__ A" as a type and a name.
+CudaParameter parameter_of(std::string text) {
+  if (const std::size_t value = text.find('='); value != text.npos) text.resize(value);
+  text = trimmed(text);
+  bool array = false;
+  while (!text.empty() && text.back() == ']') {
+    text = trimmed(text.substr(0, text.rfind('[')));
+    array = true;
+  }
+  std::size_t begin = text.size();
+  while (begin > 0 && is_word(text[begin - 1])) --begin;
+  return {trimmed(text.substr(0, begin)) + (array ? "*" : ""), text.substr(begin)};
+}
+
+std::vector<CudaParameter> parameters_of(std::string_view text) {
+  std::vector<CudaParameter> parameters;
+  for (const std::string& part : split_arguments(text)) parameters.push_back(parameter_of(part));
+  return parameters;
+}
+
+std::size_t statement_begin(const std::string& code, std::size_t position) {
+  const std::size_t before = code.find_last_of(";{}", position);
+  return before == code.npos ? 0 : before + 1;
+}
+
+}  // namespace
+
+std::vector<std::string> split_arguments(std::string_view text) {
+  std::vector<std::string> parts;
+  int depth = 0;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (std::string_view("([{<").find(text[i]) != std::string_view::npos) ++depth;
+    if (std::string_view(")]}>").find(text[i]) != std::string_view::npos) --depth;
+    if (text[i] == ',' && depth == 0) {
+      parts.push_back(trimmed(text.substr(begin, i - begin)));
+      begin = i + 1;
+    }
+  }
+  parts.push_back(trimmed(text.substr(begin)));
+  if (parts.size() == 1 && parts[0].empty()) parts.clear();
+  return parts;
+}
+
+CudaSource::CudaSource(std::string path) : path_(std::move(path)) {
+  std::ifstream stream(path_, std::ios::binary);
+  text_.assign(std::istreambuf_iterator<char>(stream), {});
+  if (!stream.is_open() || text_.empty()) throw InvalidArgument(fmt::format("cannot read {}", path_));
+  const std::string text = without_comments(text_);
+  code_ = code_of(text);
+  refuse_unsupported();
+  find_kernels();
+  find_launches();
+  find_definitions();
+  find_shared();
+  find_host_functions();
+  find_includes();
+}
+
+int CudaSource::line_of(std::size_t position) const {
+  return 1 + static_cast<int>(std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(position), '\n'));
+}
+
+void CudaSource::refuse_unsupported() const {
+  constexpr std::array features = {"asm",          "__asm__", "__asm", "wmma",  "nvcuda", "cooperative_groups",
+                                   "texture",      "tex1D",   "tex2D", "tex3D", "surf2D", "__cluster_dims__",
+                                   "__nv_bfloat16"};
+  for (const char* feature : features) {
+    const std::size_t place = find_word(code_, feature, 0);
+    if (place == code_.npos) continue;
+    throw InvalidArgument(
+        fmt::format("{}:{}: `{}` is not supported; kernels may use CUDA C++ with float and half, shared memory, "
+                    "barriers, warp shuffles and votes, atomics and vector types",
+                    path_, line_of(place), feature));
+  }
+}
+
+void CudaSource::find_kernels() {
+  for (std::size_t place = find_word(code_, "__global__", 0); place != code_.npos;
+       place = find_word(code_, "__global__", place + 1)) {
+    std::size_t open = place;
+    std::string name;
+    for (;;) {
+      open = code_.find('(', open);
+      if (open == code_.npos) return;
+      std::size_t end = open;
+      while (end > 0 && is_blank(code_[end - 1])) --end;
+      std::size_t begin = end;
+      while (begin > 0 && is_word(code_[begin - 1])) --begin;
+      name = code_.substr(begin, end - begin);
+      if (name != "__launch_bounds__" && name != "__attribute__") break;
+      open = behind_bracket(code_, open);
+    }
+    const std::size_t close = behind_bracket(code_, open), body = skip_blanks(code_, close);
+    if (body == code_.size() || code_[body] != '{') continue;  // a declaration
+    const std::size_t begin = statement_begin(code_, place);
+    CudaKernel kernel{
+        name,          {}, parameters_of(code_.substr(open + 1, close - open - 2)), begin, behind_bracket(code_, body),
+        line_of(place)};
+    if (const std::size_t word = find_word(code_, "template", begin); word < place) {
+      const std::size_t angle = code_.find('<', word);
+      const std::size_t last = behind_bracket(code_, angle);
+      kernel.template_parameters = parameters_of(code_.substr(angle + 1, last - angle - 2));
+    }
+    kernels_.push_back(std::move(kernel));
+  }
+}
+
+void CudaSource::find_launches() {
+  for (std::size_t place = code_.find("<<<"); place != code_.npos; place = code_.find("<<<", place + 3)) {
+    CudaLaunch launch;
+    launch.position = place;
+    std::size_t end = place;
+    while (end > 0 && is_blank(code_[end - 1])) --end;
+    if (end > 0 && code_[end - 1] == '>') {
+      std::size_t begin = end;
+      int depth = 0;
+      do {
+        --begin;
+        depth += code_[begin] == '>' ? 1 : code_[begin] == '<' ? -1 : 0;
+      } while (begin > 0 && depth > 0);
+      launch.template_arguments = split_arguments(code_.substr(begin + 1, end - begin - 2));
+      end = begin;
+    }
+    std::size_t begin = end;
+    while (begin > 0 && is_word(code_[begin - 1])) --begin;
+    launch.kernel = code_.substr(begin, end - begin);
+    const std::size_t close = code_.find(">>>", place);
+    if (close == code_.npos) return;
+    launch.configuration = split_arguments(code_.substr(place + 3, close - place - 3));
+    const std::size_t open = skip_blanks(code_, close + 3);
+    if (open < code_.size() && code_[open] == '(')
+      launch.arguments = split_arguments(code_.substr(open + 1, behind_bracket(code_, open) - open - 2));
+    launches_.push_back(std::move(launch));
+  }
+}
+
+void CudaSource::find_definitions() {
+  static const std::regex macro(R"(#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+))");
+  static const std::regex variable(R"(\b(\w+)[ \t]*=[ \t]*([^;=\n,][^;\n]*))");
+  static const std::regex shape(R"(\bdim3[ \t]+(\w+)\s*(?:=\s*(?:dim3\s*)?)?[\(\{]([^;]*)[\)\}]\s*;)");
+  const std::string text = without_comments(text_);
+  const auto collect = [&](const std::regex& pattern, const std::string& in) {
+    for (auto match = std::sregex_iterator(in.begin(), in.end(), pattern); match != std::sregex_iterator(); ++match) {
+      const std::vector<std::string> parts = split_arguments((*match)[2].str());
+      const bool list = &pattern == &shape;
+      definitions_.push_back({static_cast<std::size_t>(match->position()), (*match)[1],
+                              list || parts.empty() ? trimmed((*match)[2].str()) : parts[0]});
+    }
+  };
+  collect(macro, text);
+  collect(variable, code_);
+  collect(shape, code_);
+}
+
+std::optional<std::string> CudaSource::definition(std::string_view name, std::size_t before) const {
+  const Definition* found = nullptr;
+  for (const Definition& definition : definitions_) {
+    if (definition.name != name || definition.position >= before) continue;
+    if (!found || definition.position >= found->position) found = &definition;
+  }
+  if (!found) return std::nullopt;
+  return found->value;
+}
+
+const CudaLaunch* CudaSource::launch_of(const CudaKernel& kernel) const {
+  const auto launch = std::find_if(launches_.begin(), launches_.end(),
+                                   [&](const CudaLaunch& l) { return l.kernel == kernel.name; });
+  return launch == launches_.end() ? nullptr : &*launch;
+}
+
+void CudaSource::find_shared() {
+  static const std::regex words(
+      R"(\b(extern|static|__shared__|__align__\s*\([^)]*\)|alignas\s*\([^)]*\)|volatile)(?!\w))");
+  for (std::size_t place = find_word(code_, "__shared__", 0); place != code_.npos;
+       place = find_word(code_, "__shared__", place + 1)) {
+    std::size_t begin = skip_blanks(code_, statement_begin(code_, place));
+    const std::size_t end = code_.find(';', place);
+    if (end == code_.npos) return;
+    const std::string statement = code_.substr(begin, end - begin);
+    const bool is_extern = find_word(statement, "extern", 0) != statement.npos;
+    const std::vector<std::string> parts = split_arguments(std::regex_replace(statement, words, ""));
+    std::string text;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const std::size_t bracket = parts[i].find('[');
+      const std::string extents = bracket == std::string::npos ? "" : parts[i].substr(bracket);
+      std::string declarator = trimmed(parts[i].substr(0, bracket));
+      std::size_t name_begin = declarator.size();
+      while (name_begin > 0 && is_word(declarator[name_begin - 1])) --name_begin;
+      const std::string name = declarator.substr(name_begin), type = trimmed(declarator.substr(0, name_begin));
+      if (is_extern) {
+        const bool global = std::count(code_.begin(), code_.begin() + static_cast<std::ptrdiff_t>(begin), '{') ==
+                            std::count(code_.begin(), code_.begin() + static_cast<std::ptrdiff_t>(begin), '}');
+        text += global ? fmt::format("static constexpr ::lapidary::DynamicShared<{}> {}{{}}", type, name)
+                       : fmt::format("{}* const {} = ::lapidary::DynamicShared<{}>{{}}", type, name, type);
+      } else {
+        text += fmt::format("{}{} (&{}){} = ::lapidary::Shared<{}>{{\"{}\"}}", i ? ", " : "", i ? "" : type, name,
+                            extents, sites_.size(), name);
+        sites_.push_back(place);
+      }
+    }
+    text.append(static_cast<std::size_t>(std::count(statement.begin(), statement.end(), '\n')), '\n');
+    edits_.push_back({begin, end, std::move(text)});
+    place = end;
+  }
+}
+
+// Function bodies at the level of namespaces.
+void CudaSource::find_host_functions() {
+  static const std::regex runtime(R"(<<<|\b(cuda[A-Z]|cublas|curand|CUDA_|CHECK))");
+  static const std::regex type(R"(^\s*(?:template\s*<[^{]*>\s*)?(struct|class|union|enum|typedef)\b)");
+  for (std::size_t i = 0, begin = 0; i < code_.size(); ++i) {
+    if (code_[i] == ';' || code_[i] == '}') begin = i + 1;
+    if (code_[i] != '{') continue;
+    const std::string header = code_.substr(begin, i - begin);
+    const std::size_t end = behind_bracket(code_, i);
+    const bool function = header.find('(') != header.npos;
+    const bool inside = find_word(header, "namespace", 0) != header.npos ||
+                        (!function && find_word(header, "extern", 0) != header.npos);
+    if (inside) {
+      begin = i + 1;
+      continue;
+    }
+    const std::string body = code_.substr(i, end - i);
+    const bool device = find_word(header, "__global__", 0) != header.npos ||
+                        find_word(header, "__device__", 0) != header.npos;
+    if (function && !device && !std::regex_search(header, type) &&
+        (find_word(header, "main", 0) != header.npos || std::regex_search(body, runtime))) {
+      edits_.push_back(
+          {i, end,
+           "{" + std::string(static_cast<std::size_t>(std::count(body.begin(), body.end(), '\n')), '\n') + "}"});
+    }
+    i = end - 1;
+    begin = end;
+  }
+}
+
+void CudaSource::find_includes() {
+  static const std::regex include(R"((^|\n)[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">])");
+  static const std::regex unsupported(R"(mma\.h|cooperative_groups.*|cuda_bf16\.h|cuda/(barrier|pipeline))");
+  static const std::regex host(R"((curand|cusparse|cusolver|cuda_profiler|nvToolsExt|thrust|cub/|nvml).*)");
+  const std::string text = without_comments(text_);
+  for (auto m = std::sregex_iterator(text.begin(), text.end(), include); m != std::sregex_iterator(); ++m) {
+    const std::string name = (*m)[3];
+    const std::size_t begin = static_cast<std::size_t>(m->position()) + (*m)[1].str().size();
+    if (std::regex_match(name, unsupported))
+      throw InvalidArgument(
+          fmt::format("{}:{}: <{}> is not supported; cuda_runtime.h and cuda_fp16.h are", path_, line_of(begin), name));
+    const bool missing = (*m)[2] == "\"" &&
+                         !std::filesystem::exists(std::filesystem::path(path_).parent_path() / name) &&
+                         !name.starts_with("cuda");
+    if (missing || std::regex_match(name, host))
+      edits_.push_back({begin, static_cast<std::size_t>(m->position() + m->length()), ""});
+  }
+}
+
+std::string CudaSource::rewritten() const {
+  std::vector<Edit> edits = edits_;
+  std::sort(edits.begin(), edits.end(), [](const Edit& a, const Edit& b) { return a.begin < b.begin; });
+  std::string out;
+  std::size_t done = 0;
+  for (const Edit& edit : edits) {
+    if (edit.begin < done) continue;
+    out.append(text_, done, edit.begin - done).append(edit.text);
+    done = edit.end;
+  }
+  return out.append(text_, done);
+}
+
+namespace {
+
+class Evaluator {
+ public:
+  using Lookup = std::function<std::optional<std::string>(const std::string&)>;
+  Evaluator(const std::string& text, const Lookup& lookup, int depth) : text_(text), lookup_(lookup), depth_(depth) {}
+
+  double value() {
+    if (depth_ > 20) fail("is defined by itself");
+    const double result = sum();
+    if (skip(); at_ < text_.size()) fail(fmt::format("has `{}` where an operator is expected", text_.substr(at_)));
+    return result;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& why) const { throw InvalidArgument(fmt::format("`{}` {}", text_, why)); }
+  void skip() { at_ = skip_blanks(text_, at_); }
+  bool take(char c) {
+    skip();
+    if (at_ == text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+  double sum() {
+    double result = product();
+    for (;;) {
+      if (take('+'))
+        result += product();
+      else if (take('-'))
+        result -= product();
+      else
+        return result;
+    }
+  }
+  double product() {
+    double result = unary();
+    for (;;) {
+      const bool was_real = real_;
+      if (take('*')) {
+        result *= unary();
+      } else if (take('/') || take('%')) {
+        const bool quotient = text_[at_ - 1] == '/';
+        real_ = false;
+        const double divisor = unary();
+        real_ = real_ || was_real;
+        if (divisor == 0) fail("divides by zero");
+        result = !quotient ? std::fmod(result, divisor) : real_ ? result / divisor : std::trunc(result / divisor);
+      } else {
+        return result;
+      }
+    }
+  }
+  double unary() {
+    if (take('-')) return -unary();
+    if (take('+')) return unary();
+    if (take('(')) {
+      skip();
+      static const std::regex cast(R"(^(?:const\s+)?((?:unsigned|int|uint|long|size_t|float|double|\s)+)\))");
+      std::smatch match;
+      const std::string rest = text_.substr(at_);
+      if (std::regex_search(rest, match, cast)) {
+        at_ += static_cast<std::size_t>(match.length());
+        const double result = unary();
+        const std::string type = match[1];
+        if (type.find("float") != type.npos || type.find("double") != type.npos) real_ = true;
+        return result;
+      }
+      const double result = sum();
+      if (!take(')')) fail("lacks a `)`");
+      return result;
+    }
+    skip();
+    if (at_ == text_.size()) fail("ends too early");
+    if (std::isdigit(static_cast<unsigned char>(text_[at_]))) {
+      char* end = nullptr;
+      const double result = std::strtod(text_.c_str() + at_, &end);
+      const std::size_t last = static_cast<std::size_t>(end - text_.c_str());
+      if (text_.substr(at_, last - at_).find('.') != std::string::npos) real_ = true;
+      at_ = last;
+      while (at_ < text_.size() && std::string_view("uUlLf").find(text_[at_]) != std::string_view::npos) ++at_;
+      return result;
+    }
+    if (text_.compare(at_, 5, "std::") == 0) at_ += 5;
+    const std::string name = word_at(text_, at_);
+    if (name.empty()) fail(fmt::format("has `{}` where a number or a name is expected", text_.substr(at_)));
+    at_ += name.size();
+    skip();
+    if (at_ < text_.size() && text_[at_] == '(') return call(name);
+    const auto definition = lookup_(name);
+    if (!definition) throw InvalidArgument(fmt::format("`{}` in `{}` is not known", name, text_));
+    return Evaluator(*definition, lookup_, depth_ + 1).value();
+  }
+  double call(const std::string& name) {
+    const std::size_t end = behind_bracket(text_, at_);
+    const std::vector<std::string> parts = split_arguments(text_.substr(at_ + 1, end - at_ - 2));
+    at_ = end;
+    if (name == "sizeof" && parts.size() == 1) {
+      if (parts[0] == "half" || parts[0] == "__half") return 2;
+      if (parts[0] == "float4") return 16;
+      if (parts[0] == "float" || parts[0] == "int") return 4;
+      fail(fmt::format("has a size of `{}`, which is not known", parts[0]));
+    }
+    std::vector<double> values;
+    for (const std::string& part : parts) values.push_back(Evaluator(part, lookup_, depth_ + 1).value());
+    std::string lower = name;
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](char c) { return static_cast<char>(std::tolower(c)); });
+    std::erase(lower, '_');
+    if (values.size() == 2) {
+      if (lower == "ceildiv" || lower == "cdiv" || lower == "divup" || lower == "divceil" || lower == "idivup" ||
+          lower == "divroundup")
+        return values[1] == 0 ? (fail("divides by zero"), 0) : std::ceil(values[0] / values[1]);
+      if (lower == "min") return std::min(values[0], values[1]);
+      if (lower == "max") return std::max(values[0], values[1]);
+    }
+    if (values.size() == 1) {
+      if (lower == "ceil" || lower == "ceilf") return std::ceil(values[0]);
+      if (lower == "floor" || lower == "floorf") return std::floor(values[0]);
+      if (lower == "dim3" || lower == "int") return values[0];
+    }
+    fail(fmt::format("calls `{}`, which is not known; ceil_div, min, max, ceil and floor are", name));
+  }
+
+  std::string text_;
+  const Lookup& lookup_;
+  int depth_;
+  std::size_t at_ = 0;
+  bool real_ = false;
+};
+
+}  // namespace
+
+std::int64_t evaluate(const std::string& expression, const Evaluator::Lookup& lookup) {
+  return static_cast<std::int64_t>(Evaluator(expression, lookup, 0).value());
+}
+
+}  // namespace lapidary::cli

@@ -1,0 +1,92 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lapidary::cli {
+
+/// A parameter of a kernel or of a kernel template.
+struct CudaParameter {
+  std::string type, name;
+  bool is_pointer() const { return type.find('*') != type.npos; }
+};
+
+/// A `__global__` function.
+struct CudaKernel {
+  std::string name;
+  std::vector<CudaParameter> template_parameters, parameters;
+  std::size_t begin, end;  ///< of its text in the file
+  int line;
+};
+
+/// A launch `kernel<...><<<grid, block, shared>>>(arguments)`, as it is written.
+struct CudaLaunch {
+  std::string kernel;
+  std::vector<std::string> template_arguments, configuration, arguments;
+  std::size_t position;
+};
+
+/// A file of CUDA C++, read as far as is needed to call its kernels: by its tokens, not by a compiler.
+class CudaSource {
+ public:
+  /// @throws InvalidArgument if the file cannot be read, or with the line of what is not supported
+  explicit CudaSource(std::string path);
+
+  const std::string& path() const { return path_; }
+  const std::vector<CudaKernel>& kernels() const { return kernels_; }
+
+  /// The first launch of a kernel in the file, or null.
+  const CudaLaunch* launch_of(const CudaKernel& kernel) const;
+
+  /// What a name stands for before a place in the file: the right side of its last definition (`#define`, or a variable
+  /// with an initialiser; for dim3 what is between its brackets).
+  std::optional<std::string> definition(std::string_view name, std::size_t before) const;
+
+  /// The file as C++ with all its lines: __shared__ variables are references (cuda/shared.hpp), bodies of functions
+  /// that call CUDA's runtime are empty, and headers for the host that are not there are left out.
+  std::string rewritten() const;
+
+  /// The __shared__ variables, in the order of their sites, and the place of each in the file.
+  const std::vector<std::size_t>& shared_sites() const { return sites_; }
+
+ private:
+  struct Edit {
+    std::size_t begin, end;
+    std::string text;
+  };
+  struct Definition {
+    std::size_t position;
+    std::string name, value;
+  };
+
+  int line_of(std::size_t position) const;
+  void refuse_unsupported() const;
+  void find_kernels();
+  void find_launches();
+  void find_definitions();
+  void find_shared();
+  void find_host_functions();
+  void find_includes();
+
+  std::string path_, text_;
+  std::string code_;  ///< the text with blanks for comments, strings and preprocessor lines
+  std::vector<CudaKernel> kernels_;
+  std::vector<CudaLaunch> launches_;
+  std::vector<Definition> definitions_;
+  std::vector<std::size_t> sites_;
+  std::vector<Edit> edits_;
+};
+
+/// Splits at commas outside of brackets; blanks around the parts are taken off.
+std::vector<std::string> split_arguments(std::string_view text);
+
+/// The value of an integer expression of C: + - * / %, brackets, sizeof(float | half), min, max, ceil, and ceil_div(a,
+/// b) by the names it has in tutorials. Names are looked up.
+/// @throws InvalidArgument naming what cannot be evaluated
+std::int64_t evaluate(const std::string& expression,
+                      const std::function<std::optional<std::string>(const std::string&)>& lookup);
+
+}  // namespace lapidary::cli

@@ -1,0 +1,253 @@
+#include "cli/kernel_object.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <regex>
+#include <sstream>
+
+#include "cli/source_text.hpp"
+#include "core/error.hpp"
+#include "core/launch_shape.hpp"
+#include "core/math.hpp"
+#include "model/data.hpp"
+
+namespace lapidary::cli {
+namespace {
+
+/// Between shared variables: as long as all banks, so that what follows keeps its bank.
+constexpr unsigned red_zone_bytes = 128;
+
+std::string quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+struct Finished {
+  int status;
+  std::string output;
+};
+
+Finished run_command(const std::string& command) {
+  Finished finished{-1, {}};
+  FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
+  if (!pipe) return finished;
+  std::array<char, 4096> buffer;
+  while (const std::size_t bytes = std::fread(buffer.data(), 1, buffer.size(), pipe))
+    finished.output.append(buffer.data(), bytes);
+  finished.status = pclose(pipe);
+  return finished;
+}
+
+std::string compiler() {
+  const char* const chosen = std::getenv("CXX");
+  if (chosen && *chosen) return chosen;
+  for (const char* name : {"c++", "g++", "clang++"})
+    if (run_command(fmt::format("command -v {}", name)).status == 0) return name;
+  throw InvalidArgument("there is no C++ compiler: set CXX to one, g++ 12 or clang++ 16 or newer");
+}
+
+/// What the compiler looks for headers in: the sources', or what is installed beside share/lapidary.
+std::string include_options() {
+  namespace fs = std::filesystem;
+  const fs::path root = model::data_file("");
+  fs::path headers = root / "include" / "lapidary", rooms = root / "src";
+  if (!fs::exists(rooms / "emulator" / "cuda.hpp")) {
+    headers = root / ".." / ".." / "include" / "lapidary";
+    if (!fs::exists(headers)) headers = root / ".." / ".." / ".." / "include" / "lapidary";
+    rooms = headers / "src";
+  }
+  if (!fs::exists(headers / "cuda" / "cuda_runtime.h"))
+    throw InvalidArgument(fmt::format("{} is not there; set LAPIDARY_ROOT to the sources of lapidary",
+                                      (headers / "cuda" / "cuda_runtime.h").string()));
+  return fmt::format("-I {} -I {} -I {}", quoted((headers / "cuda").string()), quoted(rooms.string()),
+                     quoted(headers.parent_path().string()));
+}
+
+std::string launcher(const CudaSource& source, const CudaKernel& kernel, const std::string& instance,
+                     const std::vector<std::string>& roles) {
+  std::vector<std::string> arguments;
+  for (std::size_t i = 0; i < roles.size(); ++i)
+    arguments.push_back(fmt::format("::lapidary::Any{}{{{}arguments.{}{}}}",
+                                    kernel.parameters[i].is_pointer() ? "Pointer" : "Number",
+                                    kernel.parameters[i].is_pointer() ? "" : "static_cast<double>(", roles[i],
+                                    kernel.parameters[i].is_pointer() ? "" : ")"));
+  return fmt::format(
+      R"(
+#line 1 "/./{0}: the call of the kernel"
+struct LapidaryArguments {{
+  std::int64_t M, N, K, lda, ldb, ldc, ldd;
+  double alpha, beta;
+  void *A, *B, *C, *D;
+}};
+#define LAPIDARY_EXPORT extern "C" __attribute__((visibility("default"), no_sanitize("thread")))
+LAPIDARY_EXPORT ::lapidary::SharedVariable* lapidary_variables() {{ return ::lapidary::SharedVariable::first; }}
+LAPIDARY_EXPORT void lapidary_set_dynamic_offset(unsigned offset) {{ ::lapidary::dynamic_offset = offset; }}
+LAPIDARY_EXPORT void lapidary_run(const void* context) {{
+  if (::lapidary::emulator::abi::first_in_block()) {{
+    unsigned char* const base = static_cast<unsigned char*>(::lapidary::emulator::abi::dynamic_shared());
+    for (const auto* v = ::lapidary::SharedVariable::first; v; v = v->next)
+      if (v->red_zone_bytes) ::lapidary::emulator::abi::red_zone(base + v->offset + v->bytes, v->red_zone_bytes);
+  }}
+  const LapidaryArguments& arguments = *static_cast<const LapidaryArguments*>(context);
+  {1}({2});
+}}
+)",
+      source.path(), instance, fmt::join(arguments, ", "));
+}
+
+/// The compiler's errors in the user's file, without the paths and notes of others.
+std::string errors_of(const std::string& output, const std::string& path) {
+  std::istringstream lines(output);
+  std::string text, fallback;
+  bool shown = false;
+  int errors = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const bool located = std::regex_search(line, std::regex(R"(:\d+:\d+: (fatal )?(error|note|warning):)"));
+    if (located) {
+      shown = line.starts_with("/./" + path) && line.find("error:") != line.npos && ++errors <= 5;
+      if (fallback.empty()) fallback = line;
+      if (shown) line = line.substr(3);
+    } else if (line.starts_with("/./") || line.starts_with("In file") || !line.starts_with(" ")) {
+      shown = false;
+    }
+    if (shown) text += "\n" + line;
+  }
+  return text.empty() ? "\n" + (fallback.empty() ? output : fallback) : text;
+}
+
+}  // namespace
+
+KernelObject::KernelObject(const CudaSource& source, const CudaKernel& kernel, const std::string& instance,
+                           const std::vector<std::string>& roles, const std::string& keep)
+    : path_(source.path()), keep_(!keep.empty()) {
+  if (keep_) {
+    std::error_code error;
+    std::filesystem::create_directories(keep, error);
+    if (error) throw InvalidArgument(fmt::format("cannot create {}: {}", keep, error.message()));
+    folder_ = std::filesystem::absolute(keep);
+  } else {
+    std::string pattern = (std::filesystem::temp_directory_path() / "lapidary-try.XXXXXX").string();
+    if (!mkdtemp(pattern.data())) throw InvalidArgument(fmt::format("cannot create {}", pattern));
+    folder_ = pattern;
+  }
+  try {
+    compile(source, fmt::format("#include \"cuda_runtime.h\"\n#line 1 \"/./{}\"\n{}{}", path_, source.rewritten(),
+                                launcher(source, kernel, instance, roles)));
+    library_ = dlopen((folder_ / "kernel.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library_) throw InvalidArgument(fmt::format("the compiled kernel cannot be loaded: {}", dlerror()));
+  } catch (...) {
+    if (!keep_) std::filesystem::remove_all(folder_);
+    throw;
+  }
+  run_ = reinterpret_cast<void (*)(const void*)>(dlsym(library_, "lapidary_run"));
+  std::vector<SharedVariable*> variables;
+  const auto first = reinterpret_cast<SharedVariable* (*)()>(dlsym(library_, "lapidary_variables"));
+  for (SharedVariable* variable = first(); variable; variable = variable->next) {
+    const std::size_t place = source.shared_sites()[static_cast<std::size_t>(variable->site)];
+    const bool of_another = std::any_of(source.kernels().begin(), source.kernels().end(), [&](const CudaKernel& k) {
+      return k.begin <= place && place < k.end && k.begin != kernel.begin;
+    });
+    if (!of_another) variables.push_back(variable);
+  }
+  std::sort(variables.begin(), variables.end(),
+            [](const SharedVariable* a, const SharedVariable* b) { return a->site < b->site; });
+  unsigned in_block = 0;  // offset without red zones, as on a GPU
+  for (SharedVariable* variable : variables) {
+    in_block = round_up(in_block, std::max(variable->alignment, 4u));
+    variable->offset = in_block + red_zone_bytes * static_cast<unsigned>(variables_.size());
+    variable->red_zone_bytes = red_zone_bytes;
+    in_block += variable->bytes;
+    variables_.push_back(variable);
+  }
+  static_bytes_ = in_block;
+  arena_bytes_ = round_up(in_block, 16u) + red_zone_bytes * static_cast<unsigned>(variables_.size());
+  reinterpret_cast<void (*)(unsigned)>(dlsym(library_, "lapidary_set_dynamic_offset"))(arena_bytes_);
+  if (static_bytes_ > LaunchLimits::shared_bytes_default)
+    throw InvalidArgument(fmt::format(
+        "the __shared__ variables of {} take {} bytes; nvcc allows {}, more must be `extern __shared__` memory",
+        kernel.name, static_bytes_, LaunchLimits::shared_bytes_default));
+}
+
+KernelObject::~KernelObject() {
+  if (library_) dlclose(library_);
+  std::error_code ignored;
+  if (!keep_) std::filesystem::remove_all(folder_, ignored);
+}
+
+// The options are those of cmake/LapidaryKernels.cmake for instrumented kernels.
+void KernelObject::compile(const CudaSource& source, const std::string& unit) const {
+  const std::string cxx = compiler();
+  const std::string file = (folder_ / "kernel.cpp").string(), object = (folder_ / "kernel.o").string();
+  std::ofstream(file) << unit;
+  const bool clang = run_command(cxx + " --version").output.find("clang") != std::string::npos;
+  const std::string instrumentation =
+      clang ? "-fno-vectorize -fno-slp-vectorize -fno-unroll-loops -mllvm -tsan-instrument-read-before-write=1 "
+              "-mllvm -tsan-instrument-func-entry-exit=0"
+            : "--param=tsan-instrument-func-entry-exit=0 -fno-tree-vectorize -fno-gnu-unique -fmax-errors=20";
+  const std::string folder = std::filesystem::absolute(source.path()).parent_path().string();
+  const Finished compiled = run_command(
+      fmt::format("{} -std=c++20 -x c++ -c -O2 -g -gdwarf-4 -w -fPIC -fvisibility=hidden -fno-strict-aliasing "
+                  "-fno-optimize-sibling-calls -fdiagnostics-color=never -fsanitize=thread {} -DLAPIDARY_INSTRUMENTED "
+                  "-Dmain=lapidary_main -iquote {} {} {} -o {}",
+                  cxx, instrumentation, quoted(folder), include_options(), quoted(file), quoted(object)));
+  if (compiled.status != 0)
+    throw InvalidArgument(
+        fmt::format("{} does not compile:{}", source.path(), errors_of(compiled.output, source.path())));
+  const Finished linked = run_command(
+      fmt::format("{} -shared -Wl,-Bsymbolic {} -o {}", cxx, quoted(object), quoted((folder_ / "kernel.so").string())));
+  if (linked.status != 0) throw InvalidArgument(fmt::format("{} cannot be linked:\n{}", source.path(), linked.output));
+}
+
+std::string KernelObject::name_of(std::int64_t offset) const {
+  const SharedVariable* variable = nullptr;
+  for (const SharedVariable* candidate : variables_)
+    if (candidate->offset <= offset) variable = candidate;
+  if (offset >= arena_bytes_ || !variable) {
+    if (offset < 0) return fmt::format("{} bytes before the block's shared memory", -offset);
+    return fmt::format("byte {} of the `extern __shared__` memory", offset - arena_bytes_);
+  }
+  std::int64_t element = (offset - variable->offset) / variable->element_bytes;
+  const std::int64_t elements = variable->bytes / variable->element_bytes;
+  if (element >= elements)
+    return fmt::format("element {} of {}, which has {} of them", element, variable->name, elements);
+  std::string index;
+  for (int i = 3; i >= 0; --i) {
+    if (variable->extents[i] == 0) continue;
+    index = fmt::format("[{}]", element % variable->extents[i]) + index;
+    element /= variable->extents[i];
+  }
+  return variable->name + index;
+}
+
+std::string KernelObject::explain(const std::string& fault) const {
+  static const std::regex place(R"(at offset (-?\d+)( of the block's \d+ bytes of dynamic shared memory)?)");
+  std::string text;
+  auto last = fault.cbegin();
+  for (auto match = std::sregex_iterator(fault.begin(), fault.end(), place); match != std::sregex_iterator(); ++match) {
+    text.append(last, (*match)[0].first).append("at " + name_of(std::stoll((*match)[1])));
+    last = (*match)[0].second;
+  }
+  text.append(last, fault.cend());
+  SourceText sources;
+  std::istringstream lines(text);
+  std::string out;
+  for (std::string line; std::getline(lines, line);) {
+    out += (out.empty() ? "" : "\n") + line;
+    const std::size_t at = line.rfind(path_ + ":");
+    if (at == line.npos) continue;
+    const std::string code = sources.line(path_, std::atoi(line.c_str() + at + path_.size() + 1));
+    if (!code.empty()) out += "\n      " + code;
+  }
+  return out;
+}
+
+}  // namespace lapidary::cli

@@ -1,0 +1,150 @@
+#include "cli/wrong_results.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace lapidary::cli {
+namespace {
+
+using Flags = std::vector<bool>;
+
+std::int64_t count(const Flags& flags) { return std::count(flags.begin(), flags.end(), true); }
+
+/// "rows 64 to 127", "rows 4 to 7 of every 8"; empty if there is no simple rule.
+std::string describe(const Flags& flags, const std::string& what) {
+  const auto size = static_cast<std::int64_t>(flags.size());
+  const std::int64_t first = std::find(flags.begin(), flags.end(), true) - flags.begin();
+  const std::int64_t last = size - 1 - (std::find(flags.rbegin(), flags.rend(), true) - flags.rbegin());
+  const auto range = [&](std::int64_t from, std::int64_t to) {
+    return from == to ? fmt::format("{} {}", what, from) : fmt::format("{}s {} to {}", what, from, to);
+  };
+  const std::int64_t wrong = count(flags);
+  if (wrong == size) return fmt::format("all {}s", what);
+  if (last - first + 1 == wrong)
+    return last == size - 1 && wrong > 1 ? fmt::format("all {}s from {} on", what, first) : range(first, last);
+  for (std::int64_t period = 2; period <= size / 2; ++period) {
+    Flags pattern(static_cast<std::size_t>(period));
+    bool periodic = true;
+    for (std::int64_t i = 0; i < size && periodic; ++i) {
+      if (i < period) pattern[static_cast<std::size_t>(i)] = flags[static_cast<std::size_t>(i)];
+      periodic = pattern[static_cast<std::size_t>(i % period)] == flags[static_cast<std::size_t>(i)];
+    }
+    if (!periodic) continue;
+    const std::int64_t from = std::find(pattern.begin(), pattern.end(), true) - pattern.begin();
+    const std::int64_t to = period - 1 - (std::find(pattern.rbegin(), pattern.rend(), true) - pattern.rbegin());
+    if (to - from + 1 == count(pattern)) return fmt::format("{} of every {}", range(from, to), period);
+    break;
+  }
+  return "";
+}
+
+std::string pattern_of(const Flags& wrong, std::int64_t M, std::int64_t N) {
+  const auto at = [&](std::int64_t i, std::int64_t j) { return wrong[static_cast<std::size_t>(i * N + j)]; };
+  Flags any_row(static_cast<std::size_t>(M)), any_col(static_cast<std::size_t>(N)), all_row(any_row.size(), true),
+      all_col(any_col.size(), true);
+  for (std::int64_t i = 0; i < M; ++i) {
+    for (std::int64_t j = 0; j < N; ++j) {
+      const auto row = static_cast<std::size_t>(i), col = static_cast<std::size_t>(j);
+      any_row[row] = any_row[row] || at(i, j);
+      any_col[col] = any_col[col] || at(i, j);
+      all_row[row] = all_row[row] && at(i, j);
+      all_col[col] = all_col[col] && at(i, j);
+    }
+  }
+  const std::int64_t total = count(wrong);
+  if (total == M * N) return "every result";
+  if (total == count(any_row) * count(any_col)) {
+    const std::string rows = describe(any_row, "row"), cols = describe(any_col, "column");
+    if (rows.empty() || cols.empty()) return "";
+    if (count(any_row) == M) return cols;
+    if (count(any_col) == N) return rows;
+    return rows + ", of these " + cols;
+  }
+  const std::int64_t r = count(all_row), c = count(all_col);
+  if (total == r * N + c * M - r * c) {
+    const std::string rows = describe(all_row, "row"), cols = describe(all_col, "column");
+    if (!rows.empty() && !cols.empty()) return rows + " and " + cols;
+  }
+  // Nearly the same everywhere: chance makes some results right.
+  if (total * 10 > M * N * 9) return "nearly every result";
+  return "";
+}
+
+std::string map_of(const Flags& wrong, std::int64_t M, std::int64_t N) {
+  const std::int64_t rows = std::min<std::int64_t>(M, 16), cols = std::min<std::int64_t>(N, 64);
+  std::string map;
+  for (std::int64_t y = 0; y < rows; ++y) {
+    for (std::int64_t x = 0; x < cols; ++x) {
+      bool bad = false;
+      for (std::int64_t i = y * M / rows; i < (y + 1) * M / rows; ++i)
+        for (std::int64_t j = x * N / cols; j < (x + 1) * N / cols; ++j)
+          bad = bad || wrong[static_cast<std::size_t>(i * N + j)];
+      map += bad ? '#' : '.';
+    }
+    map += '\n';
+  }
+  return map;
+}
+
+}  // namespace
+
+WrongResults find_wrong_results(const bench::Problem& problem, const bench::Reference& reference,
+                                const bench::HostMatrix& D) {
+  const bench::ProblemSpec& spec = problem.spec;
+  const std::int64_t M = spec.M, N = spec.N;
+  const auto right = [&](std::int64_t i, std::int64_t j, double value) {
+    const auto place = static_cast<std::size_t>(i * N + j);
+    return std::abs(value - reference.results()[place]) <= reference.bounds()[place];
+  };
+  Flags wrong(static_cast<std::size_t>(M * N));
+  std::vector<std::pair<std::int64_t, std::int64_t>> samples;
+  std::int64_t unwritten = 0, nans = 0;
+  for (std::int64_t i = 0; i < M; ++i) {
+    for (std::int64_t j = 0; j < N; ++j) {
+      const float value = D.at(i, j);
+      if (right(i, j, value)) continue;
+      wrong[static_cast<std::size_t>(i * N + j)] = true;
+      if (D.poisoned(i * spec.ldd + j) && spec.beta == 0) ++unwritten;
+      if (std::isnan(value)) ++nans;
+      if (samples.size() < 8 && (samples.empty() || i != samples.back().first || j > samples.back().second + 16))
+        samples.emplace_back(i, j);
+    }
+  }
+  const std::int64_t total = count(wrong);
+  WrongResults found{pattern_of(wrong, M, N), "", total == 0 || total == M * N ? "" : map_of(wrong, M, N)};
+  if (total == 0) return found;
+  const auto all_samples = [&](const std::function<bool(std::int64_t, std::int64_t)>& holds) {
+    return std::all_of(samples.begin(), samples.end(), [&](const auto& s) { return holds(s.first, s.second); });
+  };
+  // The sums that end early: the same k for all samples, tried at each k.
+  const auto sum_to = [&](std::int64_t i, std::int64_t j, std::int64_t end) {
+    double sum = 0;
+    for (std::int64_t k = 0; k < end; ++k) sum += static_cast<double>(problem.A.at(i, k)) * problem.B.at(k, j);
+    return spec.alpha * sum + (spec.beta == 0 ? 0 : spec.beta * static_cast<double>(problem.C.at(i, j)));
+  };
+  const auto is = [&](std::int64_t i, std::int64_t j, double value) {
+    return std::abs(D.at(i, j) - value) <= reference.bounds()[static_cast<std::size_t>(i * N + j)] + 1e-6;
+  };
+  if (unwritten == total) {
+    found.cause = "no thread writes them: the grid or the block is too small, or a guard leaves them out";
+  } else if (nans == total) {
+    found.cause = "they are not numbers: C (with beta) or shared memory is read before it is written";
+  } else if (M == N && all_samples([&](auto i, auto j) { return right(j, i, D.at(i, j)); })) {
+    found.cause = "the result is that of the transpose: row and column are exchanged where C is written";
+  } else {
+    for (std::int64_t end = spec.K - 1; end >= 0 && found.cause.empty(); --end) {
+      if (all_samples([&](auto i, auto j) { return is(i, j, sum_to(i, j, end)); }))
+        found.cause = end == 0 ? "the sum over k is missing from them"
+                               : fmt::format("their sums end before k = {}: the last {} of {} products are missing",
+                                             end, spec.K - end, spec.K);
+    }
+  }
+  return found;
+}
+
+}  // namespace lapidary::cli

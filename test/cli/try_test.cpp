@@ -1,0 +1,115 @@
+// Kernels in the styles of tutorials, sound and broken, as `lapidary try` sees them.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace lapidary {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Output {
+  int code;
+  std::string text;
+};
+
+/// Runs in the folder of the kernels, so that messages name the bare files.
+Output run(const std::string& arguments) {
+  FILE* const pipe = popen(
+      ("cd \"" LAPIDARY_KERNELS "\" && \"" LAPIDARY_PROGRAM "\" try " + arguments + " 2>&1").c_str(), "r");
+  std::string text;
+  std::array<char, 4096> buffer;
+  while (const std::size_t bytes = std::fread(buffer.data(), 1, buffer.size(), pipe)) text.append(buffer.data(), bytes);
+  const int status = pclose(pipe);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
+}
+
+constexpr const char* tiles_of_16 = " --grid 'ceil_div(N, 16), ceil_div(M, 16)' --block '16, 16' ";
+
+void expect_right(const std::string& arguments, bool at_every_size = true) {
+  const Output output = run(arguments + " --json");
+  ASSERT_EQ(output.code, 0) << output.text;
+  const Json json = Json::parse(output.text);
+  EXPECT_TRUE(json["ok"]) << output.text;
+  EXPECT_EQ(json["ragged"]["ok"], at_every_size) << output.text;
+  EXPECT_GT(json["counters"]["global_load"]["requests"], 0);
+}
+
+void expect_wrong(const std::string& kernel, const std::string& options, std::initializer_list<const char*> texts) {
+  const Output output = run("broken.cu --kernel " + kernel + tiles_of_16 + options);
+  EXPECT_EQ(output.code, 1) << output.text;
+  for (const char* text : texts) EXPECT_NE(output.text.find(text), std::string::npos) << text << "\n" << output.text;
+}
+
+TEST(Try, NaiveKernelWithExchangedIndicesIsRightAndToldToCoalesce) {
+  const Output output = run("naive.cu --grid 'ceil_div(M,32), ceil_div(N,32)' --block '32, 32'");
+  EXPECT_EQ(output.code, 0);
+  EXPECT_EQ(output.text.find("right  sgemm_naive at M = 128, N = 256, K = 64"), 0u) << output.text;
+  EXPECT_NE(output.text.find("touch 32 sectors"), std::string::npos) << output.text;
+}
+TEST(Try, CoalescedTemplateIsRight) {
+  expect_right("coalesced.cu --kernel 'sgemm_coalesced<32>' --grid 'ceil_div(M,32), ceil_div(N,32)' --block 1024");
+}
+TEST(Try, WholeProgramIsRightWithItsOwnLaunch) { expect_right("program.cu"); }
+TEST(Try, BlockTiles1dAreRightWhereTilesDivideTheSize) { expect_right("block_1d.cu", false); }
+TEST(Try, VectorisedBlockTiles2dAreRightWhereTilesDivideTheSize) {
+  expect_right(
+      "block_2d.cuh --kernel 'sgemm_vectorized<64, 64, 8, 8, 4>' --grid 'ceil_div(N, BN), ceil_div(M, BM)' "
+      "--block '(BM * BN) / (TM * TN)'",
+      false);
+}
+TEST(Try, DynamicSharedMemoryIsRight) {
+  expect_right(std::string("dynamic.cu --shared '2 * 16 * 16 * sizeof(float)'") + tiles_of_16);
+}
+TEST(Try, HalfIsRight) { expect_right("half.cu"); }
+TEST(Try, LeadingDimensionsAndSeparateDAreRight) { expect_right(std::string("pitched.cu") + tiles_of_16); }
+
+TEST(Try, MissingBarrierIsARaceWithBothLines) {
+  expect_wrong("missing_barrier", "",
+               {"race on shared memory", "writes it at broken.cu:9", "reads it at broken.cu:12"});
+}
+TEST(Try, WrongPitchIsFoundAtSizesThatDiffer) {
+  expect_wrong("wrong_pitch", "", {"out-of-bounds global load", "of A", "broken.cu:20", "thread ("});
+}
+TEST(Try, MissingBoundsCheckIsFoundAtRaggedSizes) {
+  expect_wrong("no_bounds", "-m 100 -n 70 -k 33", {"out-of-bounds global load", "broken.cu:27", "thread (6, 0, 0)"});
+}
+TEST(Try, UnalignedVectorIsFound) {
+  expect_wrong("unaligned", "", {"misaligned global load of 16 bytes", "broken.cu:35", "thread (0, 0, 0)"});
+}
+TEST(Try, ForgottenLastTileIsToldByItsSums) {
+  expect_wrong("forgotten_tile", "-m 32 -n 48 -k 40", {"every result", "their sums end before k = 32"});
+}
+TEST(Try, UninitialisedSharedMemoryIsNamed) {
+  expect_wrong("uninitialised", "", {"As[15][16] that no thread of this block has written", "broken.cu:57"});
+}
+TEST(Try, SharedArrayOverrunIsNamed) {
+  expect_wrong("past_the_end", "", {"element 256 of As, which has 256", "broken.cu:66"});
+}
+TEST(Try, UnwrittenRowsAreDescribed) {
+  expect_wrong("rows_left_out", "", {"wrong: rows 12 to 15 of every 16", "no thread writes them"});
+}
+TEST(Try, CompilerErrorsNameTheLineOfTheFile) {
+  const Output output = run(std::string("mistyped.cu") + tiles_of_16);
+  EXPECT_EQ(output.code, 2);
+  EXPECT_NE(output.text.find("mistyped.cu:4:"), std::string::npos) << output.text;
+  EXPECT_EQ(output.text.find("cuda_runtime"), std::string::npos) << output.text;
+}
+TEST(Try, MissingLaunchIsAskedForWithAnExample) {
+  const Output output = run("naive.cu");
+  EXPECT_EQ(output.code, 2);
+  EXPECT_NE(output.text.find("--grid \"ceil_div(N,32), ceil_div(M,32)\""), std::string::npos) << output.text;
+}
+TEST(Try, WhatIsNotSupportedIsNamedWithItsLine) {
+  const Output output = run("tensor_cores.cu");
+  EXPECT_EQ(output.code, 2);
+  EXPECT_NE(output.text.find("tensor_cores.cu:3: `nvcuda` is not supported"), std::string::npos) << output.text;
+}
+
+}  // namespace
+}  // namespace lapidary

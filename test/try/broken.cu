@@ -1,0 +1,77 @@
+// Kernels with one mistake each.
+#define T 16
+
+__global__ void missing_barrier(const float* A, const float* B, float* C, int M, int N, int K) {
+  __shared__ float As[T][T], Bs[T][T];
+  int row = blockIdx.y * T + threadIdx.y, col = blockIdx.x * T + threadIdx.x;
+  float sum = 0;
+  for (int t = 0; t < K; t += T) {
+    As[threadIdx.y][threadIdx.x] = A[row * K + t + threadIdx.x];
+    Bs[threadIdx.y][threadIdx.x] = B[(t + threadIdx.y) * N + col];
+    __syncthreads();
+    for (int k = 0; k < T; ++k) sum += As[threadIdx.y][k] * Bs[k][threadIdx.x];
+  }
+  C[row * N + col] = sum;
+}
+
+__global__ void wrong_pitch(const float* A, const float* B, float* C, int M, int N, int K) {
+  int row = blockIdx.y * T + threadIdx.y, col = blockIdx.x * T + threadIdx.x;
+  float sum = 0;
+  for (int k = 0; k < K; ++k) sum += A[row * N + k] * B[k * N + col];
+  C[row * N + col] = sum;
+}
+
+__global__ void no_bounds(const float* A, const float* B, float* C, int M, int N, int K) {
+  int row = blockIdx.y * T + threadIdx.y, col = blockIdx.x * T + threadIdx.x;
+  float sum = 0;
+  for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + col];
+  C[row * N + col] = sum;
+}
+
+__global__ void unaligned(const float* A, const float* B, float* C, int M, int N, int K) {
+  int row = blockIdx.y * T + threadIdx.y, col = blockIdx.x * T + threadIdx.x;
+  float sum = 0;
+  for (int k = 1; k + 3 < K; k += 4) {
+    float4 a = *reinterpret_cast<const float4*>(&A[row * K + k]);
+    sum += a.x * B[k * N + col] + a.y * B[(k + 1) * N + col];
+  }
+  C[row * N + col] = sum;
+}
+
+__global__ void forgotten_tile(const float* A, const float* B, float* C, int M, int N, int K) {
+  int row = blockIdx.y * T + threadIdx.y, col = blockIdx.x * T + threadIdx.x;
+  if (row >= M || col >= N) return;
+  float sum = 0;
+  for (int t = 0; t < K / T; ++t)
+    for (int k = t * T; k < (t + 1) * T; ++k) sum += A[row * K + k] * B[k * N + col];
+  C[row * N + col] = sum;
+}
+
+__global__ void uninitialised(const float* A, const float* B, float* C, int M, int N, int K) {
+  __shared__ float As[T][T + 1];
+  int row = blockIdx.y * T + threadIdx.y, col = blockIdx.x * T + threadIdx.x;
+  float sum = 0;
+  for (int t = 0; t < K; t += T) {
+    As[threadIdx.y][threadIdx.x] = A[row * K + t + threadIdx.x];
+    __syncthreads();
+    for (int k = 0; k <= T; ++k) sum += As[threadIdx.y][k] * B[(t + k) * N + col];
+    __syncthreads();
+  }
+  C[row * N + col] = sum;
+}
+
+__global__ void past_the_end(const float* A, const float* B, float* C, int M, int N, int K) {
+  __shared__ float As[T * T];
+  int row = blockIdx.y * T + threadIdx.y, col = blockIdx.x * T + threadIdx.x;
+  As[threadIdx.y * T + threadIdx.x + 1] = A[row * K + threadIdx.x];
+  __syncthreads();
+  C[row * N + col] = As[0];
+}
+
+__global__ void rows_left_out(const float* A, const float* B, float* C, int M, int N, int K) {
+  int row = blockIdx.y * T + threadIdx.y, col = blockIdx.x * T + threadIdx.x;
+  if (threadIdx.y >= 12) return;
+  float sum = 0;
+  for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + col];
+  C[row * N + col] = sum;
+}
