@@ -64,21 +64,23 @@ class Bench {
     constants.push_back(constant(name, unit, meaning, samples));
   }
 
-  /// Bytes that each multiprocessor reads a cycle, all of them or one, from a set of `bytes` bytes.
-  void bandwidth(const char* name, const char* meaning, int blocks, std::int64_t bytes) {
-    constexpr int warps = 32;
-    // Once through the set, if each block has a part of its own.
-    const int rounds = std::max(16, static_cast<int>(bytes / 16 / 1024 / blocks / StreamLoad::operations));
+  /// Bytes that each of `active` multiprocessors reads a cycle from a set of `bytes` bytes, by the time of the launch
+  /// at the card's highest clock, at which it runs this short.
+  void bandwidth(const char* name, const char* meaning, int active, std::int64_t bytes) {
+    constexpr int threads = 1024;
+    const int rounds = std::max(64, static_cast<int>(bytes / 16 / threads / active / StreamLoad::operations));
     const Arguments arguments = arguments_of(bytes / 4, rounds);
+    const double cycles_per_ms = gpu_.properties().clock_mhz * 1e3;
     std::vector<double> samples;
     for (int repetition = -2; repetition < repetitions; ++repetition) {
-      time_rounds<StreamLoad><<<blocks, warps * 32>>>(arguments);
-      check_cuda(cudaGetLastError(), name);
-      std::vector<long long> found(static_cast<std::size_t>(blocks));
-      check_cuda(cudaMemcpy(found.data(), cycles_.data(), found.size() * sizeof(long long), cudaMemcpyDefault), name);
-      const double mean = static_cast<double>(std::accumulate(found.begin(), found.end(), 0LL)) / blocks;
-      const double resident = std::max(1.0, static_cast<double>(blocks) / multiprocessors_);
-      if (repetition >= 0) samples.push_back(resident * rounds * StreamLoad::operations * warps * 512 / mean);
+      check_cuda(cudaEventRecord(begin_), name);
+      time_rounds<StreamLoad><<<active, threads>>>(arguments);
+      check_cuda(cudaEventRecord(end_), name);
+      check_cuda(cudaEventSynchronize(end_), name);
+      float milliseconds = 0;
+      check_cuda(cudaEventElapsedTime(&milliseconds, begin_, end_), name);
+      if (repetition >= 0)
+        samples.push_back(16.0 * threads * rounds * StreamLoad::operations / (milliseconds * cycles_per_ms));
     }
     constants.push_back(constant(name, "bytes / cycle / multiprocessor", meaning, samples));
   }
@@ -205,8 +207,7 @@ std::vector<Constant> calibrate(Device& gpu) {
   bench.cycles<L1Load<float4, 16>>("l1_128", "a 128-bit load, neighbours: 4 lines", 32, 64, 0, 0, 1 / 32.0);
   bench.bandwidth("l2_bytes_all", "reading 24 MiB that L2 holds, all multiprocessors", all, 24 << 20);
   bench.bandwidth("l2_bytes_one", "the same, one multiprocessor", 1, 8 << 20);
-  bench.bandwidth("dram_bytes_all", "reading 2 GiB, all multiprocessors, two blocks each", 2 * all,
-                  std::int64_t{1} << 31);
+  bench.bandwidth("dram_bytes_all", "reading 2 GiB, all multiprocessors", all, std::int64_t{1} << 31);
   bench.cycles<AsyncCopy<4>>("cp_async_4", "an asynchronous copy of 4 bytes a lane, 8 warps", 8, 64, 0, 0, 1 / 8.0);
   bench.cycles<AsyncCopy<16>>("cp_async_16", "of 16 bytes a lane, 8 warps", 8, 64, 0, 0, 1 / 8.0);
 

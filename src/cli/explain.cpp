@@ -163,6 +163,28 @@ void print_time(const Explanation& e) {
                                 e.question.gpu.name));
 }
 
+void print_counters_of_card(const Explanation& e) {
+  if (e.counters.empty()) return;
+  print_heading(fmt::format("Counters of the {}", e.question.gpu.name));
+  report::Table table({{"counter"},
+                       {"as written", Column::number},
+                       {"as compiled", Column::number},
+                       {"measured", Column::number},
+                       {"", Column::number}});
+  const auto count = [](double value) {
+    return report::with_separators(static_cast<std::uint64_t>(std::llround(value)));
+  };
+  for (const lens::CounterComparison& c : e.counters) {
+    const double off = c.measured != 0 ? c.compiled / c.measured - 1 : 0;
+    table.add_row({{c.counter},
+                   {count(c.written)},
+                   {count(c.compiled)},
+                   {count(c.measured)},
+                   {c.compiled == c.measured ? "=" : fmt::format("{:+.2f} %", 100 * off)}});
+  }
+  fmt::print("{}", table.render(report::wants_colour(stdout)));
+}
+
 /// Asks for a guess before anything is told.
 void ask_for_guess(const Explanation& e) {
   if (!e.time) return;
@@ -261,6 +283,7 @@ ExitCode run(const Arguments& a) {
   print_shared(e);
   print_compiled(e);
   print_time(e);
+  print_counters_of_card(e);
   return success;
 }
 

@@ -153,6 +153,7 @@ class BlockRunner {
   void flush(Warp& warp);
   void find_races(const Warp& warp);
   void merge_neighbours(Lane& lane) const;
+  void merge_neighbours(Lane& lane, unsigned width) const;
   unsigned memory_at(std::uintptr_t address);
   std::size_t count_in_step(const Warp& warp);
   void count_by_occurrence(const Warp& warp, std::size_t from);

@@ -126,9 +126,13 @@ void BlockRunner::count_by_occurrence(const Warp& warp, std::size_t from) {
   for (const Request& request : requests) count(request.access, request.kind, request.pc, warp.id);
 }
 
-// Widens the first of a group of neighbouring accesses to the whole group and drops the others. A group that does not
-// fill up stays as it is.
+// Widens the first of a group of neighbouring accesses to the whole group and drops the others; the widest groups
+// first. A group that does not fill up is left to narrower ones.
 void BlockRunner::merge_neighbours(Lane& lane) const {
+  for (const unsigned width : {16u, 8u, 4u}) merge_neighbours(lane, width);
+}
+
+void BlockRunner::merge_neighbours(Lane& lane, unsigned width) const {
   struct Group {
     std::vector<std::size_t> members;
     unsigned covered = 0;  // bytes
@@ -138,8 +142,7 @@ void BlockRunner::merge_neighbours(Lane& lane) const {
   for (std::size_t i = 0; i < lane.logged; ++i) {
     const Event& event = lane.log[i];
     const auto merge = options_.merge.find(event.pc);
-    if (merge == options_.merge.end() || event.bytes() >= merge->second.bytes || !is_counted(event.access())) continue;
-    const unsigned width = merge->second.bytes;
+    if (merge == options_.merge.end() || merge->second.bytes < width || event.bytes() >= width) continue;
     // Addresses have 48 bits, of which the lowest one does not count here.
     const std::uint64_t key = event.address() / width | static_cast<std::uint64_t>(event.access()) << 47 |
                               std::uint64_t{merge->second.group} << 51;
@@ -147,9 +150,8 @@ void BlockRunner::merge_neighbours(Lane& lane) const {
     group.members.push_back(i);
     group.covered += event.bytes();
     if (group.covered < width) continue;
-    const Event& first = lane.log[group.members.front()];
-    const Event merged(event.address() / width * width, width, event.access(), first.pc);
-    lane.log[group.members.front()] = merged;
+    const std::size_t first = group.members.front();
+    lane.log[first] = Event(event.address() / width * width, width, event.access(), lane.log[first].pc);
     for (std::size_t member = 1; member < group.members.size(); ++member) dropped[group.members[member]] = true;
     open.erase(key);
   }

@@ -164,6 +164,10 @@ LAPIDARY_WRAPPER T __ldg(const T* address) {
   return *address;
 }
 template <class T>
+LAPIDARY_WRAPPER void __stcs(T* address, T value) {
+  *address = value;
+}
+template <class T>
 LAPIDARY_WRAPPER T min(T a, T b) {
   return b < a ? b : a;
 }

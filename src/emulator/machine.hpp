@@ -18,7 +18,7 @@ struct BlockSample {
 };
 
 /// Counts neighbouring accesses as one wider one, as a compiler merges them: those of one group (a source line, say) by
-/// one lane between two barriers that fill an aligned range of `bytes` bytes.
+/// one lane between two barriers that fill an aligned range of `bytes` bytes, or of a half or a quarter of that.
 struct Merge {
   unsigned group;
   unsigned bytes;

@@ -67,28 +67,36 @@ std::vector<SharedTraffic> shared_of(const Explanation& e) {
 /// Costs of accesses as the compiler merges them, averaged by kind and width.
 class Costs {
  public:
-  explicit Costs(const emulator::Report& report) {
-    for (const AccessSite& site : report.sites) {
-      Sum& sum = sums_[{kind_of(site.access), site.bytes}];
-      sum.instructions += static_cast<double>(site.instructions);
-      sum.passes += static_cast<double>(is_global(site.access) ? site.lines : site.units);
-      sum.sectors += is_global(site.access) ? static_cast<double>(site.units) : 0;
-    }
+  explicit Costs(const Observation& observation) {
+    add(sums_, observation.compiled);
+    add(written_, observation.written);
   }
 
   model::AccessCost operator()(InstructionClass kind, int bytes) const {
-    const auto found = sums_.find({kind, bytes});
+    for (const Sums* sums : {&sums_, &written_}) {
+      const auto found = sums->find({kind, bytes});
+      if (found == sums->end()) continue;
+      const Sum& sum = found->second;
+      return {.passes = sum.passes / sum.instructions, .sectors = sum.sectors / sum.instructions};
+    }
     // What the emulated machine did not see is done by few threads, if at all.
-    if (found == sums_.end())
-      return {.passes = static_cast<double>(ceil_div(bytes, 4)), .sectors = static_cast<double>(bytes)};
-    const Sum& sum = found->second;
-    return {.passes = sum.passes / sum.instructions, .sectors = sum.sectors / sum.instructions};
+    return {.passes = static_cast<double>(ceil_div(bytes, 4)), .sectors = static_cast<double>(bytes)};
   }
 
  private:
   struct Sum {
     double instructions = 0, passes = 0, sectors = 0;
   };
+  using Sums = std::map<std::pair<InstructionClass, int>, Sum>;
+
+  static void add(Sums& sums, const emulator::Report& report) {
+    for (const AccessSite& site : report.sites) {
+      Sum& sum = sums[{kind_of(site.access), site.bytes}];
+      sum.instructions += static_cast<double>(site.instructions);
+      sum.passes += static_cast<double>(is_global(site.access) ? site.lines : site.units);
+      sum.sectors += is_global(site.access) ? static_cast<double>(site.units) : 0;
+    }
+  }
 
   static InstructionClass kind_of(Access access) {
     switch (access) {
@@ -100,7 +108,8 @@ class Costs {
     }
   }
 
-  std::map<std::pair<InstructionClass, int>, Sum> sums_;
+  Sums sums_;     ///< neighbours merged
+  Sums written_;  ///< for widths that nothing was merged from
 };
 
 /// The share of loaded sectors that L1 holds: all but the first touch of each sector that a block's tiles consist of.
@@ -143,7 +152,7 @@ void predict(Explanation& e) {
         loads += static_cast<double>(site.instructions);
     work.loads_per_tile = loads / (static_cast<double>(e.observation.blocks) * warps) / tiles;
   }
-  work.cost = Costs(e.observation.compiled);
+  work.cost = Costs(e.observation);
   e.program = model::program_of(*e.compiled, work);
   const model::Calibration calibration = model::calibration_of(q.gpu, e.own_calibration);
   e.time = model::predict_time(q.gpu, calibration, *e.program,
@@ -152,6 +161,66 @@ void predict(Explanation& e) {
                                 .occupancy = *e.occupancy,
                                 .l1_hit = e.l1_hit,
                                 .l2_hit = e.l2_hit});
+}
+
+/// Accesses to shared memory of all warps of the launch, as they go through the machine code.
+struct SharedAccesses {
+  double instructions = 0, wavefronts = 0;
+};
+
+SharedAccesses shared_accesses(const Explanation& e, model::Unit unit) {
+  const LaunchShape& launch = e.observation.launch;
+  const double warps = static_cast<double>(e.observation.blocks) *
+                       ceil_div(launch.block.x * launch.block.y * launch.block.z, 32u);
+  SharedAccesses sum;
+  const auto add = [&](const std::vector<model::SassInstruction>& code, double times) {
+    for (const model::SassInstruction& i : code) {
+      if (i.unit != unit) continue;
+      sum.instructions += times;
+      sum.wavefronts += times * static_cast<double>(i.wavefronts);
+    }
+  };
+  for (const model::WarpProgram& program : e.program->programs) {
+    add(program.prologue, warps * program.share);
+    add(program.loop, warps * program.share * e.program->iterations);
+    add(program.epilogue, warps * program.share);
+  }
+  return sum;
+}
+
+/// Whether the launch takes the path of which the machine code was recorded.
+bool takes_vector_path(const Question& q) {
+  const std::int64_t lanes = 16 / size_of(q.variant->type);
+  return q.K % lanes == 0 && q.N % lanes == 0;
+}
+
+std::vector<CounterComparison> compare_counters(const Explanation& e, const std::map<std::string, double>& measured) {
+  const emulator::Counters& written = e.observation.written.total;
+  std::vector<CounterComparison> found;
+  const auto compare = [&](const char* name, double value, std::optional<double> compiled = std::nullopt) {
+    const auto place = measured.find(name);
+    if (place != measured.end()) found.push_back({name, value, compiled.value_or(value), place->second});
+  };
+  const auto count = [](std::uint64_t value) { return static_cast<double>(value); };
+  compare("ffma_threads", count(written.fma));
+  compare("global_load_requests", count(written.global_load.requests));
+  compare("global_load_sectors", count(written.global_load.sectors));
+  compare("global_store_requests", count(written.global_store.requests));
+  compare("global_store_sectors", count(written.global_store.sectors));
+  compare("async_copy_instructions", count(written.async_copy.requests));
+  std::optional<double> instructions, wavefronts;
+  if (e.program && takes_vector_path(e.question)) {
+    const SharedAccesses loads = shared_accesses(e, model::Unit::shared_load);
+    instructions = loads.instructions;
+    wavefronts = loads.wavefronts;
+  }
+  compare("shared_load_instructions", count(written.shared_load.instructions), instructions);
+  compare("shared_load_wavefronts", count(written.shared_load.wavefronts), wavefronts);
+  compare("shared_store_instructions", count(written.shared_store.instructions));
+  compare("shared_store_wavefronts", count(written.shared_store.wavefronts));
+  if (e.compiled && takes_vector_path(e.question)) compare("registers", e.compiled->registers);
+  if (e.occupancy && takes_vector_path(e.question)) compare("occupancy_pct", 100 * e.occupancy->fraction());
+  return found;
 }
 
 }  // namespace
@@ -195,6 +264,10 @@ Explanation explain(const Question& q) {
     if (rate.kernel == q.rung->name() && rate.tile == to_string(q.variant->tile) && rate.mode == "burst" &&
         rate.size == q.M && q.M == q.N && q.N == q.K)
       e.measured_seconds = e.flop / rate.flops;
+  for (const model::MeasuredCounters& launch : model::measured_counters(q.gpu))
+    if (launch.kernel == q.rung->name() && launch.tile == to_string(q.variant->tile) && launch.M == q.M &&
+        launch.N == q.N && launch.K == q.K && launch.reads_c == q.reads_c)
+      e.counters = compare_counters(e, launch.counters);
   return e;
 }
 

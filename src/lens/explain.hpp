@@ -45,6 +45,14 @@ struct SharedTraffic {
   std::string cause;  ///< of the excess; empty if there is none
 };
 
+/// A counter of the GPU's beside what the lens says it is.
+struct CounterComparison {
+  std::string counter;
+  double written;   ///< as the source has it
+  double compiled;  ///< as the machine code has it, where it tells; otherwise as written
+  double measured;
+};
+
 struct Explanation {
   Question question;
   Observation observation;
@@ -63,7 +71,8 @@ struct Explanation {
   std::optional<model::TimePrediction> time;
   std::string no_time;  ///< why there is no prediction
   bool own_calibration = false;
-  std::optional<double> measured_seconds;  ///< a burst, on such a card
+  std::vector<CounterComparison> counters;  ///< those that were read of this launch
+  std::optional<double> measured_seconds;   ///< a burst, on such a card
 };
 
 /// @throws InvalidArgument if the kernel cannot be run on the emulated machine

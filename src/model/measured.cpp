@@ -60,21 +60,45 @@ std::vector<MeasuredRate> measured_rates(const Gpu& gpu) {
   std::vector<std::filesystem::path> files;
   std::error_code error;
   for (const auto& folder : std::filesystem::directory_iterator(data_file("results"), error)) {
-    if (std::filesystem::exists(folder.path() / "ladder.json", error)) files.push_back(folder.path() / "ladder.json");
+    for (const char* const name : {"ladder.json", "times.json"})
+      if (std::filesystem::exists(folder.path() / name, error)) files.push_back(folder.path() / name);
   }
   std::sort(files.begin(), files.end());
+  std::vector<MeasuredRate> rates;
   for (const std::filesystem::path& path : files) {
     std::ifstream file(path);
     try {
       const Json document = Json::parse(file);
       // What the emulated machine counted has no receipt.
       if (!document.contains("receipt")) continue;
-      if (gpu.answers_to(document.at("receipt").at("card").at("name").get<std::string>())) return rates_in(document);
+      if (!gpu.answers_to(document.at("receipt").at("card").at("name").get<std::string>())) continue;
+      for (MeasuredRate& rate : rates_in(document)) rates.push_back(std::move(rate));
     } catch (const Json::exception& broken) {
       refuse(path, "bench", broken);
     }
   }
-  return {};
+  return rates;
+}
+
+std::vector<MeasuredCounters> measured_counters(const Gpu& gpu) {
+  std::vector<MeasuredCounters> found;
+  std::error_code error;
+  for (const auto& folder : std::filesystem::directory_iterator(data_file("results"), error)) {
+    const std::filesystem::path path = folder.path() / "counters.json";
+    std::ifstream file(path);
+    if (!file.is_open()) continue;
+    try {
+      const Json document = Json::parse(file);
+      if (!gpu.answers_to(document.at("receipt").at("card").at("name").get<std::string>())) continue;
+      for (const Json& result : document.at("results"))
+        found.push_back({result.at("kernel"), result.at("type"), result.at("tile"), result.at("m"), result.at("n"),
+                         result.at("k"), result.at("beta").get<double>() != 0,
+                         result.at("counters").get<std::map<std::string, double>>()});
+    } catch (const Json::exception& broken) {
+      throw Error(fmt::format("{} is not what script/agreement writes: {}", path.string(), broken.what()));
+    }
+  }
+  return found;
 }
 
 }  // namespace lapidary::model

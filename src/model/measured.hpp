@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,5 +28,17 @@ std::optional<double> recorded_flop_per_shared_byte(const std::string& kernel, c
 /// What was measured on such a card; nothing if none was.
 /// @throws Error if a file is not what `lapidary bench` writes
 std::vector<MeasuredRate> measured_rates(const Gpu& gpu);
+
+/// The GPU's own counters of one launch, by the names that script/agreement gives them.
+struct MeasuredCounters {
+  std::string kernel, type, tile;
+  std::int64_t M, N, K;
+  bool reads_c;  ///< beta was not 0
+  std::map<std::string, double> counters;
+};
+
+/// What script/agreement read on such a card: results/<card>/counters.json; nothing if it has not been there.
+/// @throws Error if a file is not what it writes
+std::vector<MeasuredCounters> measured_counters(const Gpu& gpu);
 
 }  // namespace lapidary::model

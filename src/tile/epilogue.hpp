@@ -28,11 +28,18 @@ template <bool vectorized, class T>
 LAPIDARY_DEVICE void store_results(const Gemm<T>& g, std::int64_t row, std::int64_t col, const float* sums) {
   if constexpr (vectorized) {
     if (row >= g.M || col >= g.N) return;
-    Vector<T, packed<T>> results{};
-    if (g.beta != 0) results = load_vector<packed<T>>(g.C[row * g.ldc + col]);
+    float results[packed<T>];
 #pragma unroll
-    for (int i = 0; i < packed<T>; ++i) results.element[i] = scaled(g, sums[i], results.element[i]);
-    store_vector<packed<T>>(g.D[row * g.ldd + col], results.element);
+    for (int i = 0; i < packed<T>; ++i) results[i] = g.alpha * sums[i];
+    if (g.beta != 0) {
+      const Vector<T, packed<T>> c = load_vector<packed<T>>(g.C[row * g.ldc + col]);
+#pragma unroll
+      for (int i = 0; i < packed<T>; ++i) results[i] = fmaf(g.beta, to_float(c.element[i]), results[i]);
+    }
+    T rounded[packed<T>];
+#pragma unroll
+    for (int i = 0; i < packed<T>; ++i) rounded[i] = from_float<T>(results[i]);
+    store_global<packed<T>>(g.D[row * g.ldd + col], rounded);
   } else {
 #pragma unroll
     for (int i = 0; i < packed<T>; ++i) store_result(g, row, col + i, sums[i]);

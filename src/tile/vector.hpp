@@ -40,6 +40,15 @@ LAPIDARY_DEVICE void store_vector(T& to, const T* elements) {
   as<AccessOf<count * sizeof(T)>>(to) = bits;
 }
 
+/// Stores them to global memory, where nobody reads them again soon. By name of the instruction (PTX ISA:
+/// st.global.cs): nvcc splits a plain store of a vector in four where it has merged the stores of two branches.
+template <int count, class T>
+LAPIDARY_DEVICE void store_global(T& to, const T* elements) {
+  AccessOf<count * sizeof(T)> bits;
+  __builtin_memcpy(static_cast<void*>(&bits), elements, sizeof(bits));
+  __stcs(&as<AccessOf<count * sizeof(T)>>(to), bits);
+}
+
 /// Reads `count` elements of shared memory into registers, `width` of them by one access; `place(i)` is the i-th
 /// element. Those that are read together must be neighbours, aligned to the size of the access.
 template <int width, int count, class Place>
