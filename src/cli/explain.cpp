@@ -259,6 +259,10 @@ Json explanation_json(const Explanation& e) {
                     {"limiter", e.time->limiter},     {"busy", busy},
                     {"waves", e.time->waves.count},   {"own_calibration", e.own_calibration}};
   }
+  json["counters"] = Json::array();
+  for (const lens::CounterComparison& c : e.counters)
+    json["counters"].push_back(
+        {{"counter", c.counter}, {"written", c.written}, {"compiled", c.compiled}, {"measured", c.measured}});
   json["measured_s"] = e.measured_seconds ? Json(*e.measured_seconds) : Json(nullptr);
   return json;
 }

@@ -189,7 +189,9 @@ SharedAccesses shared_accesses(const Explanation& e, model::Unit unit) {
 }
 
 /// Whether the launch takes the path of which the machine code was recorded.
-bool takes_vector_path(const Question& q) {
+bool takes_recorded_path(const Explanation& e) {
+  const Question& q = e.question;
+  if (!e.compiled || e.compiled->problems == "all") return e.compiled.has_value();
   const std::int64_t lanes = 16 / size_of(q.variant->type);
   return q.K % lanes == 0 && q.N % lanes == 0;
 }
@@ -203,13 +205,14 @@ std::vector<CounterComparison> compare_counters(const Explanation& e, const std:
   };
   const auto count = [](std::uint64_t value) { return static_cast<double>(value); };
   compare("ffma_threads", count(written.fma));
-  compare("global_load_requests", count(written.global_load.requests));
-  compare("global_load_sectors", count(written.global_load.sectors));
+  // The card counts asynchronous copies among the loads.
+  compare("global_load_requests", count(written.global_load.requests + written.async_copy.requests));
+  compare("global_load_sectors", count(written.global_load.sectors + written.async_copy.sectors));
   compare("global_store_requests", count(written.global_store.requests));
   compare("global_store_sectors", count(written.global_store.sectors));
   compare("async_copy_instructions", count(written.async_copy.requests));
   std::optional<double> instructions, wavefronts;
-  if (e.program && takes_vector_path(e.question)) {
+  if (e.program && takes_recorded_path(e)) {
     const SharedAccesses loads = shared_accesses(e, model::Unit::shared_load);
     instructions = loads.instructions;
     wavefronts = loads.wavefronts;
@@ -218,8 +221,8 @@ std::vector<CounterComparison> compare_counters(const Explanation& e, const std:
   compare("shared_load_wavefronts", count(written.shared_load.wavefronts), wavefronts);
   compare("shared_store_instructions", count(written.shared_store.instructions));
   compare("shared_store_wavefronts", count(written.shared_store.wavefronts));
-  if (e.compiled && takes_vector_path(e.question)) compare("registers", e.compiled->registers);
-  if (e.occupancy && takes_vector_path(e.question)) compare("occupancy_pct", 100 * e.occupancy->fraction());
+  if (takes_recorded_path(e)) compare("registers", e.compiled->registers);
+  if (e.occupancy && takes_recorded_path(e)) compare("occupancy_pct", 100 * e.occupancy->fraction());
   return found;
 }
 
@@ -256,6 +259,10 @@ Explanation explain(const Question& q) {
   } else {
     try {
       predict(e);
+      if (!takes_recorded_path(e)) {
+        e.time.reset();
+        e.no_time = "the machine code on record is that for aligned problems, which this one is not";
+      }
     } catch (const Error& error) {
       e.no_time = error.what();
     }

@@ -101,12 +101,13 @@ class Parser {
     const std::size_t colon = line_.find(": ");
     if (colon == line_.npos) fail("a fact is written `# key: value`");
     const std::string_view key = line_.substr(2, colon - 2), value = line_.substr(colon + 2);
-    const std::array<std::pair<std::string_view, std::string*>, 6> texts = {{{"kernel", &kernel_.kernel},
+    const std::array<std::pair<std::string_view, std::string*>, 7> texts = {{{"kernel", &kernel_.kernel},
                                                                              {"tile", &kernel_.tile},
                                                                              {"type", &kernel_.type},
                                                                              {"architecture", &kernel_.architecture},
                                                                              {"compiler", &kernel_.compiler},
-                                                                             {"source-hash", &kernel_.source_hash}}};
+                                                                             {"source-hash", &kernel_.source_hash},
+                                                                             {"problems", &kernel_.problems}}};
     for (const auto& [name, place] : texts)
       if (key == name) *place = value;
     const std::array<std::pair<std::string_view, int*>, 3> numbers = {{{"registers", &kernel_.registers},

@@ -52,9 +52,11 @@ struct Loop {
   int first, last;
 };
 
-/// The machine code of one variant of a kernel, for a problem whose rows are aligned to vectors.
+/// The machine code of one variant of a kernel. Where problems whose rows are aligned to vectors have a path of their
+/// own, it is that.
 struct CompiledKernel {
   std::string kernel, tile, type, architecture, compiler, source_hash;
+  std::string problems;  ///< that it runs: "aligned" or "all"
   int registers = 0, stack_bytes = 0, spilled_bytes = 0;
   std::vector<MachineInstruction> instructions;
   std::vector<Loop> loops;  ///< by their first instruction; an inner loop follows the one that it is in
