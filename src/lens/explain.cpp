@@ -141,8 +141,9 @@ void predict(Explanation& e) {
 
   const double all_threads = static_cast<double>(e.observation.blocks) * threads;
   model::ThreadWork work;
-  // Multiply-adds of the product alone: the emulated machine counts those of the epilogue, too.
-  work.fma = static_cast<double>(q.M) * static_cast<double>(q.N) * static_cast<double>(q.K) / all_threads;
+  // Of the product alone, that of tiles beyond the edges included; C takes one for each result.
+  const double epilogue = q.reads_c ? static_cast<double>(q.M) * static_cast<double>(q.N) : 0;
+  work.fma = (static_cast<double>(e.observation.written.total.fma) - epilogue) / all_threads;
   const double tiles = q.variant->tile.k > 0 ? std::max(1.0, static_cast<double>(q.K) / q.variant->tile.k) : 0;
   if (tiles > 0) {
     work.fma_per_tile = work.fma / tiles;

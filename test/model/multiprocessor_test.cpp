@@ -1,0 +1,104 @@
+// The simulated multiprocessor against programs whose time is known from their instructions alone.
+#include "model/multiprocessor.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/error.hpp"
+
+namespace lapidary::model {
+namespace {
+
+MultiprocessorConstants constants() {
+  MultiprocessorConstants c;
+  c.shared_latency = 30;
+  c.l1_latency = 35;
+  c.l2_latency = 280;
+  c.dram_latency = 660;
+  c.barrier_latency = 12;
+  c.barrier_arrival = 2;
+  c.lines_per_cycle = 1;
+  c.shared_issue = 1;
+  c.queue_entries = 8;
+  return c;
+}
+
+constexpr MemoryShare memory = {.l2_bytes_per_cycle = 32, .dram_bytes_per_cycle = 16, .l1_hit = 0, .l2_hit = 1};
+
+double loop_cycles(std::vector<SassInstruction> loop, int warps, int blocks = 1) {
+  WarpProgram program;
+  program.loop = std::move(loop);
+  return simulate({program}, 100, warps, blocks, constants(), memory).loop_cycles;
+}
+
+SassInstruction fma(int even_reads = 1, int odd_reads = 1) {
+  SassInstruction i;
+  i.unit = Unit::fma;
+  i.reads[0] = static_cast<std::uint8_t>(even_reads);
+  i.reads[1] = static_cast<std::uint8_t>(odd_reads);
+  return i;
+}
+
+TEST(Multiprocessor, IssuesOneInstructionASchedulerAndCycle) {
+  EXPECT_NEAR(loop_cycles(std::vector(64, fma()), 4), 64, 1);
+  EXPECT_NEAR(loop_cycles(std::vector(64, fma()), 8), 128, 1);
+  EXPECT_NEAR(loop_cycles(std::vector(64, fma()), 8, 2), 256, 1);
+}
+
+TEST(Multiprocessor, TwoOperandsOfOneBankTakeTwoCycles) {
+  EXPECT_NEAR(loop_cycles(std::vector(64, fma(2, 0)), 4), 128, 1);
+}
+
+TEST(Multiprocessor, ServesOneWavefrontACycle) {
+  SassInstruction load;
+  load.unit = Unit::shared_load;
+  load.wavefronts = 4;
+  EXPECT_NEAR(loop_cycles(std::vector(16, load), 8), 16 * 4 * 8, 8);
+}
+
+TEST(Multiprocessor, AChainOfLoadsWaitsForEachOfThem) {
+  SassInstruction load;
+  load.unit = Unit::shared_load;
+  load.wavefronts = 1;
+  load.write_barrier = 0;
+  load.wait = 1;
+  EXPECT_NEAR(loop_cycles(std::vector(10, load), 1), 300, 10);
+}
+
+TEST(Multiprocessor, LoadsFromL2TakeItsLatencyAndItsBandwidth) {
+  SassInstruction load;
+  load.unit = Unit::global_load;
+  load.wavefronts = 1;
+  load.sectors = 4;
+  load.write_barrier = 0;
+  load.wait = 1;
+  EXPECT_NEAR(loop_cycles({load}, 1), 281, 3);
+  // 64 warps ask for 128 bytes each, of which 32 come a cycle.
+  EXPECT_NEAR(loop_cycles({load}, 32, 2), 64 * 4, 40);
+}
+
+TEST(Multiprocessor, ABarrierKeepsWarpsTogether) {
+  SassInstruction barrier;
+  barrier.unit = Unit::barrier;
+  EXPECT_NEAR(loop_cycles({barrier}, 8), 28, 2);
+  EXPECT_NEAR(loop_cycles({barrier}, 32), 76, 3);
+}
+
+TEST(Multiprocessor, ABarrierThatNotAllReachIsAnError) {
+  WarpProgram with, without;
+  SassInstruction barrier;
+  barrier.unit = Unit::barrier;
+  with.share = without.share = 0.5;
+  with.loop = {barrier};
+  without.loop = {fma()};
+  EXPECT_THROW(simulate({with, without}, 10, 8, 1, constants(), memory), Error);
+}
+
+TEST(Multiprocessor, LongLoopsAreContinuedInTheSteadyState) {
+  WarpProgram program;
+  program.loop = std::vector(64, fma());
+  const double cycles = simulate({program}, 10000, 4, 1, constants(), memory).cycles;
+  EXPECT_NEAR(cycles, 640000, 6400);
+}
+
+}  // namespace
+}  // namespace lapidary::model
