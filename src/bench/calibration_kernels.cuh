@@ -256,8 +256,8 @@ struct L1Load {
   __device__ float result() const { return total(sum); }
 };
 
-/// 128-bit loads that L1 does not hold: all blocks walk through `words` words, begun evenly apart, so that no two of them
-/// want the same line at the same time.
+/// 128-bit loads that L1 does not hold: all blocks walk through `words` words, begun evenly apart, so that no two of
+/// them want the same line at the same time.
 struct StreamLoad {
   static constexpr int operations = 16;
   float4 sum = {};

@@ -295,8 +295,8 @@ TEST_F(Program, SavedMatricesFitTogether) {
 }
 
 TEST_F(Program, RefusesBadInput) {
-  expect_refused("", "the commands are list, run, ladder, device, diff");
-  expect_refused("frobnicate", "not expected: frobnicate; the commands are list, run, ladder, device, diff");
+  expect_refused("", "the commands are list, run, ladder, explain");
+  expect_refused("frobnicate", "not expected: frobnicate; the commands are list, run, ladder, explain");
   expect_refused("run", "KERNEL is required");
   expect_refused("run niave", "no kernel is named 'niave'; near it are naive");
   expect_refused("run naive --frobnicate", "--frobnicate");
@@ -377,6 +377,34 @@ TEST_F(Program, HelpIsASuccess) {
 TEST_F(Program, NoticesThatItsOutputIsLost) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full here";
   EXPECT_EQ(WEXITSTATUS(std::system("\"" LAPIDARY_PROGRAM "\" list >/dev/full 2>/dev/null")), 3);
+}
+
+TEST_F(Program, ExplainsAKernelOnAnotherCardWithoutOne) {
+  const Json e = json("explain vectorized -m 512 -n 512 -k 256 --gpu \"a100 80gb\"");
+  ASSERT_TRUE(e.is_object());
+  EXPECT_EQ(e["gpu"].get<std::string>().rfind("A100", 0), 0u);
+  EXPECT_EQ(e["matrices"].size(), 3u);
+  EXPECT_EQ(e["matrices"][0]["accesses_per_result"], 2.0);  // K / BN
+  bool explained = false;
+  for (const Json& line : e["shared"])
+    explained |= line["cause"] == "lanes 0 and 4 read different words of bank 0, 2 in all";
+  EXPECT_TRUE(explained);
+  EXPECT_GT(e["time"]["predicted_s"], 0);
+  EXPECT_EQ(e["time"]["own_calibration"], false);
+}
+
+TEST_F(Program, ExplainRefusesWhatItDoesNotKnow) {
+  expect_refused("explain vectorized --gpu h2000", "h2000");
+  expect_refused("explain vectorized --tile 7x7x7", "no tile 7x7x7");
+  expect_refused("explain vectorized -m 0", "-m");
+}
+
+TEST_F(Program, AsmCountsTheInstructionsOfTheMainLoop) {
+  const Json code = json("asm conflict_free");
+  ASSERT_TRUE(code.is_object());
+  EXPECT_EQ(code["stale"], false);
+  EXPECT_EQ(code["main_loop"]["multiply-add"], 512);
+  EXPECT_EQ(code["main_loop"]["shared load"], 32);
 }
 
 }  // namespace
