@@ -24,7 +24,7 @@ const char* const access_grammar =
     R"help(ACCESS   ("read" | "write") [BITS] "[" EXPR {"," EXPR} "]" ["if" EXPR]   or   "ldmatrix" ["x1" | "x2" | "x4"] "[" ... "]"
   BITS     of a lane's access, 8 to 128, at least an element (default: one element)
   EXPR     one index a mode, of integers and `lane`, 0 to 31:  + - * / %  << >>  & ^ |  == != < <= > >=  ( )
-           with the precedence of C, except that comparisons bind weakest
+           with the precedence of C
   if       lanes for which it is 0 take no part
   ldmatrix [row, column] is where a lane's row of eight 16-bit elements begins; x4 is the default
 
@@ -167,10 +167,10 @@ class ExpressionReader {
     int level;  ///< 0 binds weakest
   };
   // Symbols that begin with another one come before it.
-  static constexpr Operator operators[] = {{"<<", 4}, {">>", 4}, {"<=", 0}, {">=", 0}, {"==", 0}, {"!=", 0},
-                                           {"<", 0},  {">", 0},  {"|", 1},  {"^", 2},  {"&", 3},  {"+", 5},
-                                           {"-", 5},  {"*", 6},  {"/", 6},  {"%", 6}};
-  static constexpr int levels = 7;
+  static constexpr Operator operators[] = {{"<<", 5}, {">>", 5}, {"<=", 4}, {">=", 4}, {"==", 3}, {"!=", 3},
+                                           {"<", 4},  {">", 4},  {"|", 0},  {"^", 1},  {"&", 2},  {"+", 6},
+                                           {"-", 6},  {"*", 7},  {"/", 7},  {"%", 7}};
+  static constexpr int levels = 8;
 
   Lanes binary(int level) {
     if (level == levels) return operand();

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <memory>
 #include <optional>
@@ -174,8 +175,6 @@ bool is_padding(const View& view, std::uint64_t address, int element_bytes) {
 
 std::string tile_title(const View& view, const TypedLayout& tile) { return tile.type + " " + to_string(view.layout); }
 
-std::string access_title(const Arguments& arguments) { return arguments.access; }
-
 // ---- Text
 
 void print_view(const View& view, const TypedLayout& tile, const TileAccess& access, bool colour) {
@@ -204,11 +203,10 @@ void print_view(const View& view, const TypedLayout& tile, const TileAccess& acc
 // ---- Picture
 
 constexpr double cell_width = 28, cell_height = 20, left = 92, margin = 20;
-constexpr int most_lines = 40;
 
 double height_of(const View& view) {
   if (view.groups.empty()) return 62;
-  const double lines = std::min<double>(static_cast<double>(touched_lines(view).size()), most_lines);
+  const auto lines = static_cast<double>(touched_lines(view).size());
   return 74 + cell_height * (lines + static_cast<double>(view.groups.size())) + 12;
 }
 
@@ -237,12 +235,12 @@ void draw_view(report::Svg& svg, const View& view, const TypedLayout& tile, cons
   if (view.groups.empty()) return;
   const std::vector<std::uint64_t> lines = touched_lines(view);
   y = 62;
-  svg.text({left - 8, y}, "byte      bank", 10, Colour::faint, Anchor::end);
+  svg.text({left - 8, y}, "byte \\ bank", 10, Colour::faint, Anchor::end);
   for (int bank = 0; bank < 32; ++bank) {
     svg.text({left + (bank + 0.5) * cell_width, y}, std::to_string(bank), 10, Colour::faint, Anchor::middle);
   }
   y += 6;
-  for (std::size_t i = 0; i < lines.size() && i < most_lines; ++i, y += cell_height) {
+  for (std::size_t i = 0; i < lines.size(); ++i, y += cell_height) {
     // Lines that nobody touches are left out; a dashed rule is in their place.
     if (i > 0 && lines[i] != lines[i - 1] + 1) {
       svg.line({left - 60, y}, {left + 32 * cell_width, y}, Colour::faint, 1, true);
@@ -285,7 +283,7 @@ report::Svg picture(const std::vector<View>& views, const TypedLayout& tile, con
   double height = margin + 40 + 30;
   for (const View& view : views) height += height_of(view) + 14;
   report::Svg svg(width, height, fmt::format("Banks of shared memory: {} of {}", arguments.access, arguments.layout));
-  svg.text({margin, margin + 12}, access_title(arguments), 17, Colour::ink, report::Anchor::start, true);
+  svg.text({margin, margin + 12}, arguments.access, 17, Colour::ink, report::Anchor::start, true);
   double y = margin + 36;
   for (const View& view : views) {
     svg.begin_group({margin, y});
@@ -304,8 +302,8 @@ report::Svg picture(const std::vector<View>& views, const TypedLayout& tile, con
   entry(Colour::conflict, "one more: a conflict", 165);
   entry(Colour::lane, fmt::format("lane {}", arguments.lane), 80);
   entry(Colour::padding, "no element", 100);
-  svg.text({x, y + 1}, "a cell is a 32-bit word with the lane that wants it; 0+1: lane 0 and another", 11,
-           Colour::faint);
+  svg.text({x, y + 1}, "cells: 32-bit words and the lane that wants them, 0+1: lane 0 and another; below: words a bank",
+           11, Colour::faint);
   return svg;
 }
 
