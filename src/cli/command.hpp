@@ -31,5 +31,6 @@ Command add_try(CLI::App& program);
 Command add_explain(CLI::App& program);
 Command add_calibrate(CLI::App& program);
 Command add_asm(CLI::App& program);
+Command add_banks(CLI::App& program);
 
 }  // namespace lapidary::cli

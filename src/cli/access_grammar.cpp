@@ -1,0 +1,399 @@
+#include "cli/access_grammar.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "core/error.hpp"
+
+namespace lapidary::cli {
+
+const char* const layout_grammar =
+    R"help(LAYOUT   [TYPE] SHAPE [":" STRIDE] ["+" ADD ["/" EVERY]] ["^" BITS "," BASE "," SHIFT]
+  TYPE     element type: f64, f32 (default), tf32, f16, bf16, e4m3, e5m2; or b64, b32, b16, b8
+  SHAPE    64x128 or (64,128): one to four modes
+  STRIDE   (1,64): elements between neighbours of each mode; without it the last mode is contiguous (row-major)
+  +4/64    4 unused elements after every 64; +4 alone: after every row, the last mode of a row-major layout
+  ^3,2,3   CuTe's Swizzle<3,2,3>; also written ^<3,2,3>
+
+  "f16 64x128+2/64"   "32x32"   "128x32^3,2,3"   "(128,8):(1,128)"
+)help";
+
+const char* const access_grammar =
+    R"help(ACCESS   ("read" | "write") [BITS] "[" EXPR {"," EXPR} "]" ["if" EXPR]   or   "ldmatrix" ["x1" | "x2" | "x4"] "[" ... "]"
+  BITS     of a lane's access, 8 to 128, at least an element (default: one element)
+  EXPR     one index a mode, of integers and `lane`, 0 to 31:  + - * / %  << >>  & ^ |  == != < <= > >=  ( )
+           with the precedence of C
+  if       lanes for which it is 0 take no part
+  ldmatrix [row, column] is where a lane's row of eight 16-bit elements begins; x4 is the default
+
+  "read [lane, 0]"   "read 128 [0, lane % 16 * 8]"   "write 16 [lane % 8 * 8, lane / 8]"
+  "ldmatrix x4 [lane % 16, lane / 16 * 8]"
+)help";
+
+namespace {
+
+/// Reads a text from left to right; what it meets is reported with a caret below it.
+class Reader {
+ public:
+  Reader(std::string_view what, std::string_view text) : what_(what), text_(text) {}
+
+  [[noreturn]] void fail(const std::string& message) const { fail_at(at_, message); }
+  [[noreturn]] void fail_at(std::size_t position, const std::string& message) const {
+    throw InvalidArgument(fmt::format("{}: {}\n  {}\n  {}^", what_, message, text_, std::string(position, ' ')));
+  }
+
+  std::size_t position() {
+    skip_blanks();
+    return at_;
+  }
+  bool at_end() { return position() == text_.size(); }
+
+  /// Takes a symbol if it comes next.
+  bool take(std::string_view symbol) {
+    skip_blanks();
+    if (text_.substr(at_, symbol.size()) != symbol) return false;
+    at_ += symbol.size();
+    return true;
+  }
+  void expect(std::string_view symbol) {
+    if (!take(symbol)) fail(fmt::format("expected \"{}\" {}", symbol, instead()));
+  }
+  void expect_end(std::string_view alternatives) {
+    if (!at_end()) fail(fmt::format("expected {} or the end {}", alternatives, instead()));
+  }
+
+  bool digit_next() {
+    skip_blanks();
+    return at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9';
+  }
+  std::int64_t number(std::string_view of, std::int64_t most = Layout::offset_limit) {
+    if (!digit_next()) fail(fmt::format("expected {} {}", of, instead()));
+    const std::size_t start = at_;
+    std::int64_t value = 0;
+    for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
+      value = value * 10 + (text_[at_] - '0');
+      if (value > most) fail_at(start, fmt::format("{} is at most {}", of, most));
+    }
+    return value;
+  }
+
+  void back_to(std::size_t position) { at_ = position; }
+
+  /// A word of letters and digits that begins with a letter; empty if none comes next.
+  std::string word() {
+    skip_blanks();
+    const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+    std::size_t end = at_;
+    while (end < text_.size() && (letter(text_[end]) || (end > at_ && text_[end] >= '0' && text_[end] <= '9'))) ++end;
+    const std::string result(text_.substr(at_, end - at_));
+    at_ = end;
+    return result;
+  }
+
+ private:
+  std::string instead() {
+    skip_blanks();
+    return at_ == text_.size() ? "but the text ends" : fmt::format("instead of \"{}\"", text_[at_]);
+  }
+  void skip_blanks() {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+  }
+
+  std::string_view what_, text_;
+  std::size_t at_ = 0;
+};
+
+using Modes = std::vector<int>;
+
+/// "(a,b,c)" or, of a shape, "axbxc".
+Modes read_modes(Reader& reader, std::string_view of, bool shorthand) {
+  Modes modes;
+  const bool parentheses = shorthand ? reader.take("(") : (reader.expect("("), true);
+  do {
+    const std::size_t at = reader.position();
+    const int value = static_cast<int>(reader.number(of));
+    if (value == 0) reader.fail_at(at, fmt::format("{} is at least 1", of));
+    if (modes.size() == Layout::max_rank) reader.fail_at(at, "a layout has one to four modes");
+    modes.push_back(value);
+  } while (reader.take(parentheses ? "," : "x"));
+  if (parentheses) reader.expect(")");
+  return modes;
+}
+
+Layout make_layout(const Modes& s, const Modes& t) {
+  switch (s.size()) {
+    case 1: return Layout({s[0]}, {t[0]});
+    case 2: return Layout({s[0], s[1]}, {t[0], t[1]});
+    case 3: return Layout({s[0], s[1], s[2]}, {t[0], t[1], t[2]});
+    default: return Layout({s[0], s[1], s[2], s[3]}, {t[0], t[1], t[2], t[3]});
+  }
+}
+
+/// What a rule of Layout refuses, at the place in the text that it is about.
+template <class Make>
+Layout made_at(const Reader& reader, std::size_t position, Make make) {
+  try {
+    return make();
+  } catch (const InvalidArgument& error) {
+    reader.fail_at(position, error.what());
+  }
+}
+
+int bytes_of(const Reader& reader, std::size_t at, const std::string& type) {
+  constexpr std::pair<std::string_view, int> types[] = {{"f64", 8},  {"b64", 8},  {"f32", 4},  {"tf32", 4},
+                                                        {"b32", 4},  {"f16", 2},  {"bf16", 2}, {"b16", 2},
+                                                        {"e4m3", 1}, {"e5m2", 1}, {"b8", 1}};
+  for (const auto& [name, bytes] : types) {
+    if (type == name) return bytes;
+  }
+  reader.fail_at(at, fmt::format("\"{}\" is no element type; there are f64, f32, tf32, f16, bf16, e4m3, e5m2, b64, "
+                                 "b32, b16 and b8",
+                                 type));
+}
+
+/// An expression in `lane`, evaluated for all lanes as it is read.
+using Lanes = std::array<std::int64_t, 32>;
+
+class ExpressionReader {
+ public:
+  explicit ExpressionReader(Reader& reader) : reader_(reader) {}
+  Lanes read() { return binary(0); }
+
+ private:
+  struct Operator {
+    std::string_view symbol;
+    int level;  ///< 0 binds weakest
+  };
+  // Symbols that begin with another one come before it.
+  static constexpr Operator operators[] = {{"<<", 5}, {">>", 5}, {"<=", 4}, {">=", 4}, {"==", 3}, {"!=", 3},
+                                           {"<", 4},  {">", 4},  {"|", 0},  {"^", 1},  {"&", 2},  {"+", 6},
+                                           {"-", 6},  {"*", 7},  {"/", 7},  {"%", 7}};
+  static constexpr int levels = 8;
+
+  Lanes binary(int level) {
+    if (level == levels) return operand();
+    Lanes left = binary(level + 1);
+    while (true) {
+      const std::size_t at = reader_.position();
+      const Operator* found = nullptr;
+      for (const Operator& o : operators) {
+        if (reader_.take(o.symbol)) {
+          found = &o;
+          break;
+        }
+      }
+      if (!found) return left;
+      if (found->level != level) {
+        reader_.back_to(at);
+        return left;
+      }
+      const Lanes right = binary(level + 1);
+      for (std::size_t lane = 0; lane < left.size(); ++lane) {
+        left[lane] = apply(found->symbol, left[lane], right[lane], at);
+      }
+    }
+  }
+
+  Lanes operand() {
+    if (reader_.take("(")) {
+      if (++depth_ > most_depth) reader_.fail(fmt::format("at most {} parentheses are nested", most_depth));
+      const Lanes value = binary(0);
+      --depth_;
+      reader_.expect(")");
+      return value;
+    }
+    Lanes value;
+    if (reader_.digit_next()) {
+      value.fill(reader_.number("a number"));
+      return value;
+    }
+    const std::size_t at = reader_.position();
+    const std::string name = reader_.word();
+    if (name.empty()) reader_.fail("expected a number, lane or \"(\"");
+    if (name != "lane") reader_.fail_at(at, fmt::format("\"{}\" is unknown; the only variable is lane", name));
+    for (std::size_t lane = 0; lane < value.size(); ++lane) value[lane] = static_cast<std::int64_t>(lane);
+    return value;
+  }
+
+  std::int64_t apply(std::string_view symbol, std::int64_t x, std::int64_t y, std::size_t at) const {
+    if (symbol == "<=") return x <= y;
+    if (symbol == ">=") return x >= y;
+    if (symbol == "==") return x == y;
+    if (symbol == "!=") return x != y;
+    if (symbol == "<") return x < y;
+    if (symbol == ">") return x > y;
+    if (symbol == "|") return x | y;
+    if (symbol == "^") return x ^ y;
+    if (symbol == "&") return x & y;
+    if (symbol == "<<" || symbol == ">>") {
+      if (y < 0 || y > 31) reader_.fail_at(at, fmt::format("a shift is by 0 to 31 bits, not {}", y));
+      if (symbol == ">>") return x >> y;
+      return limited(x * (std::int64_t{1} << y), at);
+    }
+    if (symbol == "/" || symbol == "%") {
+      if (y == 0) reader_.fail_at(at, "division by 0");
+      return symbol == "/" ? x / y : x % y;
+    }
+    return limited(symbol == "+" ? x + y : symbol == "-" ? x - y : x * y, at);
+  }
+  /// Values stay below 2^31, so that no product of two overflows.
+  std::int64_t limited(std::int64_t value, std::size_t at) const {
+    if (value >= -limit && value <= limit) return value;
+    reader_.fail_at(at, fmt::format("values are at most {}; got {}", limit, value));
+  }
+
+  static constexpr std::int64_t limit = (std::int64_t{1} << 31) - 1;
+  static constexpr int most_depth = 50;
+  Reader& reader_;
+  int depth_ = 0;
+};
+
+std::uint32_t mask_of(const Lanes& condition) {
+  std::uint32_t mask = 0;
+  for (std::size_t lane = 0; lane < condition.size(); ++lane) mask |= std::uint32_t{condition[lane] != 0} << lane;
+  return mask;
+}
+
+}  // namespace
+
+TypedLayout parse_layout(std::string_view text) {
+  Reader reader("LAYOUT", text);
+  const std::size_t start = reader.position();
+  std::string type = reader.word();
+  if (type.empty()) type = "f32";
+  const int bytes = bytes_of(reader, start, type);
+  const std::size_t shape_at = reader.position();
+  const Modes shape = read_modes(reader, "an extent", true);
+  const std::size_t stride_at = reader.position();
+  const bool strided = reader.take(":");
+  Modes stride;
+  if (strided) {
+    stride = read_modes(reader, "a stride", false);
+    if (stride.size() != shape.size()) {
+      reader.fail_at(stride_at, fmt::format("as many strides as extents; got {}, the nearest legal value is {}",
+                                            stride.size(), shape.size()));
+    }
+  } else {
+    stride.assign(shape.size(), 1);
+    for (std::size_t m = shape.size() - 1; m > 0; --m) {
+      const std::int64_t step = std::int64_t{stride[m]} * shape[m];
+      if (step > Layout::offset_limit) reader.fail_at(shape_at, "a tile has fewer than 2^30 elements");
+      stride[m - 1] = static_cast<int>(step);
+    }
+  }
+  Layout layout = made_at(reader, strided ? stride_at : shape_at, [&] { return make_layout(shape, stride); });
+  const std::size_t padding_at = reader.position();
+  if (reader.take("+")) {
+    const auto add = static_cast<int>(reader.number("the number of unused elements"));
+    const std::size_t every_at = reader.position();
+    int every = shape.back();
+    if (reader.take("/")) {
+      every = static_cast<int>(reader.number("the number of elements between them"));
+    } else if (strided) {
+      reader.fail_at(every_at, "with strides, say after how many elements the unused ones come: +ADD/EVERY");
+    }
+    layout = made_at(reader, padding_at, [&] { return layout.padded(every, add); });
+  }
+  const std::size_t swizzle_at = reader.position();
+  if (reader.take("^")) {
+    const bool brackets = reader.take("<");
+    const auto bits = static_cast<int>(reader.number("the number of bits"));
+    reader.expect(",");
+    const auto base = static_cast<int>(reader.number("the lowest bit"));
+    reader.expect(",");
+    const auto shift = static_cast<int>(reader.number("the shift"));
+    if (brackets) reader.expect(">");
+    layout = made_at(reader, swizzle_at, [&] { return layout.swizzled(bits, base, shift); });
+  }
+  reader.expect_end("\":\", \"+\", \"^\"");
+  return {layout, type, bytes};
+}
+
+TileAccess parse_access(std::string_view text, const TypedLayout& tile) {
+  Reader reader("ACCESS", text);
+  TileAccess access{TileAccess::read, 8 * tile.element_bytes, ~std::uint32_t{0}, {}};
+  const std::size_t start = reader.position();
+  const std::string verb = reader.word();
+  if (verb == "ldmatrix") {
+    access.kind = TileAccess::ldmatrix;
+    access.bits = 128;
+    const std::size_t at = reader.position();
+    const std::string count = reader.word();
+    if (!count.empty() && count != "x1" && count != "x2" && count != "x4") {
+      reader.fail_at(at, fmt::format("ldmatrix loads x1, x2 or x4 matrices, not \"{}\"", count));
+    }
+    if (count == "x1") access.active = 0xff;
+    if (count == "x2") access.active = 0xffff;
+  } else if (verb == "read" || verb == "write") {
+    access.kind = verb == "read" ? TileAccess::read : TileAccess::write;
+    if (const std::size_t at = reader.position(); reader.digit_next()) {
+      access.bits = static_cast<int>(reader.number("the width in bits", 1 << 20));
+      const int bits = access.bits;
+      if (bits != 8 && bits != 16 && bits != 32 && bits != 64 && bits != 128) {
+        reader.fail_at(at, fmt::format("an access is 8, 16, 32, 64 or 128 bits wide, not {}", bits));
+      }
+      if (bits < 8 * tile.element_bytes) {
+        reader.fail_at(
+            at, fmt::format("an access of {} bits is narrower than an element of {} bytes", bits, tile.element_bytes));
+      }
+    }
+  } else {
+    reader.fail_at(start, "expected read, write or ldmatrix");
+  }
+  reader.expect("[");
+  std::vector<Lanes> indices;
+  std::vector<std::size_t> index_at;
+  do {
+    index_at.push_back(reader.position());
+    indices.push_back(ExpressionReader(reader).read());
+  } while (reader.take(","));
+  const int rank = tile.layout.rank();
+  if (static_cast<int>(indices.size()) != rank) {
+    reader.fail(fmt::format("as many indices as modes; got {}, the nearest legal value is {}", indices.size(), rank));
+  }
+  reader.expect("]");
+  const std::size_t condition_at = reader.position();
+  if (const std::string word = reader.word(); word == "if") {
+    access.active &= mask_of(ExpressionReader(reader).read());
+    if (access.active == 0) reader.fail_at(condition_at, "no lane takes part");
+  } else if (!word.empty()) {
+    reader.fail_at(condition_at, fmt::format("expected \"if\" or the end instead of \"{}\"", word));
+  }
+  reader.expect_end("\"if\"");
+  for (int lane = 0; lane < 32; ++lane) {
+    if ((access.active >> lane & 1) == 0) continue;
+    for (int m = 0; m < rank; ++m) {
+      const auto mode = static_cast<std::size_t>(m);
+      const std::int64_t index = indices[mode][static_cast<std::size_t>(lane)];
+      if (index < 0 || index >= tile.layout.shape(m)) {
+        reader.fail_at(index_at[mode],
+                       fmt::format("0 <= index < {}; got {} in lane {}, the nearest legal value is {}",
+                                   tile.layout.shape(m), index, lane, index < 0 ? 0 : tile.layout.shape(m) - 1));
+      }
+      access.index[static_cast<std::size_t>(lane)][mode] = index;
+    }
+  }
+  return access;
+}
+
+WarpAccess addresses(const TileAccess& access, const Layout& layout, int element_bytes) {
+  WarpAccess result{{}, access.active, access.bits / 8};
+  for (int lane = 0; lane < 32; ++lane) {
+    if ((access.active >> lane & 1) == 0) continue;
+    const TileAccess::Index& i = access.index[static_cast<std::size_t>(lane)];
+    const auto at = [&] {
+      switch (layout.rank()) {
+        case 1: return layout(i[0]);
+        case 2: return layout(i[0], i[1]);
+        case 3: return layout(i[0], i[1], i[2]);
+        default: return layout(i[0], i[1], i[2], i[3]);
+      }
+    }();
+    result.address[lane] = static_cast<std::uint64_t>(at) * static_cast<std::uint64_t>(element_bytes);
+  }
+  return result;
+}
+
+}  // namespace lapidary::cli

@@ -1,0 +1,193 @@
+#include "report/svg.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "core/error.hpp"
+
+namespace lapidary::report {
+namespace {
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    switch (c) {
+      case '&': result += "&amp;"; break;
+      case '<': result += "&lt;"; break;
+      case '>': result += "&gt;"; break;
+      case '"': result += "&quot;"; break;
+      default: result += c;
+    }
+  }
+  return result;
+}
+
+/// At most two digits behind the point, which is a hundredth of a pixel.
+std::string number(double value) {
+  std::string text = fmt::format("{:.2f}", value);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text == "-0" ? "0" : text;
+}
+
+std::string fill_of(Colour colour) {
+  return fmt::format(R"(class="f-{}" fill="{}")", shade(colour).name, shade(colour).light);
+}
+std::string stroke_of(Colour colour, double thickness) {
+  return fmt::format(R"(class="s-{}" stroke="{}" stroke-width="{}")", shade(colour).name, shade(colour).light,
+                     number(thickness));
+}
+
+/// The end of an element that has a tooltip or not.
+std::string closing(std::string_view element, std::string_view tooltip) {
+  return tooltip.empty() ? "/>\n" : fmt::format("><title>{}</title></{}>\n", escaped(tooltip), element);
+}
+
+std::string properties(bool dark) {
+  std::string text;
+  for (const Shade& s : palette) text += fmt::format("--{}:{};", s.name, dark ? s.dark : s.light);
+  return text;
+}
+
+std::string style_sheet(Theme theme) {
+  std::string css = fmt::format(".lapidary{{{}}}\n", properties(theme == Theme::dark));
+  if (theme == Theme::automatic) {
+    css += fmt::format("@media (prefers-color-scheme:dark){{.lapidary{{{}}}}}\n", properties(true));
+  }
+  for (const Shade& s : palette) {
+    css += fmt::format(".f-{0}{{fill:var(--{0},{1})}} .s-{0}{{stroke:var(--{0},{1})}}\n", s.name, s.light);
+  }
+  return css;
+}
+
+/// For programs without custom properties: the attributes of the light shades replaced by those of the dark ones.
+std::string in_dark(std::string text) {
+  for (const Shade& s : palette) {
+    for (const auto& [kind, attribute] : {std::pair{"f", "fill"}, std::pair{"s", "stroke"}}) {
+      const std::string from = fmt::format(R"(class="{}-{}" {}="{}")", kind, s.name, attribute, s.light);
+      const std::string to = fmt::format(R"(class="{}-{}" {}="{}")", kind, s.name, attribute, s.dark);
+      for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+        text.replace(at, from.size(), to);
+      }
+    }
+  }
+  return text;
+}
+
+void write_text(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) throw InvalidArgument(fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
+}
+
+/// Runs rsvg-convert, which reads one file and writes another.
+void convert(const std::filesystem::path& svg, const std::filesystem::path& png) {
+  std::string program = "rsvg-convert", zoom = "--zoom=2", output = "--output=" + png.string(), input = svg.string();
+  char* arguments[] = {program.data(), zoom.data(), output.data(), input.data(), nullptr};
+  pid_t child = 0;
+  if (posix_spawnp(&child, program.c_str(), nullptr, nullptr, arguments, environ) != 0) {
+    throw InvalidArgument("a PNG needs rsvg-convert on the PATH (Debian: librsvg2-bin); an SVG needs nothing");
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    throw InvalidArgument(fmt::format("rsvg-convert could not write {}", png.string()));
+  }
+}
+
+}  // namespace
+
+Svg::Svg(double width, double height, std::string_view title) : width_(width), height_(height), title_(title) {
+  rect(0, 0, width, height, Colour::page);
+}
+
+void Svg::rect(double x, double y, double width, double height, Colour fill, std::string_view tooltip) {
+  body_ += fmt::format(R"(<rect x="{}" y="{}" width="{}" height="{}" {})", number(x), number(y), number(width),
+                       number(height), fill_of(fill)) +
+           closing("rect", tooltip);
+}
+
+void Svg::frame(double x, double y, double width, double height, Colour stroke, double thickness) {
+  body_ += fmt::format(R"(<rect x="{}" y="{}" width="{}" height="{}" {} fill="none"/>)", number(x), number(y),
+                       number(width), number(height), stroke_of(stroke, thickness)) +
+           "\n";
+}
+
+void Svg::line(Point from, Point to, Colour stroke, double thickness, bool dashed) {
+  body_ += fmt::format(R"(<line x1="{}" y1="{}" x2="{}" y2="{}" {}{}/>)", number(from.x), number(from.y), number(to.x),
+                       number(to.y), stroke_of(stroke, thickness), dashed ? R"( stroke-dasharray="4 3")" : "") +
+           "\n";
+}
+
+void Svg::polyline(const std::vector<Point>& points, Colour stroke, double thickness) {
+  std::vector<std::string> list;
+  for (const Point& p : points) list.push_back(number(p.x) + "," + number(p.y));
+  body_ += fmt::format(R"(<polyline points="{}" {} fill="none" stroke-linejoin="round"/>)", fmt::join(list, " "),
+                       stroke_of(stroke, thickness)) +
+           "\n";
+}
+
+void Svg::circle(Point centre, double radius, Colour fill, std::string_view tooltip) {
+  body_ += fmt::format(R"(<circle cx="{}" cy="{}" r="{}" {})", number(centre.x), number(centre.y), number(radius),
+                       fill_of(fill)) +
+           closing("circle", tooltip);
+}
+
+void Svg::text(Point at, std::string_view content, double size, Colour fill, Anchor anchor, bool bold) {
+  const char* const anchors[] = {"start", "middle", "end"};
+  body_ += fmt::format(R"(<text x="{}" y="{}" font-size="{}" text-anchor="{}" {}{}>{}</text>)", number(at.x),
+                       number(at.y), number(size), anchors[static_cast<int>(anchor)], fill_of(fill),
+                       bold ? R"( font-weight="600")" : "", escaped(content)) +
+           "\n";
+}
+
+void Svg::begin_group(Point origin, std::string_view tooltip) {
+  ++open_groups_;
+  body_ += fmt::format("<g transform=\"translate({} {})\">", number(origin.x), number(origin.y));
+  if (!tooltip.empty()) body_ += fmt::format("<title>{}</title>", escaped(tooltip));
+  body_ += "\n";
+}
+
+void Svg::end_group() {
+  --open_groups_;
+  body_ += "</g>\n";
+}
+
+std::string Svg::render(Theme theme) const {
+  if (open_groups_ != 0) {
+    throw InvalidArgument(
+        fmt::format("Svg: every group is ended once; got {} left open, the nearest legal value is 0", open_groups_));
+  }
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"lapidary\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
+      "role=\"img\" font-family=\"DejaVu Sans, Verdana, sans-serif\">\n<title>{2}</title>\n<style>\n{3}</style>\n"
+      "{4}</svg>\n",
+      number(width_), number(height_), escaped(title_), style_sheet(theme),
+      theme == Theme::dark ? in_dark(body_) : body_);
+}
+
+void write_picture(const Svg& picture, const std::filesystem::path& path, Theme theme) {
+  if (path.extension() != ".png") return write_text(path, picture.render(theme));
+  std::string pattern = (std::filesystem::temp_directory_path() / "lapidary.XXXXXX.svg").string();
+  const int descriptor = mkstemps(pattern.data(), 4);
+  if (descriptor < 0) throw InvalidArgument(fmt::format("cannot write {}: {}", pattern, std::strerror(errno)));
+  close(descriptor);
+  try {
+    write_text(pattern, picture.render(theme));
+    convert(pattern, path);
+  } catch (...) {
+    std::filesystem::remove(pattern);
+    throw;
+  }
+  std::filesystem::remove(pattern);
+}
+
+}  // namespace lapidary::report

@@ -1,0 +1,118 @@
+// Runs `lapidary banks` as its user does.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace lapidary {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Output {
+  int code;
+  std::string text;
+};
+
+Output run(const std::string& arguments, const std::string& redirection = "2>&1") {
+  std::FILE* pipe = popen(("\"" LAPIDARY_PROGRAM "\" banks " + arguments + " " + redirection).c_str(), "r");
+  Output output{-1, ""};
+  char buffer[4096];
+  while (const std::size_t read = std::fread(buffer, 1, sizeof buffer, pipe)) output.text.append(buffer, read);
+  const int status = pclose(pipe);
+  output.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return output;
+}
+
+std::string quoted(const std::string& layout, const std::string& access) {
+  return "\"" + layout + "\" \"" + access + "\"";
+}
+
+Json layouts(const std::string& layout, const std::string& access) {
+  const Output output = run(quoted(layout, access) + " --json");
+  EXPECT_EQ(output.code, 0) << output.text;
+  return Json::parse(output.text)["layouts"];
+}
+
+TEST(Banks, TellWhatTwoHalvesOfPaddingDoToHalfPrecisionTiles) {
+  const std::string tile = "f16 64x128+2/64";
+  const auto expect = [&](const char* access, int before, int after) {
+    const Json views = layouts(tile, access);
+    ASSERT_EQ(views.size(), 2u);
+    EXPECT_EQ(views[0]["wavefronts"], before) << access;
+    EXPECT_EQ(views[1]["wavefronts"], after) << access;
+  };
+  expect("read 32 [1, lane % 16 * 8]", 2, 1);
+  expect("write 32 [lane / 16, lane % 16 * 8]", 4, 1);
+  expect("write 16 [lane % 8 * 8, lane / 8]", 8, 4);
+  const Json wide = layouts(tile, "read 128 [0, lane % 16 * 8]");
+  EXPECT_EQ(wide[0]["wavefronts"], wide[0]["minimum"]);
+  EXPECT_TRUE(wide[1]["wavefronts"].is_null());
+  EXPECT_EQ(wide[1]["misaligned_lanes"], 0xff00ff00u);
+}
+
+TEST(Banks, ServeTheMatricesOfLdmatrixOneAfterTheOther) {
+  const std::string access = "ldmatrix x4 [lane % 16, lane / 16 * 8]";
+  const Json views = layouts("f16 64x64^3,3,3", access);
+  EXPECT_EQ(views[0]["wavefronts"], 32);
+  EXPECT_EQ(views[1]["wavefronts"], 4);
+  EXPECT_EQ(layouts("bf16 64x64", "ldmatrix x1 [lane, 0] if lane < 8")[0]["wavefronts"], 8);
+}
+
+TEST(Banks, ShareAWordAmongLanesThatWantDifferentBytesOfIt) {
+  EXPECT_EQ(layouts("e4m3 32x32", "read [0, lane]")[0]["wavefronts"], 1);
+  EXPECT_EQ(layouts("32x32", "read [lane, 0]")[0]["wavefronts"], 32);
+  EXPECT_EQ(layouts("32x32+1", "read [lane, 0]")[1]["wavefronts"], 1);
+}
+
+TEST(Banks, ReadExpressionsWithThePrecedenceOfC) {
+  const auto active = [](const std::string& condition) {
+    return Json::parse(run(quoted("32x32", "read [0, lane] if " + condition) + " --json").text)["active"];
+  };
+  EXPECT_EQ(active("lane < 16 & lane % 2 == 0"), 0x5555u);
+  EXPECT_EQ(active("(lane & 3) == 1 << 1"), 0x44444444u);
+  EXPECT_EQ(active("10 - 4 - 2 == lane"), 1u << 4);
+}
+
+/// What is wrong, and the column of the caret, counted from the text's first character.
+void expect_error(const std::string& layout, const std::string& access, const std::string& message, int caret) {
+  const Output output = run(quoted(layout, access));
+  EXPECT_EQ(output.code, 2) << layout << " " << access;
+  EXPECT_NE(output.text.find(message), std::string::npos) << output.text;
+  EXPECT_NE(output.text.find("\n  " + std::string(static_cast<std::size_t>(caret), ' ') + "^\n"), std::string::npos)
+      << output.text;
+}
+
+TEST(Banks, PointAtTheCharacterThatIsWrong) {
+  expect_error("f16 64x", "read [0]", "expected an extent but the text ends", 7);
+  expect_error("f12 64", "read [0]", "\"f12\" is no element type", 0);
+  expect_error("(8,8):(1,4)", "read [0, 0]", "no two coordinates share an offset", 5);
+  expect_error("8x8^3,2", "read [0, 0]", "expected \",\"", 7);
+  expect_error("32x32", "read [lane, foo]", "\"foo\" is unknown", 12);
+  expect_error("32x32", "read [lane + 1, 0]", "got 32 in lane 31", 6);
+  expect_error("32x32", "read [lane]", "as many indices as modes", 10);
+  expect_error("32x32", "read 48 [lane, 0]", "not 48", 5);
+  expect_error("32x32", "read [lane / (lane - lane), 0]", "division by 0", 11);
+}
+
+TEST(Banks, DrawAPictureThatIsWellFormed) {
+  const std::string file = testing::TempDir() + "/banks.svg";
+  ASSERT_EQ(run(quoted("f16 64x64^3,3,3", "read 64 [lane % 8, 0] if lane < 8 & lane < 32") + " --svg " + file).code, 0);
+  std::ifstream stream(file);
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  EXPECT_EQ(text.rfind("<svg xmlns", 0), 0u);
+  EXPECT_NE(text.find("lane &lt; 8 &amp; lane"), std::string::npos);
+  if (std::system("command -v xmllint >/dev/null") == 0) {
+    EXPECT_EQ(std::system(("xmllint --noout " + file).c_str()), 0);
+  }
+  std::filesystem::remove(file);
+}
+
+}  // namespace
+}  // namespace lapidary
