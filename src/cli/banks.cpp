@@ -280,7 +280,7 @@ report::Svg picture(const std::vector<View>& views, const TypedLayout& tile, con
                     const Arguments& arguments) {
   using report::Colour;
   const double width = 2 * margin + left + 32 * cell_width;
-  double height = margin + 40 + 30;
+  double height = margin + 40 + 50;
   for (const View& view : views) height += height_of(view) + 14;
   report::Svg svg(width, height, fmt::format("Banks of shared memory: {} of {}", arguments.access, arguments.layout));
   svg.text({margin, margin + 12}, arguments.access, 17, Colour::ink, report::Anchor::start, true);
@@ -302,8 +302,11 @@ report::Svg picture(const std::vector<View>& views, const TypedLayout& tile, con
   entry(Colour::conflict, "one more: a conflict", 165);
   entry(Colour::lane, fmt::format("lane {}", arguments.lane), 80);
   entry(Colour::padding, "no element", 100);
-  svg.text({x, y + 1}, "cells: 32-bit words and the lane that wants them, 0+1: lane 0 and another; below: words a bank",
-           11, Colour::faint);
+  svg.text(
+      {margin, y + 21},
+      "A cell is a 32-bit word, marked with the lane that wants it; 0+1 is lane 0 and another one. Below: words of the bank "
+      "that are asked for",
+      11, Colour::faint);
   return svg;
 }
 
