@@ -24,7 +24,7 @@ constexpr RungInfo info = {
     .architecture = 80,
 };
 
-using cute::_, cute::_1, cute::_8, cute::Int, cute::Shape, cute::Stride;
+using cute::_, cute::_1, cute::_2, cute::_8, cute::_64, cute::Int, cute::Shape, cute::Stride;
 
 /// The ROWS x COLS tile at place (row, col) of those that a tensor is cut into; `_` for all places of a direction.
 template <int ROWS, int COLS, class Tensor, class Row, class Col>
@@ -38,11 +38,9 @@ struct Config {
   static constexpr TileShape tile = {BM, BN, BK};
   static constexpr int threads = BM / TM * (BN / TN);
 
-  // 128 neighbours are 2 x 64, and the second 64 begin at 66; rows of them follow each other.
-  using Padded = Shape<Int<64>, Int<2>>;
-  using PaddedStride = Stride<_1, Int<66>>;
-  using LayoutA = cute::Layout<Shape<Padded, Int<BK>>, Stride<PaddedStride, Int<132>>>;  // (m, k)
-  using LayoutB = cute::Layout<Shape<Int<BK>, Padded>, Stride<Int<132>, PaddedStride>>;  // (k, n)
+  // 128 neighbours are 2 x 64, of which the second 64 begin at 66; rows of them follow each other, 132 apart.
+  using LayoutA = cute::Layout<Shape<Shape<_64, _2>, Int<BK>>, Stride<Stride<_1, Int<66>>, Int<132>>>;  // (m, k)
+  using LayoutB = cute::Layout<Shape<Int<BK>, Shape<_64, _2>>, Stride<Int<132>, Stride<_1, Int<66>>>>;  // (k, n)
 
   // Who copies what: a layout from (thread, element of a vector, vector) to the tile's coordinates, counted down its
   // columns. Neighbouring threads take neighbouring vectors of a row.
