@@ -9,6 +9,13 @@
 #include "core/error.hpp"
 #include "emulator/machine.hpp"
 
+// An optional rung is a rung where the build found what it needs.
+#define LAPIDARY_OPTIONAL_RUNG(family, name, what) LAPIDARY_IF(LAPIDARY_WITH_##what)(LAPIDARY_RUNG(family, name))
+#define LAPIDARY_IF(found) LAPIDARY_IF_EXPANDED(found)
+#define LAPIDARY_IF_EXPANDED(found) LAPIDARY_IF_##found
+#define LAPIDARY_IF_0(...)
+#define LAPIDARY_IF_1(...) __VA_ARGS__
+
 namespace lapidary {
 
 #define LAPIDARY_RUNG(family, name)        \

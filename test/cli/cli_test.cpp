@@ -155,14 +155,14 @@ TEST_F(Program, LadderRunsEveryRung) {
   }
 }
 
-// README's table is made of this file.
+// README's table is made of this file. Optional rungs, the last ones of the ladder, are not in it.
 TEST_F(Program, RecordedCountsAreThoseOfTheKernels) {
   REQUIRE_INSTRUMENTED_BUILD();
   std::ifstream file(LAPIDARY_RESULTS "/emulator/ladder.json");
   const Json recorded = Json::parse(file);
   const Json measured = json("ladder --size 256 --device emulator");
-  ASSERT_EQ(recorded["rungs"].size(), measured["rungs"].size());
-  for (std::size_t i = 0; i < measured["rungs"].size(); ++i)
+  ASSERT_EQ(recorded["rungs"].size() + LAPIDARY_WITH_CUTLASS, measured["rungs"].size());
+  for (std::size_t i = 0; i < recorded["rungs"].size(); ++i)
     for (const char* key : {"kernel", "idea", "tile", "counters"})
       EXPECT_EQ(recorded["rungs"][i][key], measured["rungs"][i][key])
           << "run script/measure --emulator and script/generate";
