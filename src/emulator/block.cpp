@@ -117,6 +117,7 @@ void BlockRunner::run(const BlockSample& sample) {
   if (races_) races_->begin_block(linear_block);
   barriers_ = {};
   fault_.reset();
+  early_read_.reset();
   entered_ = false;
   live_ = threads_;
   ready_warps_ = 0;
@@ -135,9 +136,11 @@ void BlockRunner::run(const BlockSample& sample) {
     Lane* const next = pick();
     if (!next && empty_full_logs()) continue;
     if (!next) {
-      fault_.emplace(FaultKind::deadlock,
-                     fmt::format("deadlock: no thread can go on\n{}\n  in block ({}, {}, {}) of kernel {}",
-                                 describe_waiting(), block_index_.x, block_index_.y, block_index_.z, shape_.kernel));
+      fault_ = early_read_;
+      if (!fault_)
+        fault_.emplace(FaultKind::deadlock,
+                       fmt::format("deadlock: no thread can go on\n{}\n  in block ({}, {}, {}) of kernel {}",
+                                   describe_waiting(), block_index_.x, block_index_.y, block_index_.z, shape_.kernel));
       break;
     }
     enter(next);
@@ -152,6 +155,7 @@ void BlockRunner::run(const BlockSample& sample) {
       fault_ = found;
     }
   }
+  if (!fault_) fault_ = early_read_;
   recorder.flush_fma();
   for (const auto& [pc, count] : recorder.fma) sites_.fma[pc] += count * sample.weight;
   recorder.fma.clear();
@@ -242,8 +246,9 @@ std::string BlockRunner::place() const {
   return text + fmt::format(" of kernel {}", shape_.kernel);
 }
 
-void BlockRunner::stop(FaultKind kind, std::string message) {
-  fault_.emplace(kind, std::move(message));
+// What comes after a read of unwritten memory may follow from it, unless it tells who else was there.
+void BlockRunner::stop(KernelFault fault) {
+  fault_ = early_read_ && fault.kind() != FaultKind::race ? *early_read_ : std::move(fault);
   Lane* const lane = running;
   current_ = running = nullptr;
   recorder.next = nullptr;
@@ -253,15 +258,19 @@ void BlockRunner::stop(FaultKind kind, std::string message) {
   std::terminate();
 }
 
-void BlockRunner::fault(FaultKind kind, const std::string& message, std::uintptr_t pc) {
+KernelFault BlockRunner::fault_at(FaultKind kind, const std::string& message, std::uintptr_t pc) const {
   const auto lines = source_lines({pc});
   const auto line = lines.find(pc);
-  stop(kind,
-       fmt::format("{}\n  at {}{}", message, line == lines.end() ? "unknown line" : to_string(line->second), place()));
+  return {kind, fmt::format("{}\n  at {}{}", message, line == lines.end() ? "unknown line" : to_string(line->second),
+                            place())};
+}
+
+void BlockRunner::fault(FaultKind kind, const std::string& message, std::uintptr_t pc) {
+  stop(fault_at(kind, message, pc));
 }
 
 void BlockRunner::fault(FaultKind kind, const std::string& message, std::source_location where) {
-  stop(kind, fmt::format("{}\n  at {}{}", message, to_string(source_line(where)), place()));
+  stop({kind, fmt::format("{}\n  at {}{}", message, to_string(source_line(where)), place())});
 }
 
 // Who waits for what, on which line: one row for each line and reason.
@@ -345,11 +354,16 @@ void BlockRunner::check_bounds(std::uintptr_t address, unsigned bytes, Access ac
             fmt::format("out-of-bounds {} of the block's {} bytes of dynamic shared memory", describe(i),
                         shape_.shared_bytes),
             pc);
-    if (state == ByteState::in_flight)
-      fault(FaultKind::in_flight,
-            fmt::format("{}, which a cp.async that nobody has waited for is writing", describe(i)), pc);
-    if (state == ByteState::unwritten && (!is_write(access) || is_atomic(access)))
-      fault(FaultKind::uninitialised, fmt::format("{} that no thread of this block has written", describe(i)), pc);
+    const bool in_flight = state == ByteState::in_flight;
+    const bool early = in_flight || (state == ByteState::unwritten && (!is_write(access) || is_atomic(access)));
+    if (!early || early_read_) continue;
+    early_read_ = fault_at(in_flight ? FaultKind::in_flight : FaultKind::uninitialised,
+                           describe(i) + (in_flight ? ", which a cp.async that nobody has waited for is writing"
+                                                    : " that no thread of this block has written"),
+                           pc);
+    if (is_write(access)) stop(*early_read_);
+    // Where a barrier is missing, the thread that should have come first is yet to come. It may until the next barrier;
+    // then the race detector names both.
   }
   if (is_write(access)) shared_.set_state(address, bytes, ByteState::written);
 }
@@ -409,6 +423,7 @@ void BlockRunner::complete_barrier(Barrier& barrier) {
       for (unsigned i = 0; i < warps_; ++i)
         if (barrier.waiting[i]) races_->acquire(i, barrier.clock);
     enter(running);
+    if (early_read_) stop(*early_read_);
   }
   for (unsigned i = 0; i < warps_; ++i) {
     for_each_bit(barrier.waiting[i],
