@@ -148,7 +148,8 @@ GemmProblem Experiment::on_device() const {
   GemmProblem problem = without_data(problem_.spec);
   problem.A = A_.data();
   problem.B = B_.data();
-  problem.C = C_.data();
+  // Null where a kernel may not read it, so that one that does is stopped.
+  problem.C = problem_.spec.beta != 0 ? C_.data() : nullptr;
   problem.D = problem_.spec.in_place ? C_.data() : D_.data();
   return problem;
 }
