@@ -81,7 +81,8 @@ ProblemSpec affordable(Device& device, const ProblemSpec& unresolved) {
   if (device.kind() == DeviceKind::emulator) {
     // The emulated machine's memory is the host's, and checking takes a cell for each word of it.
     const bool checks = device.stream().machine->options().check;
-    on_host = add_saturated(on_host, on_device + (checks ? on_device / 4 * sizeof(emulator::GlobalCell) : 0));
+    on_host = add_saturated(
+        on_host, on_device + (checks ? on_device / emulator::GlobalCell::bytes * sizeof(emulator::GlobalCell) : 0));
   }
   require_memory("host", on_host, free_host_bytes());
   return spec;
@@ -147,7 +148,8 @@ GemmProblem Experiment::on_device() const {
   GemmProblem problem = without_data(problem_.spec);
   problem.A = A_.data();
   problem.B = B_.data();
-  problem.C = C_.data();
+  // Null where a kernel may not read it, so that one that does is stopped.
+  problem.C = problem_.spec.beta != 0 ? C_.data() : nullptr;
   problem.D = problem_.spec.in_place ? C_.data() : D_.data();
   return problem;
 }

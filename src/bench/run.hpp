@@ -58,7 +58,7 @@ class Experiment {
   RunResult run(const Rung& rung, const RungVariant& variant, Build build);
 
   const Problem& problem() const { return problem_; }
-  /// The problem with its pointers into device memory.
+  /// The problem with its pointers into device memory; C is null if beta is 0.
   GemmProblem on_device() const;
 
  private:

@@ -2,10 +2,12 @@
 
 #include <fstream>
 #include <iterator>
+#include <regex>
 #include <sstream>
 
 #include "kernels/registry.hpp"
 #include "kernels/sources.hpp"
+#include "model/data.hpp"
 
 namespace lapidary::cli {
 namespace {
@@ -15,6 +17,7 @@ std::string read(const std::string& file) {
     if (rung.source == file) return std::string(rung_source(rung.name()));
   }
   std::ifstream stream(file);
+  if (!stream) stream.open(model::data_file(file));
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
@@ -35,6 +38,25 @@ std::string SourceText::line(const std::string& file, int number) {
   }
   const std::vector<std::string>& lines = place->second;
   return number >= 1 && number <= static_cast<int>(lines.size()) ? lines[static_cast<std::size_t>(number) - 1] : "";
+}
+
+void SourceText::replace(const std::string& file, std::vector<std::string> lines) {
+  for (std::string& line : lines) line = without_blanks(line);
+  files_[file] = std::move(lines);
+}
+
+std::string SourceText::annotate(const std::string& message) {
+  static const std::regex place(R"(([\w./+-]+\.\w+):(\d+))");
+  std::istringstream lines(message);
+  std::string out;
+  for (std::string text; std::getline(lines, text);) {
+    out += (out.empty() ? "" : "\n") + text;
+    std::smatch match;
+    if (!std::regex_search(text, match, place)) continue;
+    const std::string code = line(match[1], std::stoi(match[2]));
+    if (!code.empty()) out += "\n      " + code;
+  }
+  return out;
 }
 
 }  // namespace lapidary::cli

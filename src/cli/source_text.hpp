@@ -9,9 +9,15 @@ namespace lapidary::cli {
 class SourceText {
  public:
   /// A line of a file without the blanks around it. The sources of the rungs come from the program itself, others from
-  /// the current directory; empty if the file or the line is not there.
+  /// the current directory or where the program's data files are; empty if the file or the line is not there.
   /// @param number  from 1 on
   std::string line(const std::string& file, int number);
+
+  /// Takes these lines for those of the file from now on.
+  void replace(const std::string& file, std::vector<std::string> lines);
+
+  /// A message of the emulated machine with the source of each place that it names below the line that names it.
+  std::string annotate(const std::string& message);
 
  private:
   std::map<std::string, std::vector<std::string>> files_;

@@ -289,7 +289,7 @@ Trial try_problem(const KernelObject& object, const bench::ProblemSpec& spec, co
   } catch (const KernelFault& fault) {
     trial.fault = object.explain(fault.what());
     // What a race or an unwritten word does to the results is worth knowing; other faults cannot be run past.
-    if (trial.fault.starts_with("race") || trial.fault.find("that no thread") != std::string::npos) {
+    if (fault.kind() == FaultKind::race || fault.kind() == FaultKind::uninitialised) {
       try {
         execute(false);
       } catch (const KernelFault&) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -16,11 +17,41 @@ class InvalidArgument : public Error {
   using Error::Error;
 };
 
-/// The emulated machine stopped a kernel: an access out of bounds, a race, a deadlock. The first line names the fault,
-/// the following ones the kernel, the block, the thread and the source line.
+/// What the emulated machine stops a kernel for.
+enum class FaultKind : std::uint8_t {
+  out_of_bounds,  ///< an access to memory that was not allocated, or that kernels cannot reach
+  misaligned,     ///< an address that is not a multiple of the access's size
+  uninitialised,  ///< a read of shared memory that the block has not written
+  in_flight,      ///< an access to shared memory that a cp.async nobody has waited for is writing
+  race,           ///< two accesses, one of them a write, that nothing orders
+  divergence,     ///< lanes of a warp at different barriers or collectives, or missing from one
+  deadlock,       ///< threads that wait for threads that never come
+  misuse,         ///< an instruction with operands that it does not take
+};
+
+constexpr const char* name_of(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::out_of_bounds: return "out of bounds";
+    case FaultKind::misaligned: return "misaligned access";
+    case FaultKind::uninitialised: return "uninitialised read";
+    case FaultKind::in_flight: return "copy in flight";
+    case FaultKind::race: return "race";
+    case FaultKind::divergence: return "divergence";
+    case FaultKind::deadlock: return "deadlock";
+    case FaultKind::misuse: return "misuse";
+  }
+  return "unknown";
+}
+
+/// The emulated machine stopped a kernel. The first line of the message names the fault, the following ones the source
+/// line, the block, the thread and the kernel.
 class KernelFault : public Error {
  public:
-  using Error::Error;
+  KernelFault(FaultKind kind, const std::string& message) : Error(message), kind_(kind) {}
+  FaultKind kind() const { return kind_; }
+
+ private:
+  FaultKind kind_;
 };
 
 /// A call of the CUDA runtime or of one of its libraries failed.

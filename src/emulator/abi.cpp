@@ -23,7 +23,7 @@ void record_atomic(const void* memory, unsigned bytes, std::uintptr_t pc) {
   const std::uintptr_t address = address_of(memory);
   const bool global = address - recorder.arena_base < recorder.arena_bytes;
   if (!global && block().shared().offset(address) == SharedMemory::npos)
-    block().fault("atomic access to memory that is neither global nor shared", pc);
+    block().fault(FaultKind::out_of_bounds, "atomic access to memory that is neither global nor shared", pc);
   const Access access = global ? Access::global_atomic : Access::shared_atomic;
   block().check_alignment(address, bytes, bytes, access, pc);
   if (recorder.check) block().check_bounds(address, bytes, access, pc);
@@ -75,7 +75,7 @@ void sync_warp(std::uint32_t mask, std::source_location where) { block().collect
 std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, Shuffle mode, int operand, int width,
                       std::source_location where) {
   if (width < 1 || width > 32 || (width & (width - 1)))
-    block().fault(fmt::format("shuffle of width {}: 1, 2, 4, 8, 16 or 32 are legal", width), where);
+    block().fault(FaultKind::misuse, fmt::format("shuffle of width {}: 1, 2, 4, 8, 16 or 32 are legal", width), where);
   Lane& self = lane();
   self.value = value;
   self.shuffle = mode;
@@ -131,7 +131,8 @@ void async_wait_group(unsigned pending) { block().async_wait(pending); }
 std::uint32_t shared_offset(const void* address) {
   const std::size_t offset = block().shared().offset(address_of(address));
   if (offset == SharedMemory::npos)
-    block().fault("an address that is not shared is used as one", address_of(__builtin_return_address(0)));
+    block().fault(FaultKind::out_of_bounds, "an address that is not shared is used as one",
+                  address_of(__builtin_return_address(0)));
   return static_cast<std::uint32_t>(offset);
 }
 

@@ -65,7 +65,8 @@ Allocation* Arena::at_or_below(std::uintptr_t address) {
 
 void Arena::set_cells(bool present) {
   for (auto& [base, allocation] : allocations_)
-    allocation.cells = present ? std::make_unique<GlobalCell[]>(ceil_div<std::size_t>(allocation.bytes, 4)) : nullptr;
+    allocation.cells = present ? std::make_unique<GlobalCell[]>(ceil_div(allocation.bytes, GlobalCell::bytes))
+                               : nullptr;
 }
 
 std::size_t Arena::free_bytes() {

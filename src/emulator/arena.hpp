@@ -9,16 +9,19 @@
 
 namespace lapidary::emulator {
 
-/// Who last read or wrote a 32-bit word of global memory in this launch, for the race detector. Zero: nobody.
+/// Who last read or wrote 16 bits of global memory in this launch, and by which instruction, for the race detector.
+/// Zero: nobody.
 struct GlobalCell {
+  static constexpr std::size_t bytes = 2;
   std::atomic<std::uint64_t> write{0}, read{0};
+  std::atomic<std::uintptr_t> write_pc{0}, read_pc{0};
 };
 
 struct Allocation {
   std::uintptr_t base = 0;
   std::size_t bytes = 0;
   std::string label;
-  std::unique_ptr<GlobalCell[]> cells;  ///< one a word; only during launches that check
+  std::unique_ptr<GlobalCell[]> cells;  ///< by GlobalCell::bytes; only during launches that check
 
   std::uintptr_t end() const { return base + bytes; }
 };
@@ -39,7 +42,7 @@ class Arena {
   /// By address.
   const std::map<std::uintptr_t, Allocation>& allocations() const { return allocations_; }
 
-  /// Gives every allocation a fresh cell for each word, or takes them away.
+  /// Gives every allocation fresh cells, or takes them away.
   void set_cells(bool present);
 
   std::uintptr_t base() const { return base_; }

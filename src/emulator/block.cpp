@@ -116,7 +116,8 @@ void BlockRunner::run(const BlockSample& sample) {
   shared_.reset(shape_.shared_bytes, options_.check);
   if (races_) races_->begin_block(linear_block);
   barriers_ = {};
-  fault_.clear();
+  fault_.reset();
+  early_read_.reset();
   entered_ = false;
   live_ = threads_;
   ready_warps_ = 0;
@@ -131,12 +132,15 @@ void BlockRunner::run(const BlockSample& sample) {
     lanes_[i].copies.clear();
     lanes_[i].copy_group = 0;
   }
-  while (live_ && fault_.empty()) {
+  while (live_ && !fault_) {
     Lane* const next = pick();
     if (!next && empty_full_logs()) continue;
     if (!next) {
-      fault_ = fmt::format("deadlock: no thread can go on\n{}\n  in block ({}, {}, {}) of kernel {}",
-                           describe_waiting(), block_index_.x, block_index_.y, block_index_.z, shape_.kernel);
+      fault_ = early_read_;
+      if (!fault_)
+        fault_.emplace(FaultKind::deadlock,
+                       fmt::format("deadlock: no thread can go on\n{}\n  in block ({}, {}, {}) of kernel {}",
+                                   describe_waiting(), block_index_.x, block_index_.y, block_index_.z, shape_.kernel));
       break;
     }
     enter(next);
@@ -144,17 +148,18 @@ void BlockRunner::run(const BlockSample& sample) {
   }
   recorder.next = nullptr;
   running = nullptr;
-  if (fault_.empty() && recording_) {
+  if (!fault_ && recording_) {
     try {
       for (unsigned i = 0; i < warps_; ++i) flush(all_warps_[i]);
     } catch (const KernelFault& found) {
-      fault_ = found.what();
+      fault_ = found;
     }
   }
+  if (!fault_) fault_ = early_read_;
   recorder.flush_fma();
   for (const auto& [pc, count] : recorder.fma) sites_.fma[pc] += count * sample.weight;
   recorder.fma.clear();
-  if (!fault_.empty()) throw KernelFault(fault_);
+  if (fault_) throw KernelFault(*fault_);
 }
 
 // A lane's fiber runs the kernel once for each block, for as long as the launch lasts.
@@ -241,8 +246,9 @@ std::string BlockRunner::place() const {
   return text + fmt::format(" of kernel {}", shape_.kernel);
 }
 
-void BlockRunner::stop(std::string message) {
-  fault_ = std::move(message);
+// What comes after a read of unwritten memory may follow from it, unless it tells who else was there.
+void BlockRunner::stop(KernelFault fault) {
+  fault_ = early_read_ && fault.kind() != FaultKind::race ? *early_read_ : std::move(fault);
   Lane* const lane = running;
   current_ = running = nullptr;
   recorder.next = nullptr;
@@ -252,14 +258,19 @@ void BlockRunner::stop(std::string message) {
   std::terminate();
 }
 
-void BlockRunner::fault(const std::string& message, std::uintptr_t pc) {
+KernelFault BlockRunner::fault_at(FaultKind kind, const std::string& message, std::uintptr_t pc) const {
   const auto lines = source_lines({pc});
   const auto line = lines.find(pc);
-  stop(fmt::format("{}\n  at {}{}", message, line == lines.end() ? "unknown line" : to_string(line->second), place()));
+  return {kind, fmt::format("{}\n  at {}{}", message, line == lines.end() ? "unknown line" : to_string(line->second),
+                            place())};
 }
 
-void BlockRunner::fault(const std::string& message, std::source_location where) {
-  stop(fmt::format("{}\n  at {}{}", message, to_string(source_line(where)), place()));
+void BlockRunner::fault(FaultKind kind, const std::string& message, std::uintptr_t pc) {
+  stop(fault_at(kind, message, pc));
+}
+
+void BlockRunner::fault(FaultKind kind, const std::string& message, std::source_location where) {
+  stop({kind, fmt::format("{}\n  at {}{}", message, to_string(source_line(where)), place())});
 }
 
 // Who waits for what, on which line: one row for each line and reason.
@@ -309,7 +320,8 @@ std::string BlockRunner::describe_waiting() const {
 void BlockRunner::check_alignment(std::uintptr_t address, unsigned bytes, unsigned alignment, Access access,
                                   std::uintptr_t pc) {
   if (address % alignment == 0) return;
-  fault(fmt::format("misaligned {} {} of {} bytes: the address ends in {:#x} and must be a multiple of {}",
+  fault(FaultKind::misaligned,
+        fmt::format("misaligned {} {} of {} bytes: the address ends in {:#x} and must be a multiple of {}",
                     is_global(access) ? "global" : "shared", verb_of(access), bytes, address % 256, alignment),
         pc);
 }
@@ -323,7 +335,7 @@ void BlockRunner::check_bounds(std::uintptr_t address, unsigned bytes, Access ac
     if (allocation)
       where = fmt::format("byte {} of {}, which has {}", address - allocation->base, allocation->label,
                           allocation->bytes);
-    fault(fmt::format("out-of-bounds global {} of {} bytes: {}", verb, bytes, where), pc);
+    fault(FaultKind::out_of_bounds, fmt::format("out-of-bounds global {} of {} bytes: {}", verb, bytes, where), pc);
   }
   const ByteState* const states = shared_.states();
   const std::size_t offset = shared_.offset(address);
@@ -338,13 +350,20 @@ void BlockRunner::check_bounds(std::uintptr_t address, unsigned bytes, Access ac
   for (unsigned i = 0; i < bytes; ++i) {
     const ByteState state = states[offset + i];
     if (state == ByteState::red_zone)
-      fault(fmt::format("out-of-bounds {} of the block's {} bytes of dynamic shared memory", describe(i),
+      fault(FaultKind::out_of_bounds,
+            fmt::format("out-of-bounds {} of the block's {} bytes of dynamic shared memory", describe(i),
                         shape_.shared_bytes),
             pc);
-    if (state == ByteState::in_flight)
-      fault(fmt::format("{}, which a cp.async that nobody has waited for is writing", describe(i)), pc);
-    if (state == ByteState::unwritten && (!is_write(access) || is_atomic(access)))
-      fault(fmt::format("{} that no thread of this block has written", describe(i)), pc);
+    const bool in_flight = state == ByteState::in_flight;
+    const bool early = in_flight || (state == ByteState::unwritten && (!is_write(access) || is_atomic(access)));
+    if (!early || early_read_) continue;
+    early_read_ = fault_at(in_flight ? FaultKind::in_flight : FaultKind::uninitialised,
+                           describe(i) + (in_flight ? ", which a cp.async that nobody has waited for is writing"
+                                                    : " that no thread of this block has written"),
+                           pc);
+    if (is_write(access)) stop(*early_read_);
+    // Where a barrier is missing, the thread that should have come first is yet to come. It may until the next barrier;
+    // then the race detector names both.
   }
   if (is_write(access)) shared_.set_state(address, bytes, ByteState::written);
 }
@@ -353,11 +372,14 @@ void BlockRunner::check_bounds(std::uintptr_t address, unsigned bytes, Access ac
 
 int BlockRunner::barrier(unsigned id, unsigned threads, int predicate, std::source_location where) {
   Lane& lane = *running;
-  if (id >= barriers_.size()) fault(fmt::format("barrier {}: a block has barriers 0 to 15", id), where);
-  if (threads % 32) fault(fmt::format("barrier {} for {} threads: must be a multiple of 32", id, threads), where);
+  if (id >= barriers_.size())
+    fault(FaultKind::misuse, fmt::format("barrier {}: a block has barriers 0 to 15", id), where);
+  if (threads % 32)
+    fault(FaultKind::misuse, fmt::format("barrier {} for {} threads: must be a multiple of 32", id, threads), where);
   Barrier& barrier = barriers_[id];
   if (barrier.arrived && barrier.expected != threads)
-    fault(fmt::format("barrier {} expects {} threads, here {}", id, barrier.expected, threads), where);
+    fault(FaultKind::misuse, fmt::format("barrier {} expects {} threads, here {}", id, barrier.expected, threads),
+          where);
   barrier.expected = threads;
   std::uint32_t& waiting = barrier.waiting[lane.warp->id];
   waiting |= lane.bit();
@@ -370,7 +392,8 @@ int BlockRunner::barrier(unsigned id, unsigned threads, int predicate, std::sour
     // The instruction is .aligned: all lanes of a warp execute the same one.
     for_each_bit(barrier.waiting[lane.warp->id], [&](unsigned other) {
       if (lane.warp->lanes[other]->where.line() != where.line())
-        fault(fmt::format("lanes {} and {} of warp {} are at different barriers: lane {} is at {}", other, lane.lane,
+        fault(FaultKind::divergence,
+              fmt::format("lanes {} and {} of warp {} are at different barriers: lane {} is at {}", other, lane.lane,
                           lane.warp->id, other, to_string(source_line(lane.warp->lanes[other]->where))),
               where);
     });
@@ -400,6 +423,7 @@ void BlockRunner::complete_barrier(Barrier& barrier) {
       for (unsigned i = 0; i < warps_; ++i)
         if (barrier.waiting[i]) races_->acquire(i, barrier.clock);
     enter(running);
+    if (early_read_) stop(*early_read_);
   }
   for (unsigned i = 0; i < warps_; ++i) {
     for_each_bit(barrier.waiting[i],
@@ -411,9 +435,11 @@ void BlockRunner::complete_barrier(Barrier& barrier) {
 
 void BlockRunner::barrier_arrive(unsigned id, unsigned threads, std::source_location where) {
   Lane& lane = *running;
-  if (id >= barriers_.size()) fault(fmt::format("barrier {}: a block has barriers 0 to 15", id), where);
+  if (id >= barriers_.size())
+    fault(FaultKind::misuse, fmt::format("barrier {}: a block has barriers 0 to 15", id), where);
   if (threads == 0 || threads % 32)
-    fault(fmt::format("barrier {} for {} threads: must be a multiple of 32, and not 0", id, threads), where);
+    fault(FaultKind::misuse, fmt::format("barrier {} for {} threads: must be a multiple of 32, and not 0", id, threads),
+          where);
   lane.operand = static_cast<int>(id);
   lane.width = static_cast<int>(threads);
   collective(Collective::arrive, 0xffffffffu, where);
@@ -424,7 +450,8 @@ void BlockRunner::collective(Collective kind, std::uint32_t mask, std::source_lo
   Warp& warp = *lane.warp;
   mask &= warp.all;
   if (!(mask & lane.bit()))
-    fault(fmt::format("lane {} calls a warp collective whose mask {:#010x} leaves it out", lane.lane, mask), where);
+    fault(FaultKind::divergence,
+          fmt::format("lane {} calls a warp collective whose mask {:#010x} leaves it out", lane.lane, mask), where);
   PendingCollective* pending = nullptr;
   for (PendingCollective& other : warp.collectives) {
     if (other.kind == Collective::none) {
@@ -432,7 +459,8 @@ void BlockRunner::collective(Collective kind, std::uint32_t mask, std::source_lo
     } else if (other.mask & mask) {
       if (other.kind != kind || other.mask != mask) {
         const auto waiting = static_cast<unsigned>(std::countr_zero(other.arrived));
-        fault(fmt::format("lanes of warp {} are at different collectives: lane {} is at {}", warp.id, waiting,
+        fault(FaultKind::divergence,
+              fmt::format("lanes of warp {} are at different collectives: lane {} is at {}", warp.id, waiting,
                           to_string(source_line(warp.lanes[waiting]->where))),
               where);
       }
@@ -440,7 +468,7 @@ void BlockRunner::collective(Collective kind, std::uint32_t mask, std::source_lo
       break;
     }
   }
-  if (!pending) fault("more than four collectives of one warp at a time", where);
+  if (!pending) fault(FaultKind::misuse, "more than four collectives of one warp at a time", where);
   pending->kind = kind;
   pending->mask = mask;
   pending->arrived |= lane.bit();
@@ -490,7 +518,8 @@ void BlockRunner::complete(Warp& warp, PendingCollective& pending) {
       // C++ Programming Guide, "Warp Shuffle Functions").
       if (source < first || source >= end) source = static_cast<int>(i);
       if (!(lanes >> source & 1))
-        fault(fmt::format("lane {} of warp {} shuffles from lane {}, which does not take part", i, warp.id, source),
+        fault(FaultKind::divergence,
+              fmt::format("lane {} of warp {} shuffles from lane {}, which does not take part", i, warp.id, source),
               lane.where);
       lane.result = warp.lanes[source]->value;
     });
@@ -498,7 +527,8 @@ void BlockRunner::complete(Warp& warp, PendingCollective& pending) {
     Barrier& barrier = barriers_[any.operand];
     const auto threads = static_cast<unsigned>(any.width);
     if (barrier.arrived && barrier.expected != threads)
-      fault(fmt::format("barrier {} expects {} threads, here {}", any.operand, barrier.expected, threads), any.where);
+      fault(FaultKind::misuse,
+            fmt::format("barrier {} expects {} threads, here {}", any.operand, barrier.expected, threads), any.where);
     barrier.expected = threads;
     barrier.arrived += 32;  // a whole warp, however many lanes it has left
     if (races_) races_->release(warp.id, barrier.clock);
@@ -509,16 +539,26 @@ void BlockRunner::complete(Warp& warp, PendingCollective& pending) {
 
 // ---------------------------------------------------------------------------------------------------- cp.async
 
-// The copy is carried out as late as its group's wait allows; until then its destination holds NaN.
+void AsyncCopy::arrive() {
+  if (arrived) return;
+  std::memcpy(shared, global, source_bytes);
+  std::memset(shared + source_bytes, 0, bytes - source_bytes);
+  arrived = true;
+}
+
+// The copy is carried out as late as its group's wait allows, and until then its destination holds NaN; or, in a random
+// order, as often as not at once. A checked run takes the destination for in flight in either case.
 void BlockRunner::async_copy(const AsyncCopy& copy) {
   Lane& lane = *running;
   const auto shared = reinterpret_cast<std::uintptr_t>(copy.shared),
              global = reinterpret_cast<std::uintptr_t>(copy.global);
   if (copy.bytes != 4 && copy.bytes != 8 && copy.bytes != 16)
-    fault(fmt::format("cp.async of {} bytes: 4, 8 or 16 are legal", copy.bytes), copy.pc);
+    fault(FaultKind::misuse, fmt::format("cp.async of {} bytes: 4, 8 or 16 are legal", copy.bytes), copy.pc);
   if (copy.source_bytes > copy.bytes)
-    fault(fmt::format("cp.async reads {} bytes to write {}", copy.source_bytes, copy.bytes), copy.pc);
-  if (shared_.offset(shared) == SharedMemory::npos) fault("cp.async writes to an address that is not shared", copy.pc);
+    fault(FaultKind::misuse, fmt::format("cp.async reads {} bytes to write {}", copy.source_bytes, copy.bytes),
+          copy.pc);
+  if (shared_.offset(shared) == SharedMemory::npos)
+    fault(FaultKind::out_of_bounds, "cp.async writes to an address that is not shared", copy.pc);
   if (recording_) {
     const auto log = [&](const Event& event) {
       if (recorder.next == recorder.end) grow_log();
@@ -537,15 +577,15 @@ void BlockRunner::async_copy(const AsyncCopy& copy) {
   std::memset(copy.shared, 0xff, copy.bytes);
   lane.copies.push_back(copy);
   lane.copies.back().group = lane.copy_group;
+  if (options_.seed && random_() % 2) lane.copies.back().arrive();
 }
 
 void BlockRunner::async_wait(unsigned pending) {
   Lane& lane = *running;
   std::size_t done = 0;
   while (done < lane.copies.size() && lane.copies[done].group + pending < lane.copy_group) {
-    const AsyncCopy& copy = lane.copies[done++];
-    std::memcpy(copy.shared, copy.global, copy.source_bytes);
-    std::memset(copy.shared + copy.source_bytes, 0, copy.bytes - copy.source_bytes);
+    AsyncCopy& copy = lane.copies[done++];
+    copy.arrive();
     if (recording_) {
       const auto shared = reinterpret_cast<std::uintptr_t>(copy.shared);
       if (options_.check) shared_.set_state(shared, copy.bytes, ByteState::written);

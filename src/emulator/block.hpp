@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <random>
 #include <source_location>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/error.hpp"
 #include "emulator/abi.hpp"
 #include "emulator/fiber.hpp"
 #include "emulator/machine.hpp"
@@ -30,6 +32,9 @@ struct AsyncCopy {
   const unsigned char* global;
   unsigned bytes, source_bytes, group;
   std::uintptr_t pc;
+  bool arrived = false;
+
+  void arrive();
 };
 
 /// One CUDA thread.
@@ -123,9 +128,10 @@ class BlockRunner {
   void async_wait(unsigned pending);
 
   /// Stops the kernel. The running lane never returns from this.
-  [[noreturn]] void fault(const std::string& message, std::uintptr_t pc);
-  [[noreturn]] void fault(const std::string& message, std::source_location where);
-  /// Stops the kernel if the access is not allowed.
+  [[noreturn]] void fault(FaultKind kind, const std::string& message, std::uintptr_t pc);
+  [[noreturn]] void fault(FaultKind kind, const std::string& message, std::source_location where);
+  /// Stops the kernel if the access is not allowed; for a read that came before its write, at the block's next barrier
+  /// or its end.
   void check_alignment(std::uintptr_t address, unsigned bytes, unsigned alignment, Access access, std::uintptr_t pc);
   void check_bounds(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc);
   /// Makes room in the running lane's log.
@@ -143,7 +149,8 @@ class BlockRunner {
   void complete_barrier(Barrier& barrier);
   void complete_barrier_if_due(Barrier& barrier);
   void complete(Warp& warp, PendingCollective& collective);
-  [[noreturn]] void stop(std::string message);
+  [[noreturn]] void stop(KernelFault fault);
+  KernelFault fault_at(FaultKind kind, const std::string& message, std::uintptr_t pc) const;
   std::string place() const;
   std::string describe_waiting() const;
 
@@ -177,7 +184,8 @@ class BlockRunner {
   Fiber scheduler_;
   std::array<Barrier, 16> barriers_;
   bool entered_ = false;
-  std::string fault_;
+  std::optional<KernelFault> fault_;
+  std::optional<KernelFault> early_read_;  ///< see check_bounds
 
   SharedMemory shared_;
   std::unique_ptr<RaceDetector> races_;

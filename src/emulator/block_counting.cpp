@@ -54,8 +54,8 @@ void BlockRunner::find_races(const Warp& warp) {
         is_global(race->second.access()) ? "global" : "shared", describe(race->first, race->first_thread),
         race->other_block ? " in another block" : "", describe(race->second, race->second_thread), block_index_.x,
         block_index_.y, block_index_.z, shape_.kernel);
-    if (current_lane()) stop(std::move(message));
-    throw KernelFault(message);
+    if (current_lane()) stop({FaultKind::race, message});
+    throw KernelFault(FaultKind::race, message);
   }
 }
 

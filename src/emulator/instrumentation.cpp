@@ -23,6 +23,7 @@ namespace {
 
 [[gnu::noinline]] void fault_foreign(std::uintptr_t address, bool store, std::uintptr_t pc) {
   BlockRunner::current()->fault(
+      FaultKind::out_of_bounds,
       address < 4096
           ? std::string(store ? "store through a null pointer" : "load through a null pointer")
           : std::string(store ? "store to" : "load from") + " memory of the host, which a kernel cannot reach",

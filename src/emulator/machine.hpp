@@ -31,7 +31,8 @@ struct Options {
   bool check = false;
   /// Host threads, each of which runs one block at a time; 0 means one for each core.
   unsigned threads = 0;
-  /// 0 runs warps in order; any other value seeds a random order of warps and lanes, the same for the same seed.
+  /// 0 runs warps in order and lets asynchronous copies arrive as late as they may; any other value seeds a random
+  /// order of warps and lanes and random arrivals, the same for the same seed.
   std::uint64_t seed = 0;
   /// Chooses the blocks of a launch that are run; what they count is multiplied by their weights. The rest of the grid
   /// does not run, and its results stay unwritten. Empty: all blocks run.

@@ -135,24 +135,24 @@ std::optional<Race> RaceDetector::add_global(unsigned thread, const Event& event
     return !ordered(warp, lane, several ? mark.thread - several_lanes : mark.thread / 32,
                     mark.interval << 6 | (several ? many_lanes : mark.thread % 32));
   };
-  const auto race = [&](const GlobalMark& mark, Access access) {
+  const auto race = [&](const GlobalMark& mark, Access access, std::uintptr_t pc) {
     const unsigned by = mark.thread >= several_lanes ? (mark.thread - several_lanes) * 32 : mark.thread;
     return Race{
-        Event(event.address(), event.bytes(), access, 0), event, by, thread, mark.block != now.block, mark.block - 1};
+        Event(event.address(), event.bytes(), access, pc), event, by, thread, mark.block != now.block, mark.block - 1};
   };
   const bool write = is_write(event.access());
-  const std::size_t first = (event.address() - allocation->base) / 4;
-  const std::size_t last = (event.address() + event.bytes() - 1 - allocation->base) / 4;
-  // Words written by halves or bytes are not looked at: neighbours in one word may belong to different threads.
-  if (event.bytes() < 4) return std::nullopt;
-  for (std::size_t word = first; word <= last; ++word) {
-    GlobalCell& cell = allocation->cells[word];
+  // Single bytes are not looked at: neighbours in one cell may belong to different threads.
+  if (event.bytes() < GlobalCell::bytes) return std::nullopt;
+  const std::size_t first = (event.address() - allocation->base) / GlobalCell::bytes;
+  for (std::size_t i = first; i < first + event.bytes() / GlobalCell::bytes; ++i) {
+    GlobalCell& cell = allocation->cells[i];
     const GlobalMark writer = GlobalMark::unpack(cell.write.load(std::memory_order_relaxed));
-    if (concurrent(writer)) return race(writer, Access::global_store);
+    if (concurrent(writer)) return race(writer, Access::global_store, cell.write_pc.load(std::memory_order_relaxed));
     const GlobalMark reader = GlobalMark::unpack(cell.read.load(std::memory_order_relaxed));
     if (write) {
-      if (concurrent(reader)) return race(reader, Access::global_load);
+      if (concurrent(reader)) return race(reader, Access::global_load, cell.read_pc.load(std::memory_order_relaxed));
       cell.write.store(now.pack(), std::memory_order_relaxed);
+      cell.write_pc.store(event.pc, std::memory_order_relaxed);
     } else {
       GlobalMark mark = now;
       if (reader.block != 0 && reader.block != now.block) {
@@ -165,6 +165,7 @@ std::optional<Race> RaceDetector::add_global(unsigned thread, const Event& event
         mark.thread = several_lanes + warp;
       }
       cell.read.store(mark.pack(), std::memory_order_relaxed);
+      cell.read_pc.store(event.pc, std::memory_order_relaxed);
     }
   }
   return std::nullopt;

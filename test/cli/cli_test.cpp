@@ -295,8 +295,8 @@ TEST_F(Program, SavedMatricesFitTogether) {
 }
 
 TEST_F(Program, RefusesBadInput) {
-  expect_refused("", "the commands are list, run, ladder, explain");
-  expect_refused("frobnicate", "not expected: frobnicate; the commands are list, run, ladder, explain");
+  expect_refused("", "the commands are list, run, ladder, ");
+  expect_refused("frobnicate", "not expected: frobnicate; the commands are list, run, ladder, ");
   expect_refused("run", "KERNEL is required");
   expect_refused("run niave", "no kernel is named 'niave'; near it are naive");
   expect_refused("run naive --frobnicate", "--frobnicate");
@@ -319,12 +319,71 @@ TEST_F(Program, RefusesBadInput) {
   expect_refused("run naive --device gpu --count", "--count and --check need the emulated machine");
   expect_refused("run naive --device gpu --check", "--count and --check need the emulated machine");
   expect_refused("run naive --save /dev/null/x -m 1 -n 1 -k 1", "cannot create /dev/null/x");
+  expect_refused("check", "KERNEL is missing");
+  expect_refused("check niave", "no kernel is named 'niave'; near it are naive");
+  expect_refused("check naive --schedules 0", "0 is not a whole number from 1");
+  expect_refused("check naive -m 9223372036854775807", "less than 2^63 bytes");
+  expect_refused("check naive --answer 3", "--answer is for --puzzle");
+  expect_refused("check warp_tiles --puzzle --seed 1", "there is no puzzle of warp_tiles");
   expect_refused("ladder --size 0", "0 is not a whole number from 1");
   expect_refused("ladder --size -5", "-5 is not a whole number from 1");
   expect_refused("ladder --size 9223372036854775807", "less than 2^63 bytes");
   expect_refused("diff naive", "naive has no parent");
   expect_refused("diff naive nothing", "no kernel is named 'nothing'");
   if (gpu_count() == 0) expect_refused("run naive --device gpu", "no GPU");
+}
+
+TEST_F(Program, ChecksASoundKernelOnProblemsOfItsTileOrOfOneSize) {
+  REQUIRE_INSTRUMENTED_BUILD();
+  const Json all = json("check shared_tiles --tile 16x16x16 --schedules 2 --seed 7");
+  EXPECT_EQ(all["ok"], true);
+  EXPECT_EQ(all["tile"], "16x16x16");
+  EXPECT_EQ(all["seed"], 7);
+  EXPECT_EQ(all["schedules"], 2);
+  EXPECT_GE(all["problems"].size(), 5u);
+  for (const Json& problem : all["problems"]) EXPECT_EQ(problem["ok"], true) << problem;
+
+  const Json one = json("check naive -m 9 -n 7 -k 5 --schedules 1");
+  for (const Json& problem : one["problems"]) EXPECT_EQ(problem["m"], 9) << problem;
+
+  const Output text = run("check naive -m 9 -n 7 -k 5 --schedules 1");
+  EXPECT_EQ(text.code, 0);
+  EXPECT_NE(text.out.find("sound  M = 9, N = 7, K = 5"), std::string::npos) << text.out;
+}
+
+TEST_F(Program, PuzzleTellsARightAnswerFromAWrongOneAndShowsTheFault) {
+  // The line that the wrong answer names is the right one.
+  const Output wrong = run("check shared_tiles --puzzle --seed 2 --answer 1");
+  EXPECT_EQ(wrong.code, 1) << wrong.err;
+  const std::size_t verdict = wrong.out.find("Wrong: ");
+  ASSERT_NE(verdict, std::string::npos) << wrong.out;
+  const std::size_t number = wrong.out.find("line ", verdict) + 5;
+  const std::string line = wrong.out.substr(number, wrong.out.find(' ', number) - number);
+  EXPECT_NE(wrong.out.find("of kernel shared_tiles"), std::string::npos) << wrong.out;
+
+  const Output right = run("check shared_tiles --puzzle --seed 2 --answer " + line);
+  EXPECT_EQ(right.code, 0) << right.err;
+  EXPECT_NE(right.out.find("Right: "), std::string::npos) << right.out;
+
+  std::ofstream(folder_ / "answer") << line << "\n";
+  const Output asked = run("check shared_tiles --puzzle --seed 2 < \"" + (folder_ / "answer").string() + "\"");
+  EXPECT_EQ(asked.code, 0) << asked.err;
+  EXPECT_EQ(right.out.substr(0, right.out.find("Right")), asked.out.substr(0, asked.out.find("Line: ")));
+}
+
+TEST_F(Program, EveryRecordedMutantIsOfTheSourcesAsTheyAre) {
+  const Json mutants = Json::parse(contents(LAPIDARY_RESULTS "/emulator/mutants.json"))["mutants"];
+  int puzzles = 0;
+  for (const Json& mutant : mutants) {
+    if (!mutant.contains("becomes")) continue;
+    ++puzzles;
+    std::istringstream file(contents(std::string(LAPIDARY_RESULTS "/../") + mutant["file"].get<std::string>()));
+    std::string line;
+    for (int i = 0; i < mutant["line"]; ++i) std::getline(file, line);
+    EXPECT_EQ(line, mutant["source"]) << "script/mutants renews the record";
+    EXPECT_NE(mutant["becomes"], mutant["source"]);
+  }
+  EXPECT_GT(puzzles, 40);
 }
 
 TEST_F(Program, BadInputLeavesNothingBehind) {

@@ -217,6 +217,13 @@ __global__ void global_many_readers(float* a, float*, float* c, int) {
   if (threadIdx.x == 64) a[blockIdx.x] = 1;
 }
 
+/// As halves_of_a_word, and nothing but the halves tells the blocks apart.
+constexpr int halves_between_blocks_line = __LINE__ + 3;
+template <bool sound>
+__global__ void halves_between_blocks(f16*, f16*, f16* c, int) {
+  c[2 * threadIdx.x + (sound ? blockIdx.x : 0)].bits = static_cast<std::uint16_t>(threadIdx.x);
+}
+
 // ---------------------------------------------------------------- cp.async
 
 enum class Lacks { nothing, wait, barrier, barrier_before_reuse };
@@ -315,10 +322,14 @@ constexpr TestKernel fault_table[] = {
     entry<named_barrier<false>>("named_barrier", 2, 64, 0, named_barrier_line, named_barrier_line + 4),
     entry<atomic_and_load<false>>("atomic_and_load", 2, 64, 0, atomic_and_load_line, atomic_and_load_line + 2),
     entry<halves_of_a_word<false>>("halves_of_a_word", 2, 64, 0, halves_of_a_word_line, halves_of_a_word_line),
-    entry<global_between_threads<false>>("global_between_threads", 2, 64, 0, global_between_threads_line),
+    entry<global_between_threads<false>>("global_between_threads", 2, 64, 0, global_between_threads_line,
+                                         global_between_threads_line + 2),
     entry<global_between_blocks<false>>("global_between_blocks", 2, 64, 0, global_between_blocks_line),
-    entry<global_read_by_other_block<false>>("global_read_by_other_block", 2, 64, 0, global_read_by_other_block_line),
-    entry<global_many_readers<false>>("global_many_readers", 2, 96, 0, global_many_readers_line),
+    entry<halves_between_blocks<false>>("halves_between_blocks", 2, 64, 0, halves_between_blocks_line),
+    entry<global_read_by_other_block<false>>("global_read_by_other_block", 2, 64, 0, global_read_by_other_block_line,
+                                             global_read_by_other_block_line - 2),
+    entry<global_many_readers<false>>("global_many_readers", 2, 96, 0, global_many_readers_line,
+                                      global_many_readers_line - 3),
     entry<async<Lacks::wait>>("async_without_wait", 2, 64, 0, async_line + 4),
     entry<async<Lacks::barrier>>("async_without_barrier", 2, 64, 0, async_line, async_line + 4),
     entry<async<Lacks::barrier_before_reuse>>("async_over_a_load", 2, 64, 0, async_line + 4, async_line + 7),
@@ -342,6 +353,7 @@ constexpr TestKernel sound_table[] = {
     entry<halves_of_a_word<true>>("halves_of_a_word", 2, 64),
     entry<global_between_threads<true>>("global_between_threads", 2, 64),
     entry<global_between_blocks<true>>("global_between_blocks", 2, 64),
+    entry<halves_between_blocks<true>>("halves_between_blocks", 2, 64),
     entry<global_read_by_other_block<true>>("global_read_by_other_block", 2, 64),
     entry<global_many_readers<true>>("global_many_readers", 2, 96),
     entry<async<Lacks::nothing>>("async", 2, 64),

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <ostream>
 #include <string>
@@ -111,10 +112,11 @@ const Fault races[] = {
     {"halves_of_a_word", {"race on shared memory", "writes it at"}},
     {"async_without_barrier", {"race on shared memory", "writes it at", "reads it at"}},
     {"async_over_a_load", {"race on shared memory", "writes it at", "reads it at"}},
-    {"global_between_threads", {"race on global memory", "writes it", "reads it"}},
-    {"global_between_blocks", {"race on global memory", "writes it in another block", "in block (1, 0, 0)"}},
-    {"global_read_by_other_block", {"race on global memory", "reads it in another block", "in block (1, 0, 0)"}},
-    {"global_many_readers", {"race on global memory", "reads it", "thread (64, 0, 0) writes it"}},
+    {"global_between_threads", {"race on global memory", "writes it at", "reads it at"}},
+    {"global_between_blocks", {"race on global memory", "in another block", "in block (1, 0, 0)"}},
+    {"halves_between_blocks", {"race on global memory", "in another block", "in block (1, 0, 0)"}},
+    {"global_read_by_other_block", {"race on global memory", "reads it at", "in another block", "in block (1, 0, 0)"}},
+    {"global_many_readers", {"race on global memory", "reads it at", "thread (64, 0, 0) writes it at"}},
 };
 
 const Fault deadlocks[] = {
@@ -171,6 +173,22 @@ TEST(Sound, KernelsAreSilentInEveryOrderOfThreads) {
     for (unsigned seed = 0; seed <= seeds; ++seed)
       EXPECT_EQ(run(sound.first[i], {.check = true, .seed = seed}), "")
           << sound.first[i].shape.kernel << ", seed " << seed;
+}
+
+TEST(AsynchronousCopies, ArriveAtOnceOrWhenTheyAreWaitedForAsTheSeedHasIt) {
+  const TestKernel& kernel = plain::faulty_kernels()["async_without_wait"];
+  std::vector<int> arrived;
+  for (unsigned seed = 0; seed <= seeds; ++seed) {
+    const auto device = open_emulator({.threads = 1, .seed = seed});
+    const DeviceArray<float> a(*device, elements, 1, "a"), c(*device, 256, 0, "c");
+    kernel.launch(device->stream(), kernel.shape, a.data(), nullptr, c.data(), 0);
+    const std::vector<float> read = c.content();
+    arrived.push_back(static_cast<int>(std::count(read.begin(), read.end(), 1.0f)));
+  }
+  EXPECT_EQ(arrived[0], 0) << "in order they arrive as late as they may";
+  const auto [fewest, most] = std::minmax_element(arrived.begin() + 1, arrived.end());
+  EXPECT_GT(*fewest, elements / 2);
+  EXPECT_LT(*most, 2 * elements - elements / 2);
 }
 
 TEST(Faults, LeaveTheMachineUsable) {

@@ -1,0 +1,85 @@
+#include "bench/check.hpp"
+
+#include <memory>
+
+#include "bench/run.hpp"
+#include "core/error.hpp"
+#include "device/device.hpp"
+
+namespace lapidary::bench {
+namespace {
+
+/// For kernels that do not cut the sum into tiles.
+constexpr std::int64_t some_k = 8;
+/// More tiles of the sum than two turns of a ring of four stages.
+constexpr std::int64_t many_tiles = 9;
+
+ProblemSpec sized(Type type, std::int64_t M, std::int64_t N, std::int64_t K) {
+  ProblemSpec spec;
+  spec.type = type;
+  spec.M = M;
+  spec.N = N;
+  spec.K = K;
+  return spec;
+}
+
+ProblemSpec with_beta(ProblemSpec spec) {
+  spec.alpha = -1.5f;
+  spec.beta = 0.5f;
+  return spec;
+}
+
+/// Each leading dimension is longer by a number of its own, so that none can stand for another.
+ProblemSpec scattered(ProblemSpec spec) {
+  spec = with_beta(spec);
+  spec.lda = spec.K + 3;
+  spec.ldb = spec.N + 5;
+  spec.ldc = spec.N + 1;
+  spec.ldd = spec.N + 7;
+  spec.displacement = 1;
+  return spec;
+}
+
+ProblemSpec in_place(ProblemSpec spec) {
+  spec = with_beta(spec);
+  spec.in_place = true;
+  return spec;
+}
+
+}  // namespace
+
+std::vector<CheckProblem> check_problems(Type type, const TileShape& tile) {
+  const std::int64_t m = tile.m, n = tile.n, k = tile.k ? tile.k : some_k;
+  const std::int64_t vector = 16 / size_of(type);
+  return {
+      {sized(type, m + 1, n - 1, 2 * k), "edges beside whole tiles; C is null"},
+      {scattered(sized(type, m - 1, n + 1, 3 * k - 1)), "long rows, bases off their alignment"},
+      {with_beta(sized(type, m + vector, n + vector, 2 * k + vector)), "edges between whole vectors"},
+      {sized(type, m, n, many_tiles * k + vector), "a long sum of whole tiles"},
+      {in_place(sized(type, 17, 13, 7)), "primes; D is C"},
+      {with_beta(sized(type, 5, 3, 0)), "no sum at all"},
+      {sized(type, 1, 1, 1), "one product"},
+  };
+}
+
+std::vector<CheckProblem> check_problems(Type type, std::int64_t M, std::int64_t N, std::int64_t K) {
+  return {{sized(type, M, N, K), "as it is; C is null"},
+          {scattered(sized(type, M, N, K)), "long rows, bases off their alignment"}};
+}
+
+std::optional<Finding> check(const Rung& rung, const RungVariant& variant, const ProblemSpec& spec, std::uint64_t seed,
+                             int schedules) {
+  for (int i = 0; i < schedules; ++i, ++seed) {
+    // One host thread: blocks that run at the same time would meet in another order each time.
+    const std::unique_ptr<Device> device = open_emulator({.check = true, .threads = 1, .seed = seed});
+    try {
+      const Verification result = Experiment(*device, spec).run(rung, variant, Build::instrumented).verification;
+      if (!result.ok) return Finding{"wrong result", result.message, seed};
+    } catch (const KernelFault& fault) {
+      return Finding{name_of(fault.kind()), fault.what(), seed};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace lapidary::bench

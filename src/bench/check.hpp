@@ -1,0 +1,41 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/problem.hpp"
+#include "core/launch_shape.hpp"
+#include "kernels/registry.hpp"
+
+namespace lapidary::bench {
+
+/// A problem that a kernel is checked on, and what it tries, in words.
+struct CheckProblem {
+  ProblemSpec spec;
+  std::string tries;
+};
+
+/// Small problems at which kernels of that tile go wrong if they do: sizes beside the tile's, primes, sums of no
+/// element and of many tiles, leading dimensions that are longer than rows, bases off their alignment, C that is null
+/// and D that is C.
+std::vector<CheckProblem> check_problems(Type type, const TileShape& tile);
+
+/// Problems of one size: as it is, and with the leading dimensions, bases and factors of the list above.
+std::vector<CheckProblem> check_problems(Type type, std::int64_t M, std::int64_t N, std::int64_t K);
+
+/// What was wrong.
+struct Finding {
+  std::string kind;     ///< a name of FaultKind, or "wrong result"
+  std::string message;  ///< of the KernelFault with its lines and threads, or of the Verification
+  std::uint64_t seed;   ///< of the schedule
+};
+
+/// Runs a kernel on the emulated machine with every access checked, under the schedules of seeds `seed`, `seed` + 1,
+/// ..., and verifies the results of each. Seed 0 is the order of threads. The same seed finds the same on every
+/// machine.
+/// @throws InvalidArgument if the problem is not legal or the program has no instrumented build of the kernel
+std::optional<Finding> check(const Rung& rung, const RungVariant& variant, const ProblemSpec& spec, std::uint64_t seed,
+                             int schedules);
+
+}  // namespace lapidary::bench

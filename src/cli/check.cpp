@@ -1,0 +1,169 @@
+#include "bench/check.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command.hpp"
+#include "cli/json.hpp"
+#include "cli/options.hpp"
+#include "cli/puzzle.hpp"
+#include "cli/source_text.hpp"
+#include "core/error.hpp"
+#include "device/device.hpp"
+#include "kernels/registry.hpp"
+#include "report/terminal.hpp"
+#include "report/text.hpp"
+
+namespace lapidary::cli {
+namespace {
+
+constexpr int default_schedules = 4;
+
+struct Arguments {
+  std::string kernel, tile;
+  std::optional<std::string> type;
+  std::optional<std::int64_t> m, n, k;
+  std::int64_t schedules = default_schedules;
+  std::optional<std::int64_t> seed, answer;
+  bool puzzle = false, json = false;
+};
+
+std::string sizes_of(const bench::ProblemSpec& spec) {
+  return fmt::format("M = {}, N = {}, K = {}", spec.M, spec.N, spec.K);
+}
+
+Json problem_json(const bench::CheckProblem& problem) {
+  const bench::ProblemSpec spec = bench::resolve(problem.spec);
+  return {{"m", spec.M},
+          {"n", spec.N},
+          {"k", spec.K},
+          {"lda", spec.lda},
+          {"ldb", spec.ldb},
+          {"ldc", spec.ldc},
+          {"ldd", spec.ldd},
+          {"alpha", spec.alpha},
+          {"beta", spec.beta},
+          {"displacement", spec.displacement},
+          {"in_place", spec.in_place},
+          {"tries", problem.tries}};
+}
+
+std::vector<bench::CheckProblem> problems_of(const Arguments& arguments, const RungVariant& variant) {
+  if (!arguments.m && !arguments.n && !arguments.k) return bench::check_problems(variant.type, variant.tile);
+  const std::int64_t size = default_size(DeviceKind::emulator);
+  return bench::check_problems(variant.type, arguments.m.value_or(size), arguments.n.value_or(size),
+                               arguments.k.value_or(size));
+}
+
+/// The command that finds the same again.
+std::string replay(const Arguments& arguments, const Rung& rung, const RungVariant& variant, std::uint64_t seed) {
+  std::string text = fmt::format("lapidary check {} --type {} --tile {}", rung.name(), name_of(variant.type),
+                                 to_string(variant.tile));
+  for (const auto& [option, value] : {std::pair("-m", arguments.m), {"-n", arguments.n}, {"-k", arguments.k}})
+    if (value) text += fmt::format(" {} {}", option, *value);
+  return text + fmt::format(" --seed {} --schedules 1", seed);
+}
+
+void print_title(const Rung& rung, const RungVariant& variant, std::uint64_t seed, int schedules) {
+  const std::string seeds = schedules == 1 ? fmt::format("1 random schedule, seed {}", seed)
+                                           : fmt::format("{} random schedules, seeds {} to {}", schedules, seed,
+                                                         seed + static_cast<std::uint64_t>(schedules) - 1);
+  fmt::print("{}, {}, tile {}, on the emulated machine under {}\n", rung.name(), name_of(variant.type),
+             to_string(variant.tile), seeds);
+}
+
+void print_problem(const bench::CheckProblem& problem, const std::optional<bench::Finding>& found,
+                   const std::string& again) {
+  const std::string verdict = report::styled(
+      found ? "FAULT" : "sound", found ? report::Style::bad : report::Style::good, report::wants_colour(stdout));
+  fmt::print("{}  {:<30} {}\n", verdict, sizes_of(problem.spec), problem.tries);
+  if (found) fmt::print("{}\nagain: {}\n", SourceText().annotate(found->message), again);
+  std::fflush(stdout);
+}
+
+ExitCode check(const Arguments& arguments) {
+  const Rung& rung = find_rung(arguments.kernel);
+  const Type type = arguments.type ? parse_type(*arguments.type) : rung.variants.front().type;
+  const RungVariant& variant = rung.variant(type, arguments.tile);
+  const auto seed = static_cast<std::uint64_t>(arguments.seed.value_or(1));
+  const auto schedules = static_cast<int>(arguments.schedules);
+
+  Json problems = Json::array();
+  std::optional<bench::Finding> found;
+  for (const bench::CheckProblem& problem : problems_of(arguments, variant)) {
+    Json entry = problem_json(problem);
+    found = bench::check(rung, variant, problem.spec, seed, schedules);
+    const std::string again = found ? replay(arguments, rung, variant, found->seed) : "";
+    entry["ok"] = !found;
+    if (found) {
+      entry["kind"] = found->kind;
+      entry["fault"] = found->message;
+      entry["seed"] = found->seed;
+      entry["again"] = again;
+    }
+    // What is bad input was refused by now.
+    if (!arguments.json && problems.empty()) print_title(rung, variant, seed, schedules);
+    if (!arguments.json) print_problem(problem, found, again);
+    problems.push_back(std::move(entry));
+    if (found) break;
+  }
+  if (arguments.json)
+    print({{"kernel", rung.name()},
+           {"source", rung.source},
+           {"type", name_of(type)},
+           {"tile", to_string(variant.tile)},
+           {"seed", seed},
+           {"schedules", schedules},
+           {"ok", !found},
+           {"problems", problems}});
+  else if (!found)
+    fmt::print("no fault: every access, the order of threads, every result\n");
+  return found ? wrong_result : success;
+}
+
+ExitCode run(const Arguments& arguments) {
+  if (arguments.puzzle) {
+    if (arguments.json) throw InvalidArgument("--puzzle is for people: it prints no JSON");
+    return ask_puzzle(arguments.kernel, arguments.seed, arguments.answer);
+  }
+  if (arguments.kernel.empty()) throw InvalidArgument("KERNEL is missing; `lapidary list` shows which there are");
+  if (arguments.answer) throw InvalidArgument("--answer is for --puzzle");
+  return check(arguments);
+}
+
+}  // namespace
+
+Command add_check(CLI::App& program) {
+  CLI::App* app = program.add_subcommand(
+      "check",
+      "look for races, missing barriers, accesses out of bounds, uninitialised reads, divergence, deadlock and wrong "
+      "results, on the emulated machine");
+  const auto a = std::make_shared<Arguments>();
+  app->add_option("KERNEL", a->kernel, "a name that `lapidary list` shows")->type_name("");
+  app->add_option("--type", a->type, "f32 or f16 (the first one that the kernel has)")->type_name("TYPE");
+  app->add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)")->type_name("TILE");
+  app->add_option("-m", a->m, "rows of A and D (with none of these three: sizes around the tile's)")
+      ->check(whole_number(0));
+  app->add_option("-n", a->n, "columns of B and D (256 if another one is given)")->check(whole_number(0));
+  app->add_option("-k", a->k, "columns of A and rows of B (256 if another one is given)")->check(whole_number(0));
+  app->add_option("--schedules", a->schedules,
+                  fmt::format("how many random orders of threads each problem is run in ({})", default_schedules))
+      ->check(whole_number(1, 1 << 20));
+  app->add_option("--seed", a->seed,
+                  "of the first schedule (1), the next one has the next; 0 is no random order; of the puzzle (random)")
+      ->check(whole_number(0, std::int64_t{1} << 32));
+  app->add_flag("--puzzle", a->puzzle,
+                "shows a kernel in which something is missing, asks for the line, and tells what happens");
+  app->add_option("--answer", a->answer, "the line, for a puzzle that is not to ask")
+      ->check(whole_number(1))
+      ->type_name("LINE");
+  app->add_flag("--json", a->json, "print JSON");
+  return {app, [a] { return run(*a); }};
+}
+
+}  // namespace lapidary::cli

@@ -1,0 +1,120 @@
+// Runs mutants of one rung, which script/mutants has compiled into a shared object: all of them are in it, and a number
+// chooses one.
+//
+//   run_mutants OBJECT KERNEL TYPE TILE SCHEDULES NUMBER...
+//
+// Prints a line of JSON for each number, of which 0 is the rung as it is: `caught` (null, a kind of bench::Finding,
+// "crash" or "hang"), and `reached`, the numbers of the mutants whose code it came by.
+#include <dlfcn.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "bench/check.hpp"
+#include "core/error.hpp"
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// A run takes tenths of a second.
+constexpr unsigned most_seconds = 30;
+
+int selected = 0;
+std::array<bool, 4096> reached;
+
+}  // namespace
+
+/// What the source of a mutant asks: whether it is the one.
+extern "C" __attribute__((visibility("default"))) bool lapidary_mutant(int number) {
+  reached[static_cast<std::size_t>(number)] = true;
+  return number == selected;
+}
+
+namespace lapidary {
+namespace {
+
+Json run(const Rung& rung, const RungVariant& variant, int schedules) {
+  Json json = {{"number", selected}, {"caught", nullptr}};
+  for (const bench::CheckProblem& problem : bench::check_problems(variant.type, variant.tile)) {
+    const auto found = bench::check(rung, variant, problem.spec, 1, schedules);
+    if (!found) continue;
+    json["caught"] = found->kind;
+    json["problem"] = problem.tries;
+    json["fault"] = found->message;
+    break;
+  }
+  json["reached"] = Json::array();
+  for (std::size_t number = 0; number < reached.size(); ++number)
+    if (reached[number]) json["reached"].push_back(number);
+  return json;
+}
+
+/// In a process of its own: a mutant may do anything.
+Json run_apart(const Rung& rung, const RungVariant& variant, int schedules) {
+  int ends[2];
+  if (pipe(ends) != 0) throw Error("pipe failed");
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(most_seconds);
+    const std::string text = run(rung, variant, schedules).dump();
+    FILE* const out = fdopen(ends[1], "w");
+    std::fwrite(text.data(), 1, text.size(), out);
+    std::fclose(out);
+    _exit(0);
+  }
+  close(ends[1]);
+  std::string text;
+  std::array<char, 4096> buffer;
+  for (ssize_t bytes; (bytes = read(ends[0], buffer.data(), buffer.size())) > 0;)
+    text.append(buffer.data(), static_cast<std::size_t>(bytes));
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return Json::parse(text);
+  const bool hangs = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
+  return {{"number", selected}, {"caught", hangs ? "hang" : "crash"}, {"reached", Json::array()}};
+}
+
+int run_all(int argc, char** argv) {
+  if (argc < 7) throw InvalidArgument("run_mutants OBJECT KERNEL TYPE TILE SCHEDULES NUMBER...");
+  void* const object = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+  if (!object) throw InvalidArgument(dlerror());
+  const auto variants = reinterpret_cast<RungVariants (*)()>(dlsym(object, "lapidary_mutants"))();
+  Rung rung = find_rung(argv[2]);
+  const RungVariant known = rung.variant(std::string(argv[3]) == "f16" ? Type::f16 : Type::f32, argv[4]);
+  std::optional<RungVariant> mutant;
+  for (int i = 0; i < variants.count; ++i) {
+    const Variant& variant = variants.variants[i];
+    if (variant.type != known.type || to_string(variant.tile) != argv[4]) continue;
+    mutant = {variant.tile, variant.type, {}};
+    mutant->launch[static_cast<std::size_t>(Build::instrumented)] = variant.launch;
+  }
+  if (!mutant) throw InvalidArgument("the object has no such variant");
+  rung.variants = {*mutant};
+  for (int i = 6; i < argc; ++i) {
+    selected = std::atoi(argv[i]);
+    std::printf("%s\n", run_apart(rung, *mutant, std::atoi(argv[5])).dump().c_str());
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace lapidary
+
+int main(int argc, char** argv) {
+  try {
+    return lapidary::run_all(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "run_mutants: %s\n", error.what());
+    return 2;
+  }
+}
