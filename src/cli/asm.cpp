@@ -9,7 +9,7 @@
 #include "cli/command.hpp"
 #include "cli/json.hpp"
 #include "cli/options.hpp"
-#include "cli/source_text.hpp"
+#include "lens/source_text.hpp"
 #include "core/error.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/sources.hpp"
@@ -62,7 +62,7 @@ void print_summary(const model::CompiledKernel& compiled) {
 
 void print_listing(const model::CompiledKernel& compiled, int only) {
   const model::Loop* const loop = compiled.main_loop();
-  SourceText sources;
+  lens::SourceText sources;
   std::string file;
   int line = 0;
   for (std::size_t i = 0; i < compiled.instructions.size(); ++i) {

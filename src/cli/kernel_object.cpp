@@ -13,7 +13,7 @@
 #include <regex>
 #include <sstream>
 
-#include "cli/source_text.hpp"
+#include "lens/source_text.hpp"
 #include "core/error.hpp"
 #include "core/launch_shape.hpp"
 #include "core/math.hpp"
@@ -237,7 +237,7 @@ std::string KernelObject::explain(const std::string& fault) const {
     last = (*match)[0].second;
   }
   text.append(last, fault.cend());
-  SourceText sources;
+  lens::SourceText sources;
   std::istringstream lines(text);
   std::string out;
   for (std::string line; std::getline(lines, line);) {

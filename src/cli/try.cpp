@@ -17,7 +17,7 @@
 #include "cli/json.hpp"
 #include "cli/kernel_object.hpp"
 #include "cli/options.hpp"
-#include "cli/source_text.hpp"
+#include "lens/source_text.hpp"
 #include "cli/wrong_results.hpp"
 #include "core/error.hpp"
 #include "device/device.hpp"
@@ -322,7 +322,7 @@ void print_trial(const Trial& trial, int indent) {
     if (!trial.wrong.pattern.empty()) print_lines("wrong: " + trial.wrong.pattern, indent);
     if (!trial.wrong.cause.empty()) print_lines(trial.wrong.cause, indent);
     if (trial.wrong.pattern.empty()) print_lines(trial.wrong.map, indent + 2);
-    SourceText sources;
+    lens::SourceText sources;
     for (const emulator::LineCounters& line : trial.report.lines)
       if (line.counters.global_store.requests)
         print_lines(fmt::format("stored at {}:{}  {}", line.file, line.line, sources.line(line.file, line.line)),

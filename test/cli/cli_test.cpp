@@ -79,7 +79,7 @@ TEST_F(Program, ListsEveryRung) {
   ASSERT_EQ(kernels.size(), ladder().size());
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     for (const char* key : {"name", "parent", "family", "types", "tiles", "variants", "architecture", "idea", "change",
-                            "why", "counter", "cost", "source"}) {
+                            "why", "counter", "cost", "exercise", "source"}) {
       EXPECT_TRUE(kernels[i].contains(key)) << key;
     }
     EXPECT_EQ(kernels[i]["name"], ladder()[i].name());

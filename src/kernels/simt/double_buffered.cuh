@@ -15,6 +15,7 @@ constexpr RungInfo info = {
         "writes what anybody still reads",
     .counter = "no counter of memory moves; fewer stalls on global loads and half the barriers are the gain",
     .cost = "Twice the shared memory, and 8 registers for what is on its way",
+    .exercise = "`lapidary check double_buffered --puzzle`: would you have seen that the barrier is missing?",
     .architecture = 80,
 };
 

@@ -23,6 +23,9 @@ constexpr RungInfo info = {
     .cost =
         "Transposing splits A's store in four, each a 2-way conflict; problems with odd sizes or addresses take a "
         "slower path",
+    .exercise =
+        "`lapidary banks \"f32 8x128\" \"read 128 [0, lane % 16 * 8]\"`: how far apart would lanes have to be for 4 "
+        "wavefronts?",
     .architecture = 80,
 };
 
