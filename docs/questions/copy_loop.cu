@@ -138,3 +138,13 @@ __global__ void __launch_bounds__(THREADS)
   }
   store(C, M, N, sum);
 }
+
+void launch(int M, int N, int K, const float* A, const float* B, float* C) {
+  const dim3 grid((N + BN - 1) / BN, (M + BM - 1) / BM);
+  for_runtime<<<grid, THREADS>>>(M, N, K, A, B, C);
+  while_runtime<<<grid, THREADS>>>(M, N, K, A, B, C);
+  for_fixed<<<grid, THREADS>>>(M, N, K, A, B, C);
+  while_fixed<<<grid, THREADS>>>(M, N, K, A, B, C);
+  for_counted<<<grid, THREADS>>>(M, N, K, A, B, C);
+  while_counted<<<grid, THREADS>>>(M, N, K, A, B, C);
+}

@@ -43,3 +43,9 @@ __global__ void k_inside(int M, int N, int K, const float* A, const float* B, fl
   for (int i = 0; i < TM; ++i)
     if (row0 + row + i < M && col0 + col < N) C[(row0 + row + i) * N + col0 + col] = sum[i];
 }
+
+void launch(int M, int N, int K, const float* A, const float* B, float* C) {
+  const dim3 grid((N + BN - 1) / BN, (M + BM - 1) / BM);
+  k_outside<<<grid, BM * BN / TM>>>(M, N, K, A, B, C);
+  k_inside<<<grid, BM * BN / TM>>>(M, N, K, A, B, C);
+}

@@ -40,11 +40,14 @@ __global__ void __launch_bounds__(THREADS) product(int M, int N, int K, const fl
       if (row0 + row + i < M && col0 + col + j < N) C[(row0 + row + i) * N + col0 + col + j] = sum[i][j];
 }
 
-template __global__ void product<false, false, BK>(int, int, int, const float*, const float*, float*);
-template __global__ void product<true, false, BK>(int, int, int, const float*, const float*, float*);
-template __global__ void product<false, true, BK>(int, int, int, const float*, const float*, float*);
-template __global__ void product<true, true, BK>(int, int, int, const float*, const float*, float*);
-template __global__ void product<false, false, 1>(int, int, int, const float*, const float*, float*);
-template __global__ void product<true, false, 1>(int, int, int, const float*, const float*, float*);
-template __global__ void product<false, true, 1>(int, int, int, const float*, const float*, float*);
-template __global__ void product<true, true, 1>(int, int, int, const float*, const float*, float*);
+void launch(int M, int N, int K, const float* A, const float* B, float* C) {
+  const dim3 grid((N + BN - 1) / BN, (M + BM - 1) / BM);
+  product<false, false, BK><<<grid, THREADS>>>(M, N, K, A, B, C);
+  product<true, false, BK><<<grid, THREADS>>>(M, N, K, A, B, C);
+  product<false, true, BK><<<grid, THREADS>>>(M, N, K, A, B, C);
+  product<true, true, BK><<<grid, THREADS>>>(M, N, K, A, B, C);
+  product<false, false, 1><<<grid, THREADS>>>(M, N, K, A, B, C);
+  product<true, false, 1><<<grid, THREADS>>>(M, N, K, A, B, C);
+  product<false, true, 1><<<grid, THREADS>>>(M, N, K, A, B, C);
+  product<true, true, 1><<<grid, THREADS>>>(M, N, K, A, B, C);
+}
