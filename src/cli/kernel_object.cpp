@@ -13,10 +13,10 @@
 #include <regex>
 #include <sstream>
 
-#include "lens/source_text.hpp"
 #include "core/error.hpp"
 #include "core/launch_shape.hpp"
 #include "core/math.hpp"
+#include "lens/source_text.hpp"
 #include "model/data.hpp"
 
 namespace lapidary::cli {

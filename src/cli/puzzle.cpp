@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "cli/json.hpp"
-#include "lens/source_text.hpp"
 #include "core/error.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/sources.hpp"
+#include "lens/source_text.hpp"
 #include "model/data.hpp"
 
 namespace lapidary::cli {

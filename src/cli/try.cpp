@@ -17,10 +17,10 @@
 #include "cli/json.hpp"
 #include "cli/kernel_object.hpp"
 #include "cli/options.hpp"
-#include "lens/source_text.hpp"
 #include "cli/wrong_results.hpp"
 #include "core/error.hpp"
 #include "device/device.hpp"
+#include "lens/source_text.hpp"
 #include "report/terminal.hpp"
 #include "report/text.hpp"
 
