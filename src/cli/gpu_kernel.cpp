@@ -62,10 +62,11 @@ GpuKernel::GpuKernel(const CudaSource& source, const CudaKernel& kernel, const s
   const std::string compiler = nvcc(), unit = folder_.file("gpu_kernel.cu"), object = folder_.file("gpu_kernel.so");
   std::ofstream(unit) << unit_of(source, kernel, instance, roles);
   const std::string beside = std::filesystem::absolute(source.path()).parent_path().string();
-  const Finished compiled = run_command(
-      fmt::format("{} -std=c++17 -O3 -arch=sm_{} -w -shared -Xcompiler -fPIC,-fvisibility=hidden -Dmain=lapidary_main "
-                  "-I {} {} -o {}",
-                  compiler, compute_capability, quoted(beside), quoted(unit), quoted(object)));
+  // NVIDIA's own headers are found first; the stand-ins are there for those of libraries that are not installed.
+  const Finished compiled = run_command(fmt::format(
+      "{} -std=c++17 -O3 -arch=sm_{} -w -shared -Xcompiler -fPIC,-fvisibility=hidden -Dmain=lapidary_main "
+      "-I {} -isystem {} {} -o {}",
+      compiler, compute_capability, quoted(beside), quoted(stand_in_headers().string()), quoted(unit), quoted(object)));
   if (compiled.status != 0)
     throw InvalidArgument(fmt::format("nvcc does not compile {}:{}", source.path(), errors_of(compiled.output)));
   library_ = SharedObject(object);
