@@ -464,6 +464,12 @@ TEST_F(Program, AsmCountsTheInstructionsOfTheMainLoop) {
   EXPECT_EQ(code["stale"], false);
   EXPECT_EQ(code["main_loop"]["multiply-add"], 512);
   EXPECT_EQ(code["main_loop"]["shared load"], 32);
+  const Json ptx = json("asm conflict_free --ptx");
+  ASSERT_TRUE(ptx.is_object());
+  EXPECT_EQ(ptx["code"], "ptx");
+  EXPECT_EQ(ptx["main_loop"]["multiply-add"], 512);
+  EXPECT_EQ(ptx["main_loop_accesses"], code["main_loop_accesses"]);
+  expect_refused("asm conflict_free --ptx --sass", "excludes");
 }
 
 }  // namespace
