@@ -22,8 +22,7 @@ std::string nvcc() {
 std::string unit_of(const CudaSource& source, const CudaKernel& kernel, const std::string& instance,
                     const std::vector<std::string>& roles) {
   return fmt::format(
-      R"(#include <cuda_runtime.h>
-#include "{0}"
+      R"({0}
 #line 1 "{1}"
 {2}
 #line 1 "{1}: the launch of the kernel"
@@ -42,8 +41,8 @@ extern "C" __attribute__((visibility("default"))) const char* lapidary_launch(
   return status == cudaSuccess ? nullptr : cudaGetErrorString(status);
 }}
 )",
-      (stand_in_headers() / "arguments.hpp").string(), source.path(), source.rewritten(CudaSource::Target::gpu),
-      instance, call_of(kernel, roles));
+      fmt::format("#include <cuda_runtime.h>\n#include \"{}\"", (stand_in_headers() / "arguments.hpp").string()),
+      source.path(), source.rewritten(CudaSource::Target::gpu), instance, call_of(kernel, roles));
 }
 
 std::string errors_of(const std::string& output) {

@@ -83,7 +83,8 @@ __global__ void float_sum(const double* A, const double* B, double* C, int M, in
   C[row * N + col] = sum;
 }
 
-__global__ void forgotten_lda(const float* A, int lda, const float* B, int ldb, float* C, int ldc, int M, int N, int K) {
+__global__ void forgotten_lda(const float* A, int lda, const float* B, int ldb, float* C, int ldc, int M, int N,
+                              int K) {
   int row = blockIdx.y * T + threadIdx.y, col = blockIdx.x * T + threadIdx.x;
   if (row >= M || col >= N) return;
   float sum = 0;
