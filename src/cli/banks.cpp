@@ -12,6 +12,7 @@
 #include "cli/access_grammar.hpp"
 #include "cli/command.hpp"
 #include "cli/json.hpp"
+#include "cli/picture.hpp"
 #include "core/error.hpp"
 #include "layout/bank_conflict.hpp"
 #include "layout/bank_report.hpp"
@@ -23,9 +24,10 @@ namespace lapidary::cli {
 namespace {
 
 struct Arguments {
-  std::string layout, access, svg, png;
+  std::string layout, access;
   int lane = 0;
-  bool dark = false, json = false;
+  PictureFiles picture;
+  bool json = false;
 };
 
 /// An access in one layout: as typed, or without its padding and swizzle.
@@ -339,12 +341,7 @@ ExitCode banks(const Arguments& arguments) {
   const Layout plain = tile.layout.padded(0, 0).swizzled(0, 0, 0);
   if (plain != tile.layout) views.push_back(view_of(access, plain, tile.element_bytes));
   views.push_back(view_of(access, tile.layout, tile.element_bytes));
-  const report::Theme theme = arguments.dark ? report::Theme::dark : report::Theme::light;
-  if (!arguments.svg.empty()) {
-    write_picture(picture(views, tile, access, arguments), arguments.svg,
-                  arguments.dark ? theme : report::Theme::automatic);
-  }
-  if (!arguments.png.empty()) write_picture(picture(views, tile, access, arguments), arguments.png, theme);
+  if (arguments.picture.wanted()) write(picture(views, tile, access, arguments), arguments.picture);
   if (arguments.json) {
     Json list = Json::array();
     for (const View& view : views) list.push_back(to_json(view, tile));
@@ -369,9 +366,7 @@ Command add_banks(CLI::App& program) {
   app->add_option("LAYOUT", a->layout, "where the elements of a tile live; see below")->required();
   app->add_option("ACCESS", a->access, "what the lanes of a warp read or write; see below")->required();
   app->add_option("--lane", a->lane, "the lane that is marked in the picture (0)")->check(CLI::Range(0, 31));
-  app->add_option("--svg", a->svg, "write the picture into this file")->type_name("FILE");
-  app->add_option("--png", a->png, "the same as PNG, by rsvg-convert; FILE ends in .png")->type_name("FILE");
-  app->add_flag("--dark", a->dark, "a dark picture; without it the SVG follows its reader's theme");
+  add_picture_options(*app, a->picture);
   app->add_flag("--json", a->json, "print JSON");
   app->footer(
       std::string("\n") + layout_grammar + "\n" + access_grammar +

@@ -114,5 +114,15 @@ TEST(Banks, DrawAPictureThatIsWellFormed) {
   std::filesystem::remove(file);
 }
 
+TEST(Banks, WriteAPngWhateverItsNameEndsIn) {
+  if (std::system("command -v rsvg-convert >/dev/null") != 0) GTEST_SKIP() << "rsvg-convert makes it";
+  const std::string file = testing::TempDir() + "/banks";
+  ASSERT_EQ(run(quoted("32x32", "read [lane, 0]") + " --png " + file).code, 0);
+  std::ifstream stream(file, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  EXPECT_EQ(text.rfind("\x89PNG", 0), 0u);
+  std::filesystem::remove(file);
+}
+
 }  // namespace
 }  // namespace lapidary
