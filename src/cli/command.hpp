@@ -33,5 +33,6 @@ Command add_explain(CLI::App& program);
 Command add_calibrate(CLI::App& program);
 Command add_asm(CLI::App& program);
 Command add_banks(CLI::App& program);
+Command add_coalescing(CLI::App& program);
 
 }  // namespace lapidary::cli
