@@ -91,15 +91,15 @@ void draw_panel(Svg& svg, const RasterComparison& c, const RasterEntry& entry, c
 }
 
 double draw_bars(Svg& svg, const RasterComparison& c, double y) {
-  constexpr double left = 116, right = 600;
+  constexpr double left = 116, right = 684;
   double most = c.compulsory_bytes;
   for (const RasterEntry& e : c.entries) most = std::max(most, e.traffic.l2_to_sm_bytes);
   const auto length = [&](double bytes) { return most > 0 ? bytes / most * (right - left) : 0; };
   svg.text({margin, y + 12}, "What the SMs read from L2, and what of it L2 reads from DRAM", 13, Colour::ink,
            Anchor::start, true);
   y += 32;
-  for (const auto& [x, text] : {std::pair{right + 100, "SMs read"}, std::pair{right + 186, "from DRAM"},
-                                std::pair{right + 252, "hit rate"}, std::pair{right + 330, "x compulsory"}}) {
+  for (const auto& [x, text] :
+       {std::pair{right + 100, "SMs read"}, std::pair{right + 186, "from DRAM"}, std::pair{right + 252, "hit rate"}}) {
     svg.text({x, y + 4}, text, 10.5, Colour::faint, Anchor::end);
   }
   y += 12;
@@ -118,7 +118,6 @@ double draw_bars(Svg& svg, const RasterComparison& c, double y) {
     cell(right + 100, fmt::format("{:.2f} GB", t.l2_to_sm_bytes * 1e-9), Colour::ink);
     cell(right + 186, fmt::format("{:.2f} GB", t.dram_read_bytes * 1e-9), Colour::predicted);
     cell(right + 252, fmt::format("{:.1f} %", 100 * t.l2_to_sm_hit_rate), Colour::ink);
-    cell(right + 330, fmt::format("{:.1f}", needed > 0 ? t.dram_read_bytes / needed : 0), Colour::ink);
     y += bar_row;
   }
   const double least = left + length(needed);
