@@ -173,8 +173,8 @@ void draw_warp(Svg& svg, const TileOwners& owners, const WarpPlan& plan, int thr
         const bool marked = r.value == thread;
         svg.rect(x + 0.75, y + 0.75, width - 1.5, height - 1.5, marked ? Colour::lane : Colour::d,
                  fmt::format("thread {}, lane {}", r.value, r.value % 32));
-        const double size = std::min({12.0, height - 2, width / 1.4});
-        if (size >= 7) {
+        const double size = std::min({12.0, height - 3, (width - 3) / 1.4});
+        if (size >= 6.5) {
           svg.text({x + width / 2, y + height / 2 + size * 0.36}, std::to_string(r.value % 32), size,
                    marked ? Colour::on_lane : Colour::on_colour, Anchor::middle);
         }
@@ -228,7 +228,7 @@ Svg tile_picture(const std::string& title, const TileOwners& owners, int thread)
   constexpr double between = 96;
   const double block_x = margin + 20;  // beside the name of A
   const double warp_x = block_x + block.width + between, warp_y = top + block.y;
-  const double width = std::max(warp_x + std::max(zoom.cols.length(), 360.0) + margin, 720.0);
+  const double width = std::max(warp_x + std::max(zoom.cols.length(), 390.0) + margin, 720.0);
   const double facts_y = warp_y + zoom.rows.length() + 34;
   const double bottom = std::max(top + block.height, facts_y + 36);
   Svg svg(width, bottom + 66, title);
@@ -253,7 +253,8 @@ Svg tile_picture(const std::string& title, const TileOwners& owners, int thread)
     svg.text({warp_x, line}, name, 12, Colour::ink, Anchor::start, true);
     svg.text({warp_x + 56, line}, size_text(share), 12);
     svg.text({warp_x + 138, line},
-             fmt::format("{:.3g} multiply-adds an element read", model::fma_per_load(share.row_count, share.col_count)),
+             fmt::format("{:.3g} multiply-adds for each element read",
+                         model::fma_per_load(share.row_count, share.col_count)),
              12);
     line += 18;
   }
