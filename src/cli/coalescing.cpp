@@ -40,6 +40,8 @@ struct Arguments {
   bool json = false;
 };
 
+std::string bytes_text(int bytes) { return bytes == 1 ? "1 byte" : fmt::format("{} bytes", bytes); }
+
 /// Lane n is at row n / columns, vector n % columns of a row-major matrix whose row 0 begins at a 128-byte line.
 CoalescingView typed_access(const Arguments& a) {
   WarpAccess access{{}, ~std::uint32_t{0}, a.element_bytes * a.vector};
@@ -60,7 +62,7 @@ CoalescingView typed_access(const Arguments& a) {
   const std::string shape = a.columns == 32  ? "a row"
                             : a.columns == 1 ? "a column"
                                              : fmt::format("rows of {}", a.columns);
-  return {fmt::format("{} of a matrix, {} bytes a lane, ld {}", shape, access.bytes, a.ld), access};
+  return {fmt::format("{} of a matrix, {} a lane, ld {}", shape, bytes_text(access.bytes), a.ld), access};
 }
 
 /// What one warp of a kernel does, by source line.
@@ -80,9 +82,11 @@ KernelAccesses accesses_of(const Arguments& a) {
   found.accesses = lens::global_accesses(variant, a.m, a.n, a.k, false, a.warp);
   for (const lens::GlobalAccess& g : found.accesses) {
     const std::string where = g.file.substr(g.file.rfind('/') + 1);
-    found.views.push_back({fmt::format("{} of {}, {} bytes a lane ({}:{}, the first of {})", g.store ? "store" : "load",
-                                       g.matrix, g.first.bytes, where, g.line, report::with_separators(g.count)),
-                           g.first});
+    found.views.push_back(
+        {fmt::format("{} of {}, {} a lane, {}:{}{}", g.store ? "store" : "load", g.matrix, bytes_text(g.first.bytes),
+                     where, g.line,
+                     g.count == 1 ? "" : fmt::format(", the first of {}", report::with_separators(g.count))),
+         g.first});
   }
   return found;
 }
@@ -141,7 +145,7 @@ ExitCode coalescing_of_kernel(const Arguments& a) {
 ExitCode coalescing(const Arguments& a) {
   if (!a.kernel.empty()) return coalescing_of_kernel(a);
   const CoalescingView view = typed_access(a);
-  if (a.picture.wanted()) write(lens::coalescing_picture(view.title, {view}, a.lane), a.picture);
+  if (a.picture.wanted()) write(lens::coalescing_picture("What a warp moves", {view}, a.lane), a.picture);
   if (a.json) {
     print(to_json(view.access));
     return success;

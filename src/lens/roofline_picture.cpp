@@ -157,14 +157,17 @@ void draw_roofs(Svg& svg, const Chart& chart, const std::vector<Mark>& marks) {
       if (e->level != c.level && e->intensity(c.level)) intensities.insert(*e->intensity(c.level));
     if (intensities.empty()) continue;
     double sum = 0;
+    int flat = 0;  // of them under the roof of f32, where no title says whose they are
     for (const double i : intensities) {
       const Point p = chart.at(i, std::min(chart.peak(), i * c.bytes_per_s));
-      svg.circle(p, 3, Colour::page);
       svg.ring(p, 3, Colour::ceiling, 1.25, fmt::format("{:.3g} FLOP for each byte of {}", i, c.level));
-      sum += chart.x.at(i);
+      if (i * c.bytes_per_s < chart.peak()) continue;
+      sum += p.x;
+      ++flat;
     }
-    svg.text({sum / static_cast<double>(intensities.size()), chart.y.at(chart.peak()) - 9}, c.level, 10.5,
-             Colour::ceiling, Anchor::middle);
+    if (flat > 0) {
+      svg.text({sum / flat, chart.y.at(chart.peak()) - 9}, c.level, 10.5, Colour::ceiling, Anchor::middle);
+    }
   }
 }
 
@@ -180,8 +183,7 @@ void draw_marks(Svg& svg, const Chart& chart, std::vector<Mark> marks) {
   constexpr double line = 15;
   std::vector<double> heights;
   for (const Mark& m : marks) heights.push_back(m.shown().y);
-  const double first = chart.y.at(chart.peak()) + 20;
-  heights = report::spread(heights, line, first + line + 3, bottom - 8);
+  heights = report::spread(heights, line, chart.y.at(chart.peak()) + 20 + line, bottom - 8);
   for (std::size_t i = 0; i < marks.size(); ++i) {
     svg.line(marks[i].shown(), {names - 22, heights[i]}, Colour::padding, 0.75);
     svg.line({names - 22, heights[i]}, {names - 5, heights[i]}, Colour::padding, 0.75);
@@ -199,7 +201,8 @@ void draw_marks(Svg& svg, const Chart& chart, std::vector<Mark> marks) {
                fmt::format("{}: {:.1f} TFLOP/s measured", m.entry->rung->name(), *m.entry->measured * 1e-12));
   }
   const bool any = std::any_of(marks.begin(), marks.end(), [](const Mark& m) { return m.entry->measured.has_value(); });
-  svg.text({names + 238, first + 4}, any ? "TFLOP/s, of roof" : "roof, TFLOP/s", 10.5, Colour::faint, Anchor::end);
+  svg.text({names + 238, heights.front() - line + 1}, any ? "TFLOP/s, of roof" : "roof, TFLOP/s", 10.5, Colour::faint,
+           Anchor::end);
   for (std::size_t i = 0; i < marks.size(); ++i) {
     const RooflineEntry& e = *marks[i].entry;
     svg.text({names, heights[i] + 4}, e.rung->name(), 11.5);
