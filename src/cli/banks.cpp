@@ -3,15 +3,19 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/access_grammar.hpp"
 #include "cli/command.hpp"
 #include "cli/json.hpp"
+#include "cli/options.hpp"
 #include "cli/picture.hpp"
 #include "core/error.hpp"
+#include "kernels/registry.hpp"
 #include "lens/bank_picture.hpp"
+#include "lens/observe.hpp"
 #include "report/terminal.hpp"
 #include "report/text.hpp"
 
@@ -21,7 +25,9 @@ namespace {
 using lens::BankView;
 
 struct Arguments {
-  std::string layout, access;
+  std::string layout, access;  ///< or a kernel and nothing
+  std::string tile;
+  std::optional<std::string> type;
   int lane = 0;
   PictureFiles picture;
   bool json = false;
@@ -93,7 +99,7 @@ void print_view(const BankView& view, bool colour) {
   }
 }
 
-Json to_json(const BankView& view, const TypedLayout& tile) {
+Json to_json(const BankView& view) {
   Json groups = Json::array();
   for (const BankGroup& group : view.groups) {
     Json words = Json::array();
@@ -105,9 +111,7 @@ Json to_json(const BankView& view, const TypedLayout& tile) {
         {{"first_lane", group.first_lane}, {"lanes", group.lanes}, {"wavefronts", group.wavefronts}, {"words", words}});
   }
   const bool counted = view.misaligned == 0;
-  return {{"layout", to_string(*view.layout)},
-          {"type", tile.type},
-          {"wavefronts", counted ? Json(view.wavefronts) : Json()},
+  return {{"wavefronts", counted ? Json(view.wavefronts) : Json()},
           {"minimum", counted ? Json(view.minimum()) : Json()},
           {"cause", view.cause},
           {"misaligned_lanes", view.misaligned},
@@ -115,7 +119,51 @@ Json to_json(const BankView& view, const TypedLayout& tile) {
           {"groups", groups}};
 }
 
+void print_views(const std::vector<BankView>& views) {
+  const bool colour = report::wants_colour(stdout);
+  for (const BankView& view : views) {
+    fmt::print("\n");
+    print_view(view, colour);
+  }
+}
+
+/// @throws InvalidArgument saying that an access is missing, or naming the nearest kernels
+const Rung& kernel_named(const std::string& name) {
+  try {
+    return find_rung(name);
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(fmt::format("there is no ACCESS, which all but a kernel needs; {}", error.what()));
+  }
+}
+
+/// What a kernel's first block does on the emulated machine.
+ExitCode banks_of_kernel(const Arguments& arguments) {
+  const Rung& rung = kernel_named(arguments.layout);
+  const Type type = arguments.type ? parse_type(*arguments.type) : rung.variants.front().type;
+  const RungVariant& variant = rung.variant(type, arguments.tile);
+  const TileShape& tile = variant.tile;
+  const std::vector<BankView> views = bank_views(
+      lens::observe(variant, tile.m, tile.n, std::max(2 * tile.k, 1), false));
+  const std::string title = fmt::format("{} {} in {}", rung.name(), to_string(tile), name_of(type));
+  if (arguments.picture.wanted()) write(lens::bank_picture(title, views, arguments.lane), arguments.picture);
+  if (arguments.json) {
+    Json list = Json::array();
+    for (const BankView& view : views) {
+      Json one = {{"access", view.title}, {"active", view.access.active}, {"bits", 8 * view.access.bytes}};
+      one.update(to_json(view));
+      list.push_back(one);
+    }
+    print({{"kernel", rung.name()}, {"type", name_of(type)}, {"tile", to_string(tile)}, {"accesses", list}});
+    return success;
+  }
+  fmt::print("{}\n", title);
+  if (views.empty()) fmt::print("\n  uses no shared memory\n");
+  print_views(views);
+  return success;
+}
+
 ExitCode banks(const Arguments& arguments) {
+  if (arguments.access.empty()) return banks_of_kernel(arguments);
   const TypedLayout tile = parse_layout(arguments.layout);
   const TileAccess access = parse_access(arguments.access, tile);
   std::vector<BankView> views;
@@ -125,16 +173,16 @@ ExitCode banks(const Arguments& arguments) {
   if (arguments.picture.wanted()) write(lens::bank_picture(arguments.access, views, arguments.lane), arguments.picture);
   if (arguments.json) {
     Json list = Json::array();
-    for (const BankView& view : views) list.push_back(to_json(view, tile));
+    for (const BankView& view : views) {
+      Json one = {{"layout", to_string(*view.layout)}, {"type", tile.type}};
+      one.update(to_json(view));
+      list.push_back(one);
+    }
     print({{"access", arguments.access}, {"active", access.active}, {"bits", access.bits}, {"layouts", list}});
     return success;
   }
-  const bool colour = report::wants_colour(stdout);
-  fmt::print("{}\n\n", arguments.access);
-  for (const BankView& view : views) {
-    if (&view != &views.front()) fmt::print("\n");
-    print_view(view, colour);
-  }
+  fmt::print("{}\n", arguments.access);
+  print_views(views);
   return success;
 }
 
@@ -144,8 +192,12 @@ Command add_banks(CLI::App& program) {
   CLI::App* app = program.add_subcommand(
       "banks", "the banks of shared memory that a warp's access meets in, before and after padding or swizzling");
   const auto a = std::make_shared<Arguments>();
-  app->add_option("LAYOUT", a->layout, "where the elements of a tile live; see below")->required();
-  app->add_option("ACCESS", a->access, "what the lanes of a warp read or write; see below")->required();
+  app->add_option("LAYOUT", a->layout,
+                  "where the elements of a tile live, see below; or a kernel, whose own accesses are shown")
+      ->required();
+  CLI::Option* access = app->add_option("ACCESS", a->access, "what the lanes of a warp read or write; see below");
+  app->add_option("--tile", a->tile, "which tile of the kernel (its first one)")->excludes(access)->type_name("TILE");
+  app->add_option("--type", a->type, "f32 or f16 (the kernel's first one)")->excludes(access)->type_name("TYPE");
   app->add_option("--lane", a->lane, "the lane that is marked in the picture (0)")->check(CLI::Range(0, 31));
   add_picture_options(*app, a->picture);
   app->add_flag("--json", a->json, "print JSON");

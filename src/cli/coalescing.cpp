@@ -40,8 +40,6 @@ struct Arguments {
   bool json = false;
 };
 
-std::string bytes_text(int bytes) { return bytes == 1 ? "1 byte" : fmt::format("{} bytes", bytes); }
-
 /// Lane n is at row n / columns, vector n % columns of a row-major matrix whose row 0 begins at a 128-byte line.
 CoalescingView typed_access(const Arguments& a) {
   WarpAccess access{{}, ~std::uint32_t{0}, a.element_bytes * a.vector};
@@ -62,7 +60,7 @@ CoalescingView typed_access(const Arguments& a) {
   const std::string shape = a.columns == 32  ? "a row"
                             : a.columns == 1 ? "a column"
                                              : fmt::format("rows of {}", a.columns);
-  return {fmt::format("{} of a matrix, {} a lane, ld {}", shape, bytes_text(access.bytes), a.ld), access};
+  return {fmt::format("{} of a matrix, {} a lane, ld {}", shape, lens::bytes_text(access.bytes), a.ld), access};
 }
 
 /// What one warp of a kernel does, by source line.
@@ -80,14 +78,7 @@ KernelAccesses accesses_of(const Arguments& a) {
   found.title = fmt::format("{} {}, {} x {} x {} in {}, warp {}", rung.name(), to_string(variant.tile), a.m, a.n, a.k,
                             name_of(type), a.warp);
   found.accesses = lens::global_accesses(variant, a.m, a.n, a.k, false, a.warp);
-  for (const lens::GlobalAccess& g : found.accesses) {
-    const std::string where = g.file.substr(g.file.rfind('/') + 1);
-    found.views.push_back(
-        {fmt::format("{} of {}, {} a lane, {}:{}{}", g.store ? "store" : "load", g.matrix, bytes_text(g.first.bytes),
-                     where, g.line,
-                     g.count == 1 ? "" : fmt::format(", the first of {}", report::with_separators(g.count))),
-         g.first});
-  }
+  for (const lens::GlobalAccess& g : found.accesses) found.views.push_back(lens::coalescing_view(g));
   return found;
 }
 

@@ -74,9 +74,9 @@ void draw_word(report::Svg& svg, double x, double y, const Use& use, int marked,
   svg.rect(x + 0.5, y + 0.5, cell_width - 1, cell_height - 1, is_marked ? Colour::lane : fill,
            fmt::format("byte {}, bank {}: lanes {}", address, address / 4 % 32, lanes_text(use.lanes)));
   if (is_marked && use.excess) svg.frame(x + 1.5, y + 1.5, cell_width - 3, cell_height - 3, Colour::conflict, 2);
-  const int lanes = std::popcount(use.lanes), first = std::countr_zero(use.lanes);
-  const std::string label = lanes == 1 ? std::to_string(first) : fmt::format("{}+{}", first, lanes - 1);
-  svg.text({x + cell_width / 2, y + cell_height / 2 + 3.5}, label, lanes == 1 ? 10.5 : 9,
+  const std::string label = short_lanes_text(use.lanes, 5);
+  const double size = std::min(10.5, (cell_width - 3) / (0.62 * static_cast<double>(label.size())));
+  svg.text({x + cell_width / 2, y + cell_height / 2 + 3.5}, label, size,
            is_marked ? Colour::on_lane : Colour::on_colour, report::Anchor::middle);
 }
 
@@ -159,6 +159,23 @@ BankView bank_view(const std::string& title, const WarpAccess& access, SharedAcc
   return view;
 }
 
+std::vector<BankView> bank_views(const Observation& observation) {
+  std::vector<BankView> views;
+  for (const emulator::AccessSite& site : observation.compiled.sites) {
+    if (is_global(site.access)) continue;
+    const bool store = is_write(site.access);
+    const std::string title = fmt::format("{}, {} a lane, {}:{}", store ? "store" : "load", bytes_text(site.bytes),
+                                          site.file.substr(site.file.rfind('/') + 1), site.line);
+    WarpAccess access = site.worst;
+    std::uint64_t line = ~std::uint64_t{0};
+    for (int lane = 0; lane < 32; ++lane)
+      if ((access.active >> lane & 1) != 0) line = std::min(line, access.address[lane] / 128 * 128);
+    for (std::uint64_t& address : access.address) address -= line;
+    views.push_back(bank_view(title, access, store ? SharedAccess::write : SharedAccess::read));
+  }
+  return views;
+}
+
 std::string bank_verdict(const BankView& view) {
   std::string text;
   if (view.misaligned != 0) {
@@ -201,11 +218,12 @@ report::Svg bank_picture(const std::string& title, const std::vector<BankView>& 
   entry(Colour::access, "first wavefront of its lanes", 205);
   entry(Colour::conflict, "one more: a conflict", 165);
   entry(Colour::lane, fmt::format("lane {}", lane), 80);
-  entry(Colour::padding, "no element", 100);
+  const bool pads = std::any_of(views.begin(), views.end(), [](const BankView& v) { return v.layout.has_value(); });
+  if (pads) entry(Colour::padding, "no element", 100);
   svg.text(
       {margin, y + 21},
-      "A cell is a 32-bit word, marked with the lane that wants it; 0+1 is lane 0 and another one. Below: words of the bank "
-      "that are asked for",
+      "A cell is a 32-bit word with the lanes that want it: 0-3 are four of them, 0+3 is lane 0 with three others. "
+      "Below: how many words are wanted of the bank",
       11, Colour::faint);
   return svg;
 }

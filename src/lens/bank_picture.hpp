@@ -6,6 +6,7 @@
 
 #include "layout/bank_report.hpp"
 #include "layout/layout.hpp"
+#include "lens/observe.hpp"
 #include "report/svg.hpp"
 
 namespace lapidary::lens {
@@ -34,6 +35,10 @@ struct BankView {
 
 /// Judges an access; the last three members are the caller's.
 BankView bank_view(const std::string& title, const WarpAccess& access, SharedAccess kind);
+
+/// The accesses to shared memory of each source line of a kernel, with neighbouring ones merged as a compiler does; of
+/// each the first one that takes the most wavefronts beyond its minimum, by bytes from the first line that it touches.
+std::vector<BankView> bank_views(const Observation& observation);
 
 /// "2 wavefronts, minimum 1: lanes 0 and 8 read different words of bank 0, 2 in all"
 std::string bank_verdict(const BankView& view);

@@ -58,8 +58,11 @@ void draw_lanes(Svg& svg, const CoalescingView& view, const Rows& rows, std::uin
     svg.rect(x, y + 1, width, rows.height - 2, Colour::page);
     svg.rect(x + 0.75, y + 1, width - 1.5, rows.height - 2, is_marked ? Colour::lane : Colour::access,
              fmt::format("byte {}: lane {}", address, lanes_text(lanes)));
-    svg.text({x + width / 2, y + rows.height / 2 + 3.6}, short_lanes_text(lanes, 5), rows.height > 18 ? 11 : 10,
-             is_marked ? Colour::on_lane : Colour::on_colour, Anchor::middle);
+    const std::string text = short_lanes_text(lanes, 5);
+    const double size = std::min(rows.height > 18 ? 11.0 : 10.0,
+                                 (width - 3) / (0.62 * static_cast<double>(text.size())));
+    svg.text({x + width / 2, y + rows.height / 2 + 3.6}, text, size, is_marked ? Colour::on_lane : Colour::on_colour,
+             Anchor::middle);
   }
 }
 
@@ -90,6 +93,14 @@ void draw_view(Svg& svg, const CoalescingView& view, int marked) {
 }
 
 }  // namespace
+
+CoalescingView coalescing_view(const GlobalAccess& access) {
+  const std::string file = access.file.substr(access.file.rfind('/') + 1);
+  std::string title = fmt::format("{} of {}, {} a lane, {}:{}", access.store ? "store" : "load", access.matrix,
+                                  bytes_text(access.first.bytes), file, access.line);
+  if (access.count > 1) title += fmt::format(", the first of {}", report::with_separators(access.count));
+  return {title, access.first};
+}
 
 double coalescing_efficiency(const WarpAccess& access) {
   const int moved = 32 * sectors(access);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "layout/access.hpp"
+#include "lens/block_accesses.hpp"
 #include "report/svg.hpp"
 
 namespace lapidary::lens {
@@ -12,6 +13,9 @@ struct CoalescingView {
   std::string title;
   WarpAccess access;
 };
+
+/// "load of A, 4 bytes a lane, naive.cuh:37, the first of 1,024"
+CoalescingView coalescing_view(const GlobalAccess& access);
 
 /// Of the bytes that an access moves, those that its lanes want: 0 to 1; 0 without active lanes.
 double coalescing_efficiency(const WarpAccess& access);

@@ -25,4 +25,6 @@ std::string short_lanes_text(std::uint32_t mask, int most) {
   return fmt::format("{}+{}", std::countr_zero(mask), std::popcount(mask) - 1);
 }
 
+std::string bytes_text(int bytes) { return bytes == 1 ? "1 byte" : fmt::format("{} bytes", bytes); }
+
 }  // namespace lapidary::lens

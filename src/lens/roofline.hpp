@@ -17,9 +17,9 @@ struct RooflineEntry {
   double dram_intensity;               ///< FLOP for each compulsory byte
   std::optional<double> l2_intensity;  ///< FLOP for each byte into the SMs; of kernels that stage tiles
   /// FLOP for each byte of what L1 and shared memory, which are one memory, pass: 128 bytes for each line of a load
-  /// from global memory and for each wavefront of shared memory, of the machine code where it is on record, otherwise of
-  /// the source with neighbouring accesses merged. Empty if the program has no instrumented build of the kernel, which
-  /// is run to count them.
+  /// from global memory and for each wavefront of shared memory, of the machine code where it is on record, otherwise
+  /// of the source with neighbouring accesses merged. Empty if the program has no instrumented build of the kernel,
+  /// which is run to count them.
   std::optional<double> l1_intensity;
 
   double roof;             ///< FLOP/s, the lowest of the ceilings

@@ -138,10 +138,6 @@ void Svg::polyline(const std::vector<Point>& points, Colour stroke, double thick
            "\n";
 }
 
-void Svg::polygon(const std::vector<Point>& points, Colour fill) {
-  body_ += fmt::format(R"(<polygon points="{}" {}/>)", list_of(points), fill_of(fill)) + "\n";
-}
-
 void Svg::circle(Point centre, double radius, Colour fill, std::string_view tooltip) {
   body_ += fmt::format(R"(<circle cx="{}" cy="{}" r="{}" {})", number(centre.x), number(centre.y), number(radius),
                        fill_of(fill)) +

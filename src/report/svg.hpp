@@ -34,7 +34,6 @@ class Svg {
   void frame(double x, double y, double width, double height, Colour stroke, double thickness = 2);
   void line(Point from, Point to, Colour stroke, double thickness = 1, bool dashed = false);
   void polyline(const std::vector<Point>& points, Colour stroke, double thickness = 2);
-  void polygon(const std::vector<Point>& points, Colour fill);
   void circle(Point centre, double radius, Colour fill, std::string_view tooltip = {});
   /// Only the edge of a circle, with the page within.
   void ring(Point centre, double radius, Colour stroke, double thickness = 2, std::string_view tooltip = {});
