@@ -34,5 +34,7 @@ Command add_explain(CLI::App& program);
 Command add_calibrate(CLI::App& program);
 Command add_asm(CLI::App& program);
 Command add_banks(CLI::App& program);
+Command add_coalescing(CLI::App& program);
+Command add_tiles(CLI::App& program);
 
 }  // namespace lapidary::cli

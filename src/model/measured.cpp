@@ -27,34 +27,7 @@ std::vector<MeasuredRate> rates_in(const Json& document) {
   return rates;
 }
 
-[[noreturn]] void refuse(const std::filesystem::path& path, const char* writer, const Json::exception& broken) {
-  throw Error(fmt::format("{} is not what lapidary {} writes: {}", path.string(), writer, broken.what()));
-}
-
 }  // namespace
-
-std::optional<double> recorded_flop_per_shared_byte(const std::string& kernel, const std::string& type,
-                                                    const std::string& tile) {
-  constexpr double bytes_per_wavefront = 128;
-  const std::filesystem::path path = data_file("results/emulator/ladder.json");
-  std::ifstream file(path);
-  if (!file.is_open()) return std::nullopt;
-  try {
-    const Json document = Json::parse(file);
-    const double size = document.at("size");
-    for (const Json& rung : document.at("rungs")) {
-      if (rung.at("kernel") != kernel || rung.at("type") != type || rung.at("tile") != tile) continue;
-      const Json& counters = rung.at("counters");
-      const double wavefronts = counters.at("shared_load").at("wavefronts").get<double>() +
-                                counters.at("shared_store").at("wavefronts").get<double>();
-      if (wavefronts == 0) return std::nullopt;
-      return 2 * size * size * size / (bytes_per_wavefront * wavefronts);
-    }
-  } catch (const Json::exception& broken) {
-    refuse(path, "ladder", broken);
-  }
-  return std::nullopt;
-}
 
 std::vector<MeasuredRate> measured_rates(const Gpu& gpu) {
   std::vector<std::filesystem::path> files;
@@ -74,7 +47,7 @@ std::vector<MeasuredRate> measured_rates(const Gpu& gpu) {
       if (!gpu.answers_to(document.at("receipt").at("card").at("name").get<std::string>())) continue;
       for (MeasuredRate& rate : rates_in(document)) rates.push_back(std::move(rate));
     } catch (const Json::exception& broken) {
-      refuse(path, "bench", broken);
+      throw Error(fmt::format("{} is not what lapidary bench writes: {}", path.string(), broken.what()));
     }
   }
   return rates;

@@ -18,13 +18,6 @@ struct MeasuredRate {
   std::optional<double> cublas_flops;  ///< of cuBLAS in turns with it
 };
 
-/// FLOP for each byte that shared memory moves, 128 a wavefront of a load or a store, as results/emulator/ladder.json
-/// records the accesses of a kernel as they are written; empty if it does not know the kernel or if that uses none.
-/// What the compiler merges into wider accesses takes fewer wavefronts, so that the figure is then too low.
-/// @throws Error if the file is not what `lapidary ladder` writes
-std::optional<double> recorded_flop_per_shared_byte(const std::string& kernel, const std::string& type,
-                                                    const std::string& tile);
-
 /// What was measured on such a card; nothing if none was.
 /// @throws Error if a file is not what `lapidary bench` writes
 std::vector<MeasuredRate> measured_rates(const Gpu& gpu);

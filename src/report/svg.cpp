@@ -1,7 +1,6 @@
 #include "report/svg.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,6 +34,12 @@ std::string stroke_of(Colour colour, double thickness) {
 /// The end of an element that has a tooltip or not.
 std::string closing(std::string_view element, std::string_view tooltip) {
   return tooltip.empty() ? "/>\n" : fmt::format("><title>{}</title></{}>\n", xml_escaped(tooltip), element);
+}
+
+std::string list_of(const std::vector<Point>& points) {
+  std::string list;
+  for (const Point& p : points) list += fmt::format("{}{},{}", list.empty() ? "" : " ", number(p.x), number(p.y));
+  return list;
 }
 
 std::string style_sheet(Theme theme) {
@@ -112,9 +117,7 @@ void Svg::line(Point from, Point to, Colour stroke, double thickness, bool dashe
 }
 
 void Svg::polyline(const std::vector<Point>& points, Colour stroke, double thickness) {
-  std::vector<std::string> list;
-  for (const Point& p : points) list.push_back(number(p.x) + "," + number(p.y));
-  body_ += fmt::format(R"(<polyline points="{}" {} fill="none" stroke-linejoin="round"/>)", fmt::join(list, " "),
+  body_ += fmt::format(R"(<polyline points="{}" {} fill="none" stroke-linejoin="round"/>)", list_of(points),
                        stroke_of(stroke, thickness)) +
            "\n";
 }
@@ -125,11 +128,19 @@ void Svg::circle(Point centre, double radius, Colour fill, std::string_view tool
            closing("circle", tooltip);
 }
 
-void Svg::text(Point at, std::string_view content, double size, Colour fill, Anchor anchor, bool bold) {
+void Svg::ring(Point centre, double radius, Colour stroke, double thickness, std::string_view tooltip) {
+  circle(centre, radius + thickness / 2, stroke, tooltip);
+  circle(centre, radius - thickness / 2, Colour::page, tooltip);
+}
+
+void Svg::text(Point at, std::string_view content, double size, Colour fill, Anchor anchor, bool bold, double angle) {
   const char* const anchors[] = {"start", "middle", "end"};
-  body_ += fmt::format(R"(<text x="{}" y="{}" font-size="{}" text-anchor="{}" {}{}>{}</text>)", number(at.x),
+  const std::string turned = angle == 0 ? ""
+                                        : fmt::format(" transform=\"rotate({} {} {})\"", number(angle), number(at.x),
+                                                      number(at.y));
+  body_ += fmt::format(R"(<text x="{}" y="{}" font-size="{}" text-anchor="{}" {}{}{}>{}</text>)", number(at.x),
                        number(at.y), number(size), anchors[static_cast<int>(anchor)], fill_of(fill),
-                       bold ? R"( font-weight="600")" : "", xml_escaped(content)) +
+                       bold ? R"( font-weight="600")" : "", turned, xml_escaped(content)) +
            "\n";
 }
 
@@ -164,14 +175,17 @@ std::string Svg::render(Theme theme) const {
 
 std::string Svg::fragment() const { return element("", "", body_); }
 
-void write_picture(const Svg& picture, const std::filesystem::path& path, Theme theme) {
-  if (path.extension() != ".png") return write_file(path, picture.render(theme));
+void write_svg(const Svg& picture, const std::filesystem::path& path, Theme theme) {
+  write_file(path, picture.render(theme));
+}
+
+void write_png(const Svg& picture, const std::filesystem::path& path, Theme theme) {
   std::string pattern = (std::filesystem::temp_directory_path() / "lapidary.XXXXXX.svg").string();
   const int descriptor = mkstemps(pattern.data(), 4);
   if (descriptor < 0) throw InvalidArgument(fmt::format("cannot write {}: {}", pattern, std::strerror(errno)));
   close(descriptor);
   try {
-    write_file(pattern, picture.render(theme));
+    write_file(pattern, picture.render(theme == Theme::automatic ? Theme::light : theme));
     convert(pattern, path);
   } catch (...) {
     std::filesystem::remove(pattern);
