@@ -12,6 +12,8 @@
 #include "cli/options.hpp"
 #include "core/error.hpp"
 #include "kernels/registry.hpp"
+#include "lens/raster_picture.hpp"
+#include "lens/roofline_picture.hpp"
 #include "lens/rung_page.hpp"
 #include "report/file.hpp"
 #include "report/markup.hpp"
@@ -31,16 +33,26 @@ constexpr const char* introduction =
     "Matrix multiplication, one kernel at a time, from the naive loop upwards. What a kernel costs was computed from "
     "its source on an emulated machine and from the code that nvcc made of it; what the card says stands beside it.";
 
+/// The ladder on one card, before the pages of its kernels.
+report::Document overview_of(const model::Gpu& gpu) {
+  report::Document page;
+  page.picture(lens::ladder_picture(gpu), "ladder", "What was measured and predicted, beside cuBLAS.");
+  page.table(lens::ladder_table(gpu));
+  page.picture(lens::roofline_picture(lens::roofline(gpu, lens::page_size, "burst")), "roofline",
+               "The ladder below the ceilings of the card: `lapidary roofline`.");
+  const model::GemmShape gemm{8192, 8192, 8192, 4, 4, false};
+  page.picture(lens::raster_picture(lens::compare_rasters(gpu, gemm, {128, 128, 8}, 2)), "raster",
+               "The order in which tiles are visited, and what it does to traffic: `lapidary raster`.");
+  return page;
+}
+
 std::string html_report(const model::Gpu& gpu, report::Progress& progress) {
   const lens::PageTarget target{[](std::string_view kernel) { return fmt::format("#{}", kernel); },
                                 [](std::string_view path) { return std::string(path); }};
   std::string navigation = "<a href=\"#ladder\">ladder</a>", body;
   body += fmt::format("<section id=\"ladder\">\n<h1>Lapidary on {}</h1>\n<p>{}</p>\n", report::xml_escaped(gpu.name),
                       introduction);
-  report::Document overview;
-  overview.picture(lens::ladder_picture(gpu), "ladder", "");
-  overview.table(lens::ladder_table(gpu));
-  body += overview.html() + "</section>\n";
+  body += overview_of(gpu).html() + "</section>\n";
   for (const Rung& rung : ladder()) {
     progress.update(rung.name(), -1);
     const std::string name(rung.name());
@@ -63,8 +75,7 @@ std::map<std::string, std::string> markdown_report(const model::Gpu& gpu, report
   report::Document overview;
   overview.heading(1, fmt::format("The ladder on {}", gpu.name));
   overview.paragraph(introduction);
-  overview.picture(lens::ladder_picture(gpu), "ladder", fmt::format("the ladder on {}", gpu.name));
-  overview.table(lens::ladder_table(gpu));
+  overview.append(overview_of(gpu));
   std::vector<report::Document::Link> links;
   for (const Rung& rung : ladder()) links.push_back({std::string(rung.name()), target.page(rung.name())});
   overview.links(std::move(links));

@@ -10,7 +10,11 @@
 #include <vector>
 
 #include "kernels/sources.hpp"
+#include "lens/bank_picture.hpp"
+#include "lens/block_accesses.hpp"
+#include "lens/coalescing_picture.hpp"
 #include "lens/explanation_page.hpp"
+#include "lens/tile_picture.hpp"
 #include "model/measured.hpp"
 #include "model/roofline.hpp"
 #include "report/diff.hpp"
@@ -53,6 +57,31 @@ void add_difference(Document& page, const Rung& rung) {
   part.code(report::unified_diff(parent.source, rung_source(parent.name()), rung.source, rung_source(rung.name())),
             "diff");
   page.folded(fmt::format("The difference from {}", parent.name()), std::move(part));
+}
+
+/// The threads' places in the tile, and what limits a warp's accesses: banks where it uses shared memory, sectors
+/// where it does not.
+void add_pictures(Document& page, const Explanation& e) {
+  const Question& q = e.question;
+  const std::string name = page_name(q.rung->name());
+  const std::string title = fmt::format("{} {}", q.rung->name(), to_string(q.variant->tile));
+  page.picture(tile_picture(title, tile_owners(*q.variant), 0), name + "-tiles",
+               "What thread 0 and its warp compute, and what of A and B they take.");
+  std::vector<BankView> banks = bank_views(e.observation);
+  if (banks.empty()) {
+    std::vector<CoalescingView> loads;
+    for (const GlobalAccess& access : global_accesses(*q.variant, q.M, q.N, q.K, q.reads_c, 0))
+      if (!access.store) loads.push_back(coalescing_view(access));
+    page.picture(coalescing_picture(title, loads, 0), name + "-sectors",
+                 "The sectors of 32 bytes that the first warp's loads touch.");
+    return;
+  }
+  const auto excess = [](const BankView& view) { return view.wavefronts - view.minimum(); };
+  const auto conflicts = std::count_if(banks.begin(), banks.end(), [&](const BankView& v) { return excess(v) > 0; });
+  if (conflicts > 0) std::erase_if(banks, [&](const BankView& view) { return excess(view) == 0; });
+  page.picture(bank_picture(title, banks, 0), name + "-banks",
+               conflicts > 0 ? "The accesses to shared memory that take more wavefronts than they have to."
+                             : "The accesses to shared memory; each takes the fewest wavefronts that it can.");
 }
 
 void add_times(Document& page, const Rung& rung, const model::Gpu& gpu, const model::Predictions& all) {
@@ -159,6 +188,7 @@ Document rung_page(const Rung& rung, const model::Gpu& gpu, const PageTarget& ta
   page.heading(1, fmt::format("{}: {}", rung.name(), rung.info->idea));
   add_idea(page, rung, target);
   add_difference(page, rung);
+  add_pictures(page, e);
   page.heading(2, "What it costs, computed");
   page.append(work_page(e));
   page.append(memory_page(e));
