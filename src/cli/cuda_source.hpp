@@ -97,8 +97,8 @@ class CudaSource {
 /// Splits at commas outside of brackets; blanks around the parts are taken off.
 std::vector<std::string> split_arguments(std::string_view text);
 
-/// The value of an integer expression of C: + - * / % << >>, brackets, casts, sizeof, min, max, ceil, and ceil_div(a, b) by
-/// the names it has in tutorials. Names are looked up; for `block.x` what `block` stands for is a list.
+/// The value of an integer expression of C: + - * / % << >>, brackets, casts, sizeof, min, max, ceil, and ceil_div(a,
+/// b) by the names it has in tutorials. Names are looked up; for `block.x` what `block` stands for is a list.
 /// @throws InvalidArgument naming what cannot be evaluated
 std::int64_t evaluate(const std::string& expression,
                       const std::function<std::optional<std::string>(const std::string&)>& lookup);
