@@ -134,6 +134,13 @@ std::size_t statement_begin(const std::string& code, std::size_t position) {
 
 }  // namespace
 
+const CudaParameter* CudaParameter::elements() const {
+  if (is_pointer()) return this;
+  const auto pointer = [](const CudaParameter& member) { return member.is_pointer(); };
+  if (std::count_if(members.begin(), members.end(), pointer) != 1) return nullptr;
+  return &*std::find_if(members.begin(), members.end(), pointer);
+}
+
 std::vector<std::string> split_arguments(std::string_view text) {
   std::vector<std::string> parts;
   int depth = 0;
@@ -158,6 +165,7 @@ CudaSource::CudaSource(std::string path) : path_(std::move(path)) {
   const std::string text = without_comments(text_);
   code_ = code_of(text);
   refuse_unsupported();
+  find_structures();
   find_kernels();
   find_launches();
   find_definitions();
@@ -181,6 +189,30 @@ void CudaSource::refuse_unsupported() const {
         "{}:{}: `{}` is not supported; kernels may use CUDA C++ with float, half and double, shared memory, "
         "barriers, warp shuffles and votes, atomics and vector types",
         path_, line_of(place), feature));
+  }
+}
+
+void CudaSource::find_structures() {
+  for (std::size_t place = find_word(code_, "struct", 0); place != code_.npos;
+       place = find_word(code_, "struct", place + 1)) {
+    std::size_t open = skip_blanks(code_, place + std::string_view("struct").size());
+    std::string name = word_at(code_, open);
+    open = skip_blanks(code_, open + name.size());
+    if (open == code_.size() || code_[open] != '{') continue;
+    const std::size_t end = behind_bracket(code_, open);
+    if (find_word(code_.substr(statement_begin(code_, place), place - statement_begin(code_, place)), "typedef", 0) !=
+        code_.npos)
+      name = word_at(code_, skip_blanks(code_, end));
+    CudaParameter structure{"", name};
+    for (std::size_t begin = open + 1, stop; (stop = code_.find(';', begin)) < end; begin = stop + 1) {
+      const std::vector<std::string> declarators = split_arguments(code_.substr(begin, stop - begin));
+      if (declarators.empty() || declarators[0].find('(') != std::string::npos) continue;
+      const CudaParameter first = parameter_of(declarators[0]);
+      for (const std::string& declarator : declarators)
+        structure.members.push_back(&declarator == &declarators[0] ? first
+                                                                   : parameter_of(first.type + " " + declarator));
+    }
+    structures_.push_back(std::move(structure));
   }
 }
 
@@ -211,6 +243,10 @@ void CudaSource::find_kernels() {
       const std::size_t last = behind_bracket(code_, angle);
       kernel.template_parameters = parameters_of(code_.substr(angle + 1, last - angle - 2));
     }
+    for (CudaParameter& parameter : kernel.parameters)
+      for (const CudaParameter& structure : structures_)
+        if (!parameter.is_pointer() && find_word(parameter.type, structure.name, 0) != parameter.type.npos)
+          parameter.members = structure.members;
     kernels_.push_back(std::move(kernel));
   }
 }
@@ -528,11 +564,18 @@ class Evaluator {
       return unary();
     }
     if (at_ < text_.size() && text_[at_] == '(') return call(name);
+    std::string member;
+    if (take('.')) {
+      skip();
+      member = word_at(text_, at_);
+      at_ += member.size();
+      if (const auto value = lookup_(name + "." + member)) return Evaluator(*value, lookup_, depth_ + 1).value();
+    }
     const auto definition = lookup_(name);
     if (!definition) throw InvalidArgument(fmt::format("`{}` in `{}` is not known", name, text_));
-    if (!take('.')) return Evaluator(*definition, lookup_, depth_ + 1).value();
-    const std::size_t dimension = std::string_view("xyz").find(at_ < text_.size() ? text_[at_++] : ' ');
-    if (dimension == std::string_view::npos) fail("has a member that is none of x, y and z");
+    if (member.empty()) return Evaluator(*definition, lookup_, depth_ + 1).value();
+    const std::size_t dimension = std::string_view("xyz").find(member);
+    if (dimension == std::string_view::npos) fail(fmt::format("has the member `{}`, which is not known", member));
     const std::vector<std::string> extents = split_arguments(*definition);
     return dimension < extents.size() ? Evaluator(extents[dimension], lookup_, depth_ + 1).value() : 1;
   }

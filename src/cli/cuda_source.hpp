@@ -8,10 +8,14 @@
 
 namespace lapidary::cli {
 
-/// A parameter of a kernel or of a kernel template.
+/// A parameter of a kernel or of a kernel template, or a member of a structure.
 struct CudaParameter {
   std::string type, name;
+  std::vector<CudaParameter> members = {};  ///< of a type that is a structure of the file
+
   bool is_pointer() const { return type.find('*') != type.npos; }
+  /// What holds the elements if it is a matrix: itself, or the one pointer in it; or null.
+  const CudaParameter* elements() const;
 };
 
 /// A `__global__` function.
@@ -78,6 +82,7 @@ class CudaSource {
   int line_of(std::size_t position) const;
   bool outside_of_functions(std::size_t position) const;
   void refuse_unsupported() const;
+  void find_structures();
   void find_kernels();
   void find_launches();
   void find_definitions();
@@ -86,7 +91,8 @@ class CudaSource {
   void find_includes();
 
   std::string path_, text_;
-  std::string code_;  ///< the text with blanks for comments, strings and preprocessor lines
+  std::string code_;                       ///< the text with blanks for comments, strings and preprocessor lines
+  std::vector<CudaParameter> structures_;  ///< the name of each and its members
   std::vector<CudaKernel> kernels_;
   std::vector<CudaLaunch> launches_;
   std::vector<Definition> definitions_;

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "cli/shared_object.hpp"
 #include "core/error.hpp"
 
 namespace lapidary::cli {
@@ -41,7 +42,7 @@ const CudaKernel& choose_kernel(const CudaSource& source, const std::string& nam
 /// The role that a parameter's name tells, or nothing.
 std::string role_of(const CudaParameter& parameter) {
   std::string name = lower(parameter.name);
-  if (parameter.is_pointer()) {
+  if (parameter.elements()) {
     for (const char* prefix : {"d_", "dev_", "device_", "mat_", "matrix_", "matrix", "mat", "g_", "ptr_"})
       if (name.starts_with(prefix) && name.size() > std::string_view(prefix).size())
         name = name.substr(std::string_view(prefix).size());
@@ -72,6 +73,9 @@ std::string signature(const CudaKernel& kernel) {
 /// Finds the sizes of a kernel that is not given them.
 void bind_constants(Call& call, const CudaSource& source) {
   if (call.has("M") || call.has("N") || call.has("K")) return;
+  const std::vector<CudaParameter>& parameters = call.kernel->parameters;
+  if (std::any_of(parameters.begin(), parameters.end(), [](const CudaParameter& p) { return !p.members.empty(); }))
+    return;  // structures have their sizes
   if (source.constant("M") && source.constant("N") && source.constant("K")) {
     call.constants = {{"M", "M"}, {"N", "N"}, {"K", "K"}};
     return;
@@ -106,7 +110,7 @@ void bind_parameters(Call& call, const CudaSource& source, const TryOptions& opt
     for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
       const CudaParameter& parameter = kernel.parameters[i];
       call.roles.push_back(role_of(parameter));
-      if (parameter.is_pointer())
+      if (parameter.elements())
         pointers.push_back(i);
       else if (!call.roles[i].starts_with("ld") && call.roles[i] != "alpha" && call.roles[i] != "beta")
         sizes.push_back(i);
@@ -127,7 +131,7 @@ void bind_parameters(Call& call, const CudaSource& source, const TryOptions& opt
   if (!call.has("C") && !call.has("D")) fail("no parameter is C or D");
   for (std::size_t i = 0; i < call.roles.size(); ++i) {
     const bool matrix = call.roles[i].size() == 1 && call.roles[i] >= "A" && call.roles[i] <= "D";
-    if (matrix != kernel.parameters[i].is_pointer())
+    if (matrix != (kernel.parameters[i].elements() != nullptr))
       fail(fmt::format("`{}` cannot be {}", kernel.parameters[i].name, call.roles[i]));
     if (std::count(call.roles.begin(), call.roles.end(), call.roles[i]) > 1)
       fail(fmt::format("two parameters are {}", call.roles[i]));
@@ -135,12 +139,13 @@ void bind_parameters(Call& call, const CudaSource& source, const TryOptions& opt
   call.square = call.has("M") + call.has("N") + call.has("K") == 1;
   bind_constants(call, source);
   for (const CudaParameter& parameter : kernel.parameters) {
-    std::string type = source.without_aliases(parameter.type);
+    const CudaParameter* const elements = parameter.elements();
+    std::string type = source.without_aliases(elements ? elements->type : parameter.type);
     for (std::size_t t = 0; t < std::min(kernel.template_parameters.size(), call.template_values.size()); ++t)
       if (type.find(kernel.template_parameters[t].name) != type.npos)
         type = source.without_aliases(call.template_values[t]);
     const auto is = [&](const char* word) { return type.find(word) != type.npos; };
-    if (parameter.is_pointer() && !is("half") && !is("float") && !is("double"))
+    if (elements && !is("half") && !is("float") && !is("double"))
       throw InvalidArgument(fmt::format("{}: `{}` is of type {}; matrices of float, half and double are supported",
                                         signature(kernel), parameter.name, type));
     call.elements.push_back(is("half") ? Element::f16 : is("double") ? Element::f64 : Element::f32);
@@ -161,6 +166,11 @@ std::optional<std::string> look_up(const CudaSource& source, const Call& call, c
     if (call.kernel->parameters[i].name == name) return size(call.roles[i]);
   }
   if (is_size(name)) return size(name);
+  if (const std::size_t dot = name.find('.'); dot != name.npos) {  // of a matrix of the host's, as in `B.width`
+    const std::string role = role_of({"*", name.substr(0, dot)});
+    const std::string member = role.empty() ? "" : argument_of(name.substr(dot + 1), role);
+    return is_size(member) ? std::optional(size(member)) : std::nullopt;
+  }
   for (const auto& [role, constant] : call.constants)
     if (constant == name) return size(role);
   for (std::size_t i = 0; i < std::min(call.template_values.size(), call.kernel->template_parameters.size()); ++i)

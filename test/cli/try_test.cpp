@@ -99,6 +99,7 @@ TEST(Try, SizesThatAreConstantsOfTheFileAreGivenValues) {
   EXPECT_EQ(json["grid"], (std::array{8, 16, 1}));
   EXPECT_EQ(Json::parse(run("constants.cu --json -n 48").text)["k"], 48);
 }
+TEST(Try, MatricesAsStructuresWithTheirSizesAreRight) { expect_right("structures.cu", false); }
 TEST(Try, LayoutsAndLeadingDimensionsThatCannotBeAreRefused) {
   for (const auto& [arguments, text] :
        {std::pair("dgemm_tn.cu --layout TN --lda 63", "--lda is 63; a row of A has 64 elements"),
