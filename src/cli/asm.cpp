@@ -10,10 +10,10 @@
 #include "cli/command.hpp"
 #include "cli/json.hpp"
 #include "cli/options.hpp"
-#include "cli/source_text.hpp"
 #include "core/error.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/sources.hpp"
+#include "lens/source_text.hpp"
 #include "model/sass.hpp"
 #include "report/terminal.hpp"
 #include "report/text.hpp"
@@ -92,7 +92,7 @@ void print_listing(const model::CompiledKernel& compiled, int only, bool ptx) {
   for (const MachineInstruction& branch : compiled.instructions)
     if (ptx && branch.target >= 0) labels[branch.target] = branch.text.substr(branch.text.rfind(' ') + 1);
   const model::Loop* const loop = compiled.main_loop();
-  SourceText sources;
+  lens::SourceText sources;
   std::string file;
   int line = 0;
   for (std::size_t i = 0; i < compiled.instructions.size(); ++i) {

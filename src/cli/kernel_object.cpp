@@ -9,10 +9,10 @@
 #include <regex>
 #include <sstream>
 
-#include "cli/source_text.hpp"
 #include "core/error.hpp"
 #include "core/launch_shape.hpp"
 #include "core/math.hpp"
+#include "lens/source_text.hpp"
 
 namespace lapidary::cli {
 namespace {
@@ -170,7 +170,7 @@ std::string KernelObject::explain(const std::string& fault) const {
     last = (*match)[0].second;
   }
   text.append(last, fault.cend());
-  SourceText sources;
+  lens::SourceText sources;
   std::istringstream lines(text);
   std::string out;
   for (std::string line; std::getline(lines, line);) {

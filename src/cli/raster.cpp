@@ -1,5 +1,3 @@
-#include "model/raster.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,13 +8,16 @@
 #include "cli/command.hpp"
 #include "cli/json.hpp"
 #include "cli/options.hpp"
-#include "core/error.hpp"
-#include "core/math.hpp"
-#include "model/waves.hpp"
+#include "cli/picture.hpp"
+#include "lens/raster.hpp"
+#include "lens/raster_picture.hpp"
+#include "model/raster.hpp"
 #include "report/table.hpp"
 
 namespace lapidary::cli {
 namespace {
+
+using lens::RasterEntry;
 
 struct Arguments {
   std::int64_t m = 8192, n = 8192, k = 8192;
@@ -25,25 +26,11 @@ struct Arguments {
   int blocks_per_sm = 1;
   std::vector<std::string> orders;
   GpuChoice gpu;
+  PictureFiles picture;
   bool json = false;
 };
 
-/// An order and what it costs.
-struct Entry {
-  model::Raster raster;
-  model::RasterTraffic traffic;
-};
-
-std::vector<model::Raster> rasters_of(const Arguments& arguments) {
-  std::vector<model::Raster> rasters;
-  for (const std::string& order : arguments.orders) rasters.push_back(model::parse_raster(order));
-  if (!rasters.empty()) return rasters;
-  using model::Raster;
-  return {{Raster::rows},        {Raster::columns},     {Raster::grouped, 4}, {Raster::grouped, 8},
-          {Raster::grouped, 16}, {Raster::grouped, 32}, {Raster::hilbert}};
-}
-
-Json to_json(const Entry& entry) {
+Json to_json(const RasterEntry& entry) {
   return {{"order", to_string(entry.raster)},
           {"l2_to_sm_bytes", entry.traffic.l2_to_sm_bytes},
           {"dram_read_bytes", entry.traffic.dram_read_bytes},
@@ -51,7 +38,7 @@ Json to_json(const Entry& entry) {
           {"hit_rate", entry.traffic.l2_to_sm_hit_rate}};
 }
 
-report::Table table_of(const std::vector<Entry>& entries, double compulsory, const model::Gpu& gpu) {
+report::Table table_of(const std::vector<RasterEntry>& entries, double compulsory, const model::Gpu& gpu) {
   using report::Column;
   report::Table table({{"order"},
                        {"L2 to SMs", Column::number, "GB"},
@@ -60,10 +47,10 @@ report::Table table_of(const std::vector<Entry>& entries, double compulsory, con
                        {"compulsory", Column::number, "DRAM is"},
                        {"hit rate", Column::number},
                        {"ms of DRAM", Column::number}});
-  const auto least = std::min_element(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+  const auto least = std::min_element(entries.begin(), entries.end(), [](const RasterEntry& a, const RasterEntry& b) {
     return a.traffic.dram_bytes() < b.traffic.dram_bytes();
   });
-  for (const Entry& entry : entries) {
+  for (const RasterEntry& entry : entries) {
     const model::RasterTraffic& t = entry.traffic;
     const bool best = entries.size() > 1 && t.dram_bytes() == least->traffic.dram_bytes();
     table.add_row({{to_string(entry.raster), best ? report::Style::good : report::Style::plain},
@@ -97,22 +84,17 @@ ExitCode raster(const Arguments& arguments) {
   const TileShape tile = parse_tile(arguments.tile);
   const int bytes = size_of(parse_type(arguments.type));
   const model::GemmShape gemm{arguments.m, arguments.n, arguments.k, bytes, bytes, arguments.beta != 0};
-  const std::int64_t down = ceil_div<std::int64_t>(gemm.M, tile.m), across = ceil_div<std::int64_t>(gemm.N, tile.n);
-  constexpr std::int64_t most_tiles = std::int64_t{1} << 18;
-  if (down * across > most_tiles) {
-    throw InvalidArgument(
-        fmt::format("there are {} tiles; at most {} are simulated, so take larger ones or a smaller problem",
-                    down * across, most_tiles));
-  }
-  const model::Waves waves = model::waves(down * across, gpu.sms, arguments.blocks_per_sm);
-  std::vector<Entry> entries;
-  for (const model::Raster& raster : rasters_of(arguments)) {
-    entries.push_back({raster, simulate_l2(gemm, tile, raster, {waves.per_wave, gpu.l2_bytes})});
-  }
-  const double compulsory = model::compulsory_bytes(gemm);
+  std::vector<model::Raster> orders;
+  for (const std::string& order : arguments.orders) orders.push_back(model::parse_raster(order));
+  const lens::RasterComparison comparison = lens::compare_rasters(gpu, gemm, tile, arguments.blocks_per_sm, orders);
+  const auto& waves = comparison.waves;
+  const auto& entries = comparison.entries;
+  const std::int64_t down = comparison.down, across = comparison.across;
+  const double compulsory = comparison.compulsory_bytes;
+  if (arguments.picture.wanted()) write(lens::raster_picture(comparison), arguments.picture);
   if (arguments.json) {
     Json list = Json::array();
-    for (const Entry& entry : entries) list.push_back(to_json(entry));
+    for (const RasterEntry& entry : entries) list.push_back(to_json(entry));
     print({{"gpu", gpu.name},
            {"m", gemm.M},
            {"n", gemm.N},
@@ -164,6 +146,7 @@ Command add_raster(CLI::App& program) {
       ->delimiter(',')
       ->type_name("ORDER");
   add_gpu_options(*app, a->gpu);
+  add_picture_options(*app, a->picture);
   app->add_flag("--json", a->json, "print JSON");
   return {app, [a] { return raster(*a); }};
 }

@@ -9,96 +9,35 @@
 #include "cli/command.hpp"
 #include "cli/json.hpp"
 #include "cli/options.hpp"
-#include "kernels/registry.hpp"
-#include "model/measured.hpp"
-#include "model/roofline.hpp"
-#include "model/traffic.hpp"
+#include "cli/picture.hpp"
+#include "lens/roofline.hpp"
+#include "lens/roofline_picture.hpp"
 #include "report/table.hpp"
 
 namespace lapidary::cli {
 namespace {
 
+using lens::RooflineEntry;
+
 struct Arguments {
   std::int64_t size = 4096;
   GpuChoice gpu;
   std::string mode = "burst";
+  PictureFiles picture;
   bool json = false;
 };
 
-/// A kernel below its roof.
-struct Entry {
-  const Rung* rung;
-  const RungVariant* variant;
-  double dram_intensity;               ///< of compulsory bytes
-  std::optional<double> l2_intensity;  ///< of bytes into the SMs, of kernels that stage tiles
-  double roof;                         ///< FLOP/s, the lowest of the ceilings
-  std::string roof_is;
-  std::optional<double> shared_intensity;  ///< of wavefronts as written, where they are recorded
-  std::optional<double> shared_roof;       ///< FLOP/s that shared memory allows by it
-  std::optional<double> measured;
-};
-
-/// One type's problem.
-model::GemmShape problem_of(const Arguments& arguments, Type type) {
-  return {arguments.size, arguments.size, arguments.size, size_of(type), size_of(type)};
-}
-
-Entry entry_of(const Rung& rung, const RungVariant& variant, const Arguments& arguments,
-               const model::Ceilings& ceilings, const std::vector<model::MeasuredRate>& rates) {
-  const model::GemmShape gemm = problem_of(arguments, variant.type);
-  const double work = model::flop(gemm);
-  Entry entry{&rung, &variant, model::arithmetic_intensity(work, model::compulsory_bytes(gemm)), {}, {}, {}, {},
-              {},    {}};
-  // These kernels multiply on CUDA cores in f32, whatever the type of the operands.
-  entry.roof = ceilings.f32_flops;
-  entry.roof_is = "f32";
-  const auto lower = [&](double bytes_per_s, double intensity, const char* name) {
-    const double rate = model::attainable(ceilings.f32_flops, bytes_per_s, intensity);
-    if (rate < entry.roof) {
-      entry.roof = rate;
-      entry.roof_is = name;
-    }
-  };
-  lower(ceilings.dram_bytes_per_s, entry.dram_intensity, "DRAM");
-  // Kernels without a step in k rely on L1, whose work the tile does not tell.
-  if (variant.tile.k > 0) {
-    entry.l2_intensity = model::arithmetic_intensity(work, model::sm_read_bytes(gemm, variant.tile));
-    if (ceilings.l2_bytes_per_s) lower(*ceilings.l2_bytes_per_s, *entry.l2_intensity, "L2");
-  }
-  entry.shared_intensity = model::recorded_flop_per_shared_byte(std::string(rung.name()), name_of(variant.type),
-                                                                to_string(variant.tile));
-  if (entry.shared_intensity) {
-    entry.shared_roof = model::attainable(ceilings.f32_flops, ceilings.shared_bytes_per_s, *entry.shared_intensity);
-  }
-  for (const model::MeasuredRate& rate : rates) {
-    const bool same = rate.kernel == rung.name() && rate.type == name_of(variant.type) &&
-                      rate.tile == to_string(variant.tile) && rate.size == arguments.size;
-    if (same && rate.mode == arguments.mode) entry.measured = rate.flops;
-  }
-  return entry;
-}
-
-std::vector<Entry> entries_of(const Arguments& arguments, const model::Ceilings& ceilings,
-                              const std::vector<model::MeasuredRate>& rates) {
-  std::vector<Entry> entries;
-  for (const Rung& rung : ladder())
-    for (const RungVariant& variant : rung.variants)
-      entries.push_back(entry_of(rung, variant, arguments, ceilings, rates));
-  return entries;
-}
-
 Json json_of(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
-Json to_json(const Entry& entry) {
+Json to_json(const RooflineEntry& entry) {
   return {{"kernel", entry.rung->name()},
           {"type", name_of(entry.variant->type)},
           {"tile", to_string(entry.variant->tile)},
           {"dram_flop_per_byte", entry.dram_intensity},
           {"l2_flop_per_byte", json_of(entry.l2_intensity)},
+          {"l1_flop_per_byte", json_of(entry.l1_intensity)},
           {"roof_flops", entry.roof},
           {"roof", entry.roof_is},
-          {"shared_flop_per_byte", json_of(entry.shared_intensity)},
-          {"shared_flops", json_of(entry.shared_roof)},
           {"measured_flops", json_of(entry.measured)}};
 }
 
@@ -111,13 +50,13 @@ report::Table ceilings_table(const model::Ceilings& ceilings) {
     table.add_row(
         {{name}, {fmt::format("{:.2f} TB/s", *rate * 1e-12)}, {fmt::format("{:.1f}", ceilings.f32_flops / *rate)}});
   };
-  bandwidth("shared memory", ceilings.shared_bytes_per_s);
+  bandwidth("L1 and shared memory", ceilings.shared_bytes_per_s);
   bandwidth("L2 to SMs", ceilings.l2_bytes_per_s);
   bandwidth("DRAM", ceilings.dram_bytes_per_s);
   return table;
 }
 
-report::Table entries_table(const std::vector<Entry>& entries) {
+report::Table entries_table(const std::vector<RooflineEntry>& entries) {
   using report::Column;
   constexpr int bar_width = 20;
   report::Table table({{"kernel"},
@@ -125,14 +64,13 @@ report::Table entries_table(const std::vector<Entry>& entries) {
                        {"tile"},
                        {"DRAM", Column::number, "FLOP/B"},
                        {"L2", Column::number, "FLOP/B"},
-                       {"shared", Column::number, "FLOP/B"},
-                       {"shared", Column::number, "TFLOP/s"},
+                       {"L1", Column::number, "FLOP/B"},
                        {"roof", Column::number, "TFLOP/s"},
                        {"measured", Column::number, "TFLOP/s"},
                        {"roof is"},
                        {"share", Column::number},
                        {""}});
-  for (const Entry& e : entries) {
+  for (const RooflineEntry& e : entries) {
     const double share = e.measured ? *e.measured / e.roof : 0;
     const int bar = std::clamp(static_cast<int>(share * bar_width + 0.5), 0, bar_width);
     table.add_row({{std::string(e.rung->name())},
@@ -140,8 +78,7 @@ report::Table entries_table(const std::vector<Entry>& entries) {
                    {to_string(e.variant->tile)},
                    {fmt::format("{:.0f}", e.dram_intensity)},
                    {e.l2_intensity ? fmt::format("{:.1f}", *e.l2_intensity) : "-"},
-                   {e.shared_intensity ? fmt::format("{:.2f}", *e.shared_intensity) : "-"},
-                   {e.shared_roof ? fmt::format("{:.1f}", *e.shared_roof * 1e-12) : "-"},
+                   {e.l1_intensity ? fmt::format("{:.3g}", *e.l1_intensity) : "-"},
                    {fmt::format("{:.1f}", e.roof * 1e-12)},
                    {e.measured ? fmt::format("{:.1f}", *e.measured * 1e-12) : "-"},
                    {e.roof_is},
@@ -152,15 +89,15 @@ report::Table entries_table(const std::vector<Entry>& entries) {
 }
 
 ExitCode roofline(const Arguments& arguments) {
-  const model::Gpu gpu = chosen_gpu(arguments.gpu);
-  const model::Ceilings ceilings = model::ceilings(gpu);
-  const std::vector<Entry> entries = entries_of(arguments, ceilings, model::measured_rates(gpu));
+  const lens::Roofline roofline = lens::roofline(chosen_gpu(arguments.gpu), arguments.size, arguments.mode);
+  const auto& [gpu, ceilings, size, mode, entries] = roofline;
+  if (arguments.picture.wanted()) write(lens::roofline_picture(roofline), arguments.picture);
   if (arguments.json) {
     Json rungs = Json::array();
-    for (const Entry& entry : entries) rungs.push_back(to_json(entry));
+    for (const RooflineEntry& entry : entries) rungs.push_back(to_json(entry));
     print({{"gpu", gpu.name},
-           {"size", arguments.size},
-           {"mode", arguments.mode},
+           {"size", size},
+           {"mode", mode},
            {"ceilings",
             {{"f32_flops", ceilings.f32_flops},
              {"shared_bytes_per_s", ceilings.shared_bytes_per_s},
@@ -170,17 +107,17 @@ ExitCode roofline(const Arguments& arguments) {
     return success;
   }
   const bool colour = report::wants_colour(stdout);
-  fmt::print("M = N = K = {}, beta = 0, on {} at {:.0f} MHz\n\n{}\n{}\n", arguments.size, gpu.name, gpu.clock_hz * 1e-6,
-             ceilings_table(ceilings).render(colour), entries_table(entries).render(colour));
-  const bool any = std::any_of(entries.begin(), entries.end(), [](const Entry& e) { return e.measured.has_value(); });
+  fmt::print("M = N = K = {}, beta = 0, on {} at {:.0f} MHz\n\n{}\n{}\n", size, gpu.name, gpu.clock_hz * 1e-6,
+             ceilings_table(roofline.ceilings).render(colour), entries_table(entries).render(colour));
+  const bool any = std::any_of(entries.begin(), entries.end(),
+                               [](const RooflineEntry& e) { return e.measured.has_value(); });
   fmt::print(
       "{}",
       report::paragraph(
           "The roof is the lowest of: f32; DRAM by its FLOP for each byte that must cross it once; L2 by its "
-          "FLOP for each byte that the block tile makes the SMs read. Shared is what shared memory allows for the "
-          "accesses as written, where results/ has their count: no roof, since the compiler merges "
-          "neighbouring accesses into wider ones, but often the reason. " +
-              (any ? fmt::format("Measured is a {}, from results/.", arguments.mode)
+          "FLOP for each byte that the block tile makes the SMs read; L1, which is also shared memory, by its FLOP for "
+          "each byte of the lines and wavefronts that the kernel makes it pass, 128 bytes each. " +
+              (any ? fmt::format("Measured is a {}, from results/.", mode)
                    : std::string("results/ has no rate of this size and mode on this card.")),
           report::page_width));
   return success;
@@ -196,6 +133,7 @@ Command add_roofline(CLI::App& program) {
   app->add_option("--mode", a->mode, "which measurement: burst or sustained (burst)")
       ->check(CLI::IsMember({"burst", "sustained"}))
       ->type_name("MODE");
+  add_picture_options(*app, a->picture);
   app->add_flag("--json", a->json, "print JSON");
   return {app, [a] { return roofline(*a); }};
 }

@@ -15,9 +15,9 @@
 #include "cli/kernel_object.hpp"
 #include "cli/matrix_image.hpp"
 #include "cli/options.hpp"
-#include "cli/source_text.hpp"
 #include "cli/trial.hpp"
 #include "core/error.hpp"
+#include "lens/source_text.hpp"
 #include "report/terminal.hpp"
 #include "report/text.hpp"
 
@@ -43,7 +43,7 @@ void print_trial(const Trial& trial, int indent) {
     if (!trial.wrong.pattern.empty()) print_lines("wrong: " + trial.wrong.pattern, indent);
     if (!trial.wrong.cause.empty()) print_lines(trial.wrong.cause, indent);
     if (trial.wrong.pattern.empty()) print_lines(trial.wrong.map, indent + 2);
-    SourceText sources;
+    lens::SourceText sources;
     for (const emulator::LineCounters& line : trial.report.lines)
       if (line.counters.global_store.requests)
         print_lines(fmt::format("stored at {}:{}  {}", line.file, line.line, sources.line(line.file, line.line)),
@@ -180,7 +180,8 @@ ExitCode execute(const TryOptions& options) {
   if (trial.ok())
     gpu = try_on_gpu(source, call, instance, layouts, options, trial,
                      [&](const bench::ProblemSpec& of) { return shape_of(source, call, options, of); });
-  const ExitCode code = trial.ok() ? success : wrong_result;
+  const bool wrong_on_gpu = gpu.verification.results > 0 && !gpu.verification.ok;
+  const ExitCode code = trial.ok() && !wrong_on_gpu ? success : wrong_result;
   const std::string todo = trial.report.lines.empty() ? "" : advice(trial.report);
   if (options.json) {
     Json json{{"file", options.file},

@@ -172,6 +172,7 @@ unsigned BlockRunner::memory_at(std::uintptr_t address) {
 }
 
 void BlockRunner::count(const WarpAccess& access, Access kind, std::uintptr_t pc, unsigned warp) {
+  if (options_.observe) options_.observe({access, kind, pc, sample_.block, warp});
   const unsigned memory = is_global(kind) ? memory_at(access.address[std::countr_zero(access.active)]) : 0;
   SiteCounters& site = sites_.memory[SiteKey(pc, memory, static_cast<unsigned>(access.bytes), kind).bits()];
   int units = 0, minimum = 0;

@@ -17,6 +17,16 @@ struct BlockSample {
   std::uint64_t weight;
 };
 
+/// One access of a warp, as it was counted. Addresses are those of the host, of which device memory has the ones that
+/// it was allocated with.
+struct ObservedAccess {
+  const WarpAccess& access;
+  Access kind;
+  std::uintptr_t pc;    ///< the instruction; see source_lines() of emulator/symbols.hpp
+  std::uint32_t block;  ///< as in BlockSample
+  unsigned warp;        ///< lane n is the thread 32 * warp + n of the block
+};
+
 /// Counts neighbouring accesses as one wider one, as a compiler merges them: those of one group (a source line, say) by
 /// one lane between two barriers that fill an aligned range of `bytes` bytes, or of a half or a quarter of that.
 struct Merge {
@@ -40,6 +50,8 @@ struct Options {
   /// What a compiler has merged, by the machine instructions of an AccessSite, which stay the same as long as the
   /// program runs. Empty: accesses count as they are written.
   std::unordered_map<std::uintptr_t, Merge> merge = {};
+  /// Called with every access that is counted, of each warp in its order, by the host thread that runs the block.
+  std::function<void(const ObservedAccess&)> observe = {};
 };
 
 /// The body of one CUDA thread: `call(context)` runs the kernel with its arguments.

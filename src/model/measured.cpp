@@ -27,34 +27,7 @@ std::vector<MeasuredRate> rates_in(const Json& document) {
   return rates;
 }
 
-[[noreturn]] void refuse(const std::filesystem::path& path, const char* writer, const Json::exception& broken) {
-  throw Error(fmt::format("{} is not what lapidary {} writes: {}", path.string(), writer, broken.what()));
-}
-
 }  // namespace
-
-std::optional<double> recorded_flop_per_shared_byte(const std::string& kernel, const std::string& type,
-                                                    const std::string& tile) {
-  constexpr double bytes_per_wavefront = 128;
-  const std::filesystem::path path = data_file("results/emulator/ladder.json");
-  std::ifstream file(path);
-  if (!file.is_open()) return std::nullopt;
-  try {
-    const Json document = Json::parse(file);
-    const double size = document.at("size");
-    for (const Json& rung : document.at("rungs")) {
-      if (rung.at("kernel") != kernel || rung.at("type") != type || rung.at("tile") != tile) continue;
-      const Json& counters = rung.at("counters");
-      const double wavefronts = counters.at("shared_load").at("wavefronts").get<double>() +
-                                counters.at("shared_store").at("wavefronts").get<double>();
-      if (wavefronts == 0) return std::nullopt;
-      return 2 * size * size * size / (bytes_per_wavefront * wavefronts);
-    }
-  } catch (const Json::exception& broken) {
-    refuse(path, "ladder", broken);
-  }
-  return std::nullopt;
-}
 
 std::vector<MeasuredRate> measured_rates(const Gpu& gpu) {
   std::vector<std::filesystem::path> files;
@@ -74,7 +47,7 @@ std::vector<MeasuredRate> measured_rates(const Gpu& gpu) {
       if (!gpu.answers_to(document.at("receipt").at("card").at("name").get<std::string>())) continue;
       for (MeasuredRate& rate : rates_in(document)) rates.push_back(std::move(rate));
     } catch (const Json::exception& broken) {
-      refuse(path, "bench", broken);
+      throw Error(fmt::format("{} is not what lapidary bench writes: {}", path.string(), broken.what()));
     }
   }
   return rates;
@@ -96,6 +69,33 @@ std::vector<MeasuredCounters> measured_counters(const Gpu& gpu) {
                          result.at("counters").get<std::map<std::string, double>>()});
     } catch (const Json::exception& broken) {
       throw Error(fmt::format("{} is not what script/agreement writes: {}", path.string(), broken.what()));
+    }
+  }
+  return found;
+}
+
+Predictions recorded_predictions(const Gpu& gpu) {
+  Predictions found;
+  std::error_code error;
+  for (const auto& folder : std::filesystem::directory_iterator(data_file("results"), error)) {
+    const std::filesystem::path path = folder.path() / "predictions.json";
+    std::ifstream file(path);
+    if (!file.is_open()) continue;
+    try {
+      const Json document = Json::parse(file);
+      if (document.at("gpu") != gpu.name) continue;
+      for (const Json& time : document.at("times"))
+        found.times.push_back({time.at("kernel"), time.at("tile"), time.at("size"), time.at("predicted_s"),
+                               time.at("measured_s"), time.at("limiter")});
+      for (const Json& launch : document.at("counters")) {
+        PredictedCounters counters{launch.at("kernel"), launch.at("tile"), launch.at("m"),
+                                   launch.at("n"),      launch.at("k"),    {}};
+        for (const Json& c : launch.at("counters"))
+          counters.counters.push_back({c.at("counter"), c.at("written"), c.at("compiled"), c.at("measured")});
+        found.counters.push_back(std::move(counters));
+      }
+    } catch (const Json::exception& broken) {
+      throw Error(fmt::format("{} is not what script/predict writes: {}", path.string(), broken.what()));
     }
   }
   return found;

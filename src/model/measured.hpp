@@ -18,16 +18,39 @@ struct MeasuredRate {
   std::optional<double> cublas_flops;  ///< of cuBLAS in turns with it
 };
 
-/// FLOP for each byte that shared memory moves, 128 a wavefront of a load or a store, as results/emulator/ladder.json
-/// records the accesses of a kernel as they are written; empty if it does not know the kernel or if that uses none.
-/// What the compiler merges into wider accesses takes fewer wavefronts, so that the figure is then too low.
-/// @throws Error if the file is not what `lapidary ladder` writes
-std::optional<double> recorded_flop_per_shared_byte(const std::string& kernel, const std::string& type,
-                                                    const std::string& tile);
-
 /// What was measured on such a card; nothing if none was.
 /// @throws Error if a file is not what `lapidary bench` writes
 std::vector<MeasuredRate> measured_rates(const Gpu& gpu);
+
+/// A time that was predicted and measured, as script/predict records it; M = N = K = size.
+struct PredictedTime {
+  std::string kernel, tile;
+  std::int64_t size;
+  double predicted_s, measured_s;
+  std::string limiter;
+};
+
+/// A counter that was predicted and read.
+struct PredictedCounter {
+  std::string counter;
+  double written, compiled, measured;
+};
+
+/// Those of one launch.
+struct PredictedCounters {
+  std::string kernel, tile;
+  std::int64_t M, N, K;
+  std::vector<PredictedCounter> counters;
+};
+
+struct Predictions {
+  std::vector<PredictedTime> times;
+  std::vector<PredictedCounters> counters;
+};
+
+/// What script/predict wrote for such a card: results/<card>/predictions.json; nothing if it has not been there.
+/// @throws Error if a file is not what it writes
+Predictions recorded_predictions(const Gpu& gpu);
 
 /// The GPU's own counters of one launch, by the names that script/agreement gives them.
 struct MeasuredCounters {

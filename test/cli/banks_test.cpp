@@ -101,6 +101,20 @@ TEST(Banks, PointAtTheCharacterThatIsWrong) {
   expect_error("32x32", "read [lane / (lane - lane), 0]", "division by 0", 11);
 }
 
+// The loads of B, 16 bytes each, of which every second quarter of a line is wanted by the other half of the lanes.
+TEST(Banks, AreThoseOfAKernelsOwnAccesses) {
+  const Output output = run("vectorized --json");
+  if (output.text.find("instrumented") != std::string::npos) GTEST_SKIP() << "built without LAPIDARY_INSTRUMENTED";
+  const Json accesses = Json::parse(output.text)["accesses"];
+  ASSERT_EQ(accesses.size(), 4u);
+  EXPECT_EQ(accesses[0]["wavefronts"], 2);
+  EXPECT_EQ(accesses[0]["minimum"], 1);
+  EXPECT_EQ(accesses[3]["bits"], 128);
+  EXPECT_EQ(accesses[3]["wavefronts"], 8);
+  EXPECT_EQ(accesses[3]["cause"], "lanes 0 and 4 read different words of bank 0, 2 in all");
+  EXPECT_NE(run("32x32").text.find("there is no ACCESS"), std::string::npos);
+}
+
 TEST(Banks, DrawAPictureThatIsWellFormed) {
   const std::string file = testing::TempDir() + "/banks.svg";
   ASSERT_EQ(run(quoted("f16 64x64^3,3,3", "read 64 [lane % 8, 0] if lane < 8 & lane < 32") + " --svg " + file).code, 0);
@@ -111,6 +125,16 @@ TEST(Banks, DrawAPictureThatIsWellFormed) {
   if (std::system("command -v xmllint >/dev/null") == 0) {
     EXPECT_EQ(std::system(("xmllint --noout " + file).c_str()), 0);
   }
+  std::filesystem::remove(file);
+}
+
+TEST(Banks, WriteAPngWhateverItsNameEndsIn) {
+  if (std::system("command -v rsvg-convert >/dev/null") != 0) GTEST_SKIP() << "rsvg-convert makes it";
+  const std::string file = testing::TempDir() + "/banks";
+  ASSERT_EQ(run(quoted("32x32", "read [lane, 0]") + " --png " + file).code, 0);
+  std::ifstream stream(file, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  EXPECT_EQ(text.rfind("\x89PNG", 0), 0u);
   std::filesystem::remove(file);
 }
 

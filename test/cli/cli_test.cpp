@@ -79,7 +79,7 @@ TEST_F(Program, ListsEveryRung) {
   ASSERT_EQ(kernels.size(), ladder().size());
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     for (const char* key : {"name", "parent", "family", "types", "tiles", "variants", "architecture", "idea", "change",
-                            "why", "counter", "cost", "source"}) {
+                            "why", "counter", "cost", "exercise", "source"}) {
       EXPECT_TRUE(kernels[i].contains(key)) << key;
     }
     EXPECT_EQ(kernels[i]["name"], ladder()[i].name());
@@ -401,11 +401,48 @@ TEST_F(Program, EmptyProblemsAreRight) {
   }
 }
 
+TEST_F(Program, PicturesAreWritten) {
+  REQUIRE_INSTRUMENTED_BUILD();
+  const std::string file = folder_ / "picture";
+  for (const char* command : {"coalescing", "coalescing naive", "tiles warp_tiles --thread 75", "roofline --gpu h200",
+                              "raster --gpu h200 -m 1024", "banks 32x32+1 'read [lane, 0]'"}) {
+    const Output output = run(command + (" --svg " + file));
+    EXPECT_EQ(output.code, 0) << command << output.err;
+    const std::string svg = contents(file);
+    EXPECT_EQ(svg.find("<svg xmlns"), 0u) << command;
+    EXPECT_NE(svg.find("prefers-color-scheme:dark"), std::string::npos) << command;
+    run(command + (" --dark --svg " + file));
+    EXPECT_EQ(contents(file).find("prefers-color-scheme"), std::string::npos) << command;
+    EXPECT_NE(contents(file), svg) << command;
+  }
+  expect_refused("tiles naive --thread 1024", "1023");
+  expect_refused("tiles vectorized --thread 256", "the threads 0 to 255; got 256");
+  expect_refused("tiles naive --svg /nowhere/picture.svg", "cannot write /nowhere/picture.svg");
+}
+
+TEST_F(Program, CoalescingCountsSectorsOfKernelsAndOfAccesses) {
+  REQUIRE_INSTRUMENTED_BUILD();
+  EXPECT_EQ(json("coalescing")["sectors"], 4);
+  EXPECT_EQ(json("coalescing --offset 1")["sectors"], 5);
+  EXPECT_EQ(json("coalescing --columns 1")["sectors"], 32);
+  // Rows that overlap: the lanes' addresses do not ascend.
+  const Json touched = json("coalescing --columns 8 --ld 3 --offset 5")["touched"];
+  for (std::size_t i = 1; i < touched.size(); ++i) EXPECT_LT(touched[i - 1]["address"], touched[i]["address"]);
+  for (const Json& access : json("coalescing coalesced")["accesses"]) {
+    EXPECT_EQ(access["sectors"], access["matrix"] == "A" ? 1 : 4) << access;
+  }
+  expect_refused("coalescing --vector 2 --offset 1", "multiples of 2 elements");
+  expect_refused("coalescing --vector 8", "the nearest legal --vector is 4");
+  expect_refused("coalescing naive --ld 4", "excludes");
+  expect_refused("coalescing f16_padded --warp 9", "the warps 0 to 7; got 9");
+}
+
 TEST_F(Program, OutputIsPlainAndFitsThePage) {
   REQUIRE_INSTRUMENTED_BUILD();
-  for (const char* arguments : {"list", "device", "gpus", "gpus h200", "roofline", "raster", "raster --order hilbert",
-                                "ladder --size 40 --device emulator", "run shared_tiles --count -m 40 -n 40 -k 40",
-                                "run naive -m 100 -n 100 -k 100 --check"}) {
+  for (const char* arguments :
+       {"list", "device", "gpus", "gpus h200", "roofline", "raster", "raster --order hilbert", "coalescing naive",
+        "tiles multistage", "ladder --size 40 --device emulator", "run shared_tiles --count -m 40 -n 40 -k 40",
+        "run naive -m 100 -n 100 -k 100 --check"}) {
     const Output output = run(arguments);
     EXPECT_EQ(output.code, 0) << arguments << output.err;
     EXPECT_EQ(output.err, "") << arguments;

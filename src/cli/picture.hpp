@@ -1,0 +1,23 @@
+#pragma once
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "report/svg.hpp"
+
+namespace lapidary::cli {
+
+/// Where a picture goes.
+struct PictureFiles {
+  std::string svg, png;  ///< empty: none is asked for
+  bool dark = false;
+
+  bool wanted() const { return !svg.empty() || !png.empty(); }
+};
+
+/// Adds --svg, --png and --dark.
+void add_picture_options(CLI::App& app, PictureFiles& files);
+
+/// Writes what was asked for. @throws InvalidArgument as report::write_svg() and write_png()
+void write(const report::Svg& picture, const PictureFiles& files);
+
+}  // namespace lapidary::cli

@@ -1,0 +1,51 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "layout/bank_report.hpp"
+#include "layout/layout.hpp"
+#include "lens/observe.hpp"
+#include "report/svg.hpp"
+
+namespace lapidary::lens {
+
+enum class SharedAccess : std::uint8_t {
+  read,
+  write,
+  ldmatrix,  ///< each lane gives the address of a row of 16 bytes; the rows of eight lanes are served together
+};
+
+/// A warp's access to shared memory and the banks that it meets in.
+struct BankView {
+  std::string title;
+  WarpAccess access;              ///< bytes from where bank 0 begins
+  std::uint32_t misaligned = 0;   ///< lanes on which the hardware faults
+  std::uint32_t torn = 0;         ///< lanes whose elements do not lie side by side, where the caller knows of any
+  std::vector<BankGroup> groups;  ///< none where a lane is misaligned
+  int wavefronts = 0;
+  std::string cause;  ///< of the excess; empty if there is none
+
+  std::optional<Layout> layout;  ///< of the tile, if it is known: memory that holds none of its elements is padding
+  int element_bytes = 4;         ///< of its elements
+
+  int minimum() const { return static_cast<int>(groups.size()); }
+};
+
+/// Judges an access; the last three members are the caller's.
+BankView bank_view(const std::string& title, const WarpAccess& access, SharedAccess kind);
+
+/// The accesses to shared memory of each source line of a kernel, with neighbouring ones merged as a compiler does; of
+/// each the first one that takes the most wavefronts beyond its minimum, by bytes from the first line that it touches.
+std::vector<BankView> bank_views(const Observation& observation);
+
+/// "2 wavefronts, minimum 1: lanes 0 and 8 read different words of bank 0, 2 in all"
+std::string bank_verdict(const BankView& view);
+
+/// The words that lanes want, by line of 128 bytes and bank, one view below the other; below each the words that a bank
+/// is asked for. Lines that nobody touches are left out.
+/// @param lane  the one that is marked
+report::Svg bank_picture(const std::string& title, const std::vector<BankView>& views, int lane);
+
+}  // namespace lapidary::lens

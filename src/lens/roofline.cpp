@@ -1,0 +1,103 @@
+#include "lens/roofline.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "lens/explain.hpp"
+#include "model/measured.hpp"
+#include "model/traffic.hpp"
+
+namespace lapidary::lens {
+namespace {
+
+/// FLOP for each byte of the main loop's machine code, where it is on record: the compiler merges neighbouring accesses
+/// and keeps what it reads again.
+std::optional<double> compiled_intensity(const Explanation& e) {
+  if (!e.program) return std::nullopt;
+  double passes = 0;  // of a warp in one iteration
+  for (const model::WarpProgram& program : e.program->programs)
+    for (const model::SassInstruction& i : program.loop) {
+      using model::Unit;
+      const bool passes_l1 = i.unit == Unit::shared_load || i.unit == Unit::shared_store ||
+                             i.unit == Unit::global_load || i.unit == Unit::async_copy;
+      if (passes_l1) passes += program.share * static_cast<double>(i.wavefronts);
+    }
+  return model::arithmetic_intensity(2.0 * 32 * e.program->fma_per_iteration, 128 * passes);
+}
+
+/// The same as the source has it, with neighbouring accesses merged. The epilogue, which is the same for any K, is left
+/// out.
+double merged_intensity(const Explanation& e) {
+  double passes = 0;
+  for (const emulator::AccessSite& site : e.observation.compiled.sites) {
+    if (!is_global(site.access)) {
+      passes += static_cast<double>(site.units);
+    } else if (!is_write(site.access)) {
+      passes += static_cast<double>(site.lines);
+    }
+  }
+  return model::arithmetic_intensity(e.flop, 128 * passes);
+}
+
+/// One tile of D and some steps along K tell it for all: the others are like them.
+std::optional<double> l1_intensity_of(const Rung& rung, const RungVariant& variant, const model::Gpu& gpu) {
+  if (!variant.launch[static_cast<std::size_t>(Build::instrumented)]) return std::nullopt;
+  const TileShape& tile = variant.tile;
+  const Explanation e = explain({&rung, &variant, tile.m, tile.n, tile.k > 0 ? 4 * tile.k : 64, false, gpu});
+  return e.stale ? merged_intensity(e) : compiled_intensity(e).value_or(merged_intensity(e));
+}
+
+RooflineEntry entry_of(const Rung& rung, const RungVariant& variant, const Roofline& roofline,
+                       const std::vector<model::MeasuredRate>& rates) {
+  const int bytes = size_of(variant.type);
+  const model::GemmShape gemm{roofline.size, roofline.size, roofline.size, bytes, bytes};
+  const double work = model::flop(gemm);
+  RooflineEntry entry{
+      &rung, &variant, model::arithmetic_intensity(work, model::compulsory_bytes(gemm)), {}, {}, 0, "", "", 0, {}};
+  // Kernels without a step in k rely on L1 to hold what they share, which their tile does not tell.
+  if (variant.tile.k > 0) {
+    entry.l2_intensity = model::arithmetic_intensity(work, model::sm_read_bytes(gemm, variant.tile));
+  }
+  entry.l1_intensity = l1_intensity_of(rung, variant, roofline.gpu);
+
+  // These kernels multiply on CUDA cores in f32, whatever the type of the operands.
+  const model::Ceilings& ceilings = roofline.ceilings;
+  double least = std::numeric_limits<double>::infinity();
+  const auto level = [&](const char* name, std::optional<double> bytes_per_s) {
+    const std::optional<double> intensity = entry.intensity(name);
+    if (!bytes_per_s || !intensity || *bytes_per_s * *intensity >= least) return;
+    least = *bytes_per_s * *intensity;
+    entry.level = name;
+    entry.level_intensity = *intensity;
+  };
+  level("DRAM", ceilings.dram_bytes_per_s);
+  level("L2", ceilings.l2_bytes_per_s);
+  level("L1", ceilings.shared_bytes_per_s);
+  entry.roof = std::min(ceilings.f32_flops, least);
+  entry.roof_is = least < ceilings.f32_flops ? entry.level : "f32";
+
+  for (const model::MeasuredRate& rate : rates) {
+    const bool same = rate.kernel == rung.name() && rate.type == name_of(variant.type) &&
+                      rate.tile == to_string(variant.tile) && rate.size == roofline.size;
+    if (same && rate.mode == roofline.mode) entry.measured = rate.flops;
+  }
+  return entry;
+}
+
+}  // namespace
+
+std::optional<double> RooflineEntry::intensity(const std::string& of_level) const {
+  if (of_level == "DRAM") return dram_intensity;
+  if (of_level == "L2") return l2_intensity;
+  return of_level == "L1" ? l1_intensity : std::nullopt;
+}
+
+Roofline roofline(const model::Gpu& gpu, std::int64_t size, const std::string& mode) {
+  Roofline result{gpu, model::ceilings(gpu), size, mode, {}};
+  const std::vector<model::MeasuredRate> rates = model::measured_rates(gpu);
+  for (const Rung& rung : ladder())
+    for (const RungVariant& variant : rung.variants) result.entries.push_back(entry_of(rung, variant, result, rates));
+  return result;
+}
+
+}  // namespace lapidary::lens

@@ -1,0 +1,47 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/registry.hpp"
+#include "model/gpu.hpp"
+#include "model/roofline.hpp"
+
+namespace lapidary::lens {
+
+/// A kernel below its roof, M = N = K.
+struct RooflineEntry {
+  const Rung* rung;
+  const RungVariant* variant;
+  double dram_intensity;               ///< FLOP for each compulsory byte
+  std::optional<double> l2_intensity;  ///< FLOP for each byte into the SMs; of kernels that stage tiles
+  /// FLOP for each byte of what L1 and shared memory, which are one memory, pass: 128 bytes for each line of a load
+  /// from global memory and for each wavefront of shared memory, of the machine code where it is on record, otherwise
+  /// of the source with neighbouring accesses merged. Empty if the program has no instrumented build of the kernel,
+  /// which is run to count them.
+  std::optional<double> l1_intensity;
+
+  double roof;             ///< FLOP/s, the lowest of the ceilings
+  std::string roof_is;     ///< which it is: "f32", "L1", "L2" or "DRAM"
+  std::string level;       ///< the memory whose bandwidth allows the least: "L1", "L2" or "DRAM"
+  double level_intensity;  ///< FLOP for each byte of it
+
+  std::optional<double> measured;  ///< FLOP/s, as results/ has it
+
+  /// Empty if there is none of that name.
+  std::optional<double> intensity(const std::string& of_level) const;
+};
+
+/// The ladder below the ceilings of a card.
+struct Roofline {
+  model::Gpu gpu;
+  model::Ceilings ceilings;
+  std::int64_t size;                   ///< M = N = K; beta = 0
+  std::string mode;                    ///< of what was measured: "burst" or "sustained"
+  std::vector<RooflineEntry> entries;  ///< each variant of each rung, in the order of the ladder
+};
+
+Roofline roofline(const model::Gpu& gpu, std::int64_t size, const std::string& mode);
+
+}  // namespace lapidary::lens

@@ -1,0 +1,88 @@
+// What the threads of a block touch, against what the kernels' configurations say.
+#include "lens/block_accesses.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "kernels/simt/vectorized.cuh"
+#include "kernels/simt/warp_tiles.cuh"
+#include "layout/sector_report.hpp"
+
+namespace lapidary::lens {
+namespace {
+
+const RungVariant& default_variant(std::string_view rung) { return find_rung(rung).variants.front(); }
+
+const GlobalAccess& access_to(const std::vector<GlobalAccess>& all, std::string_view matrix) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const GlobalAccess& a) { return a.matrix == matrix; });
+  if (found == all.end()) throw Error("no access to that matrix");
+  return *found;
+}
+
+TEST(GlobalAccesses, OfNeighboursInAColumnTouchASectorEach) {
+  const auto accesses = global_accesses(default_variant("naive"), 64, 96, 128, false, 0);
+  ASSERT_EQ(accesses.size(), 3u);
+  const GlobalAccess &a = access_to(accesses, "A"), &b = access_to(accesses, "B"), &d = access_to(accesses, "D");
+  EXPECT_EQ(sectors(a.first), 32);
+  EXPECT_EQ(sectors(b.first), 1);
+  EXPECT_EQ(sectors(d.first), 32);
+  EXPECT_TRUE(d.store);
+  EXPECT_EQ(a.count, 128u);
+  EXPECT_EQ(b.sectors, 128u);
+  // Lanes are rows, of 128 elements of A.
+  EXPECT_EQ(a.first.address[3], 3u * 128 * 4);
+}
+
+TEST(GlobalAccesses, OfNeighboursInARowShareFour) {
+  const auto accesses = global_accesses(default_variant("coalesced"), 64, 96, 128, false, 1);
+  EXPECT_EQ(sectors(access_to(accesses, "A").first), 1);
+  EXPECT_EQ(sectors(access_to(accesses, "B").first), 4);
+  EXPECT_EQ(sectors(access_to(accesses, "D").first), 4);
+  EXPECT_THROW(global_accesses(default_variant("coalesced"), 64, 96, 128, false, 32), InvalidArgument);
+}
+
+TEST(SectorReport, IsByAddressWhereLanesAreNot) {
+  WarpAccess access{{}, 0xf, 4};
+  const std::uint64_t addresses[] = {100, 4, 36, 0};
+  std::copy(std::begin(addresses), std::end(addresses), access.address);
+  const std::vector<Sector> report = sector_report(access);
+  ASSERT_EQ(report.size(), 3u);
+  EXPECT_EQ(report[0].address, 0u);
+  EXPECT_EQ(report[0].lanes, 0b1010u);
+  EXPECT_EQ(report[1].address, 32u);
+  EXPECT_EQ(report[2].lanes, 0b0001u);
+}
+
+/// The owners as a configuration has them: thread t has result (i, j) at its row(t, i) and col(t, j).
+template <class Config>
+void expect_owners(const RungVariant& variant, int rows, int cols) {
+  const TileOwners owners = tile_owners(variant);
+  ASSERT_EQ(owners.threads, Config::threads);
+  for (int thread = 0; thread < Config::threads; ++thread)
+    for (int i = 0; i < rows; ++i)
+      for (int j = 0; j < cols; ++j)
+        ASSERT_EQ(owners.thread(Config::row(thread, i), Config::col(thread, j)), thread) << i << ", " << j;
+}
+
+TEST(TileOwners, AreThoseOfTheConfiguration) {
+  expect_owners<vectorized::Config<128, 128, 8>>(default_variant("vectorized"), 8, 8);
+  expect_owners<warp_tiles::Default>(default_variant("warp_tiles"), 8, 8);
+}
+
+TEST(TileOwners, ShareTheTileOfEveryKernelEvenly) {
+  for (const Rung& rung : ladder())
+    for (const RungVariant& variant : rung.variants) {
+      SCOPED_TRACE(std::string(rung.name()) + " " + to_string(variant.tile));
+      const TileOwners owners = tile_owners(variant);
+      std::vector<int> results(static_cast<std::size_t>(owners.threads));
+      for (const int thread : owners.owner) ++results.at(static_cast<std::size_t>(thread));
+      const int each = variant.tile.m * variant.tile.n / owners.threads;
+      EXPECT_EQ(std::count(results.begin(), results.end(), each), owners.threads);
+    }
+}
+
+}  // namespace
+}  // namespace lapidary::lens

@@ -1,0 +1,145 @@
+// What the pictures show, against what is drawn from.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "kernels/registry.hpp"
+#include "lens/coalescing_picture.hpp"
+#include "lens/raster_picture.hpp"
+#include "lens/rectangles.hpp"
+#include "lens/roofline_picture.hpp"
+#include "lens/tile_picture.hpp"
+#include "model/gpu.hpp"
+
+namespace lapidary::lens {
+namespace {
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+/// Where xmllint is, that the picture is XML.
+void expect_well_formed(const std::string& svg) {
+  if (std::system("command -v xmllint >/dev/null") != 0) return;
+  const std::string file = testing::TempDir() + "/picture.svg";
+  std::ofstream(file) << svg;
+  EXPECT_EQ(std::system(("xmllint --noout " + file).c_str()), 0);
+  std::remove(file.c_str());
+}
+
+TEST(Rectangles, CoverEachCellOnce) {
+  const std::vector<int> cells = {1, 1, 2,  //
+                                  1, 1, 2,  //
+                                  3, 1, 1};
+  std::vector<int> covered(cells.size(), 0);
+  const std::vector<Rectangle> found = rectangles(3, 3, cells);
+  for (const Rectangle& r : found)
+    for (int i = r.row; i < r.row + r.rows; ++i)
+      for (int j = r.col; j < r.col + r.cols; ++j) covered[static_cast<std::size_t>(i * 3 + j)] += r.value;
+  EXPECT_EQ(covered, cells);
+  EXPECT_EQ(found.size(), 4u);
+}
+
+TEST(Share, OfAThreadIsItsTileAndOfAWarpThoseOfItsLanes) {
+  const TileOwners owners = tile_owners(find_rung("thread_tiles_2d").variants.front());
+  const Share thread = share_of_thread(owners, 37);  // 16 threads a row of 8 x 8 tiles
+  EXPECT_EQ(thread.rows, (std::vector<Range>{{16, 23}}));
+  EXPECT_EQ(thread.cols, (std::vector<Range>{{40, 47}}));
+  EXPECT_EQ(thread.results, 64);
+  const Share warp = share_of_warp(owners, 1);
+  EXPECT_EQ(to_string(warp.rows), "16-31");
+  EXPECT_EQ(warp.results, 32 * 64);
+  EXPECT_THROW(share_of_thread(owners, 256), InvalidArgument);
+  // Dealt like cards: every second of the eight tiles in its column.
+  const Share dealt = share_of_warp(tile_owners(find_rung("warp_tiles").variants.front()), 2);
+  EXPECT_EQ(to_string(dealt.rows), "0-15, 32-47, 64-79, 96-111");
+  EXPECT_EQ(to_string(dealt.cols), "64-95");
+}
+
+TEST(TilePicture, MarksOneThreadOfEveryKernel) {
+  for (const Rung& rung : ladder())
+    for (const RungVariant& variant : rung.variants) {
+      SCOPED_TRACE(std::string(rung.name()) + " " + to_string(variant.tile));
+      const TileOwners owners = tile_owners(variant);
+      const std::string svg = tile_picture("a < b", owners, owners.threads - 1).render();
+      const Share own = share_of_thread(owners, owners.threads - 1);
+      const std::size_t pieces = own.rows.size() * own.cols.size();
+      // In D, and by lane in its warp.
+      EXPECT_EQ(count(svg, "<title>thread " + std::to_string(owners.threads - 1)), 2 * pieces);
+      expect_well_formed(svg);
+    }
+}
+
+TEST(CoalescingPicture, HasACellForEachAddressAndARowForEachLine) {
+  WarpAccess access{{}, ~0u, 4};
+  for (unsigned lane = 0; lane < 32; ++lane)
+    access.address[lane] = (31 - lane) / 2 * 256;  // two lanes each, descending
+  const std::string svg = coalescing_picture("pairs", {{"load", access}}, 5).render();
+  EXPECT_EQ(count(svg, ": moved</title>"), 16u);
+  EXPECT_EQ(count(svg, ": not touched</title>"), 3 * 16u);
+  EXPECT_EQ(count(svg, "<title>byte 3328: lane 4,5</title>"), 1u);
+  EXPECT_EQ(coalescing_verdict(access),
+            "16 sectors in 16 lines for 64 bytes, which 2 sectors could hold: 12.5 % of what is moved is wanted");
+  expect_well_formed(svg);
+}
+
+// The roof of a kernel that bandwidth limits lies on the slanted line of that memory: where intensity times bandwidth
+// is the rate.
+TEST(Roofline, IsTheLeastThatAMemoryAllows) {
+  const Roofline h200 = roofline(model::find_gpu("h200"), 4096, "burst");
+  ASSERT_FALSE(h200.entries.empty());
+  for (const RooflineEntry& e : h200.entries) {
+    ASSERT_TRUE(e.l1_intensity);
+    const double by_l1 = h200.ceilings.shared_bytes_per_s * *e.l1_intensity;
+    EXPECT_LE(e.roof, by_l1 * (1 + 1e-12)) << e.rung->name();
+    if (e.roof_is == "L1") {
+      EXPECT_DOUBLE_EQ(e.roof, by_l1) << e.rung->name();
+    }
+  }
+  // 33 lines of 128 bytes, 32 of A and one of B, for 32 multiply-adds.
+  EXPECT_DOUBLE_EQ(*h200.entries.front().l1_intensity, 64.0 / (33 * 128));
+}
+
+/// Names in the picture, by the height of their base line.
+std::vector<double> heights_of_names(const std::string& svg) {
+  std::vector<double> heights;
+  for (const Rung& rung : ladder()) {
+    std::smatch match;
+    const std::regex text("y=\"([0-9.]+)\"[^>]*>" + std::string(rung.name()) + "</text>");
+    if (std::regex_search(svg, match, text)) heights.push_back(std::stod(match[1]));
+  }
+  std::sort(heights.begin(), heights.end());
+  return heights;
+}
+
+TEST(RooflinePicture, NamesEveryKernelAndNoTwoOnTopOfEachOther) {
+  for (const char* const gpu : {"h200", "h100-pcie", "b200"}) {
+    SCOPED_TRACE(gpu);
+    const std::string svg = roofline_picture(roofline(model::find_gpu(gpu), 4096, "burst")).render();
+    const std::vector<double> heights = heights_of_names(svg);
+    ASSERT_EQ(heights.size(), ladder().size());
+    for (std::size_t i = 1; i < heights.size(); ++i) EXPECT_GE(heights[i] - heights[i - 1], 14.9);
+    expect_well_formed(svg);
+  }
+}
+
+TEST(RasterPicture, ShowsTheFirstWaveOfEachOrder) {
+  const RasterComparison comparison = compare_rasters(model::find_gpu("h200"), {2048, 2048, 512}, {128, 128, 8}, 1);
+  EXPECT_EQ(comparison.entries.size(), 7u);
+  const std::string svg = raster_picture(comparison).render();
+  EXPECT_EQ(count(svg, "<title>the first tile</title>"), 7u);
+  expect_well_formed(svg);
+  EXPECT_THROW(compare_rasters(model::find_gpu("h200"), {1 << 20, 1 << 20, 8}, {8, 8, 8}, 1), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace lapidary::lens
