@@ -134,6 +134,13 @@ std::size_t statement_begin(const std::string& code, std::size_t position) {
 
 }  // namespace
 
+const CudaParameter* CudaParameter::elements() const {
+  if (is_pointer()) return this;
+  const auto pointer = [](const CudaParameter& member) { return member.is_pointer(); };
+  if (std::count_if(members.begin(), members.end(), pointer) != 1) return nullptr;
+  return &*std::find_if(members.begin(), members.end(), pointer);
+}
+
 std::vector<std::string> split_arguments(std::string_view text) {
   std::vector<std::string> parts;
   int depth = 0;
@@ -158,6 +165,7 @@ CudaSource::CudaSource(std::string path) : path_(std::move(path)) {
   const std::string text = without_comments(text_);
   code_ = code_of(text);
   refuse_unsupported();
+  find_structures();
   find_kernels();
   find_launches();
   find_definitions();
@@ -181,6 +189,30 @@ void CudaSource::refuse_unsupported() const {
         "{}:{}: `{}` is not supported; kernels may use CUDA C++ with float, half and double, shared memory, "
         "barriers, warp shuffles and votes, atomics and vector types",
         path_, line_of(place), feature));
+  }
+}
+
+void CudaSource::find_structures() {
+  for (std::size_t place = find_word(code_, "struct", 0); place != code_.npos;
+       place = find_word(code_, "struct", place + 1)) {
+    std::size_t open = skip_blanks(code_, place + std::string_view("struct").size());
+    std::string name = word_at(code_, open);
+    open = skip_blanks(code_, open + name.size());
+    if (open == code_.size() || code_[open] != '{') continue;
+    const std::size_t end = behind_bracket(code_, open);
+    if (find_word(code_.substr(statement_begin(code_, place), place - statement_begin(code_, place)), "typedef", 0) !=
+        code_.npos)
+      name = word_at(code_, skip_blanks(code_, end));
+    CudaParameter structure{"", name};
+    for (std::size_t begin = open + 1, stop; (stop = code_.find(';', begin)) < end; begin = stop + 1) {
+      const std::vector<std::string> declarators = split_arguments(code_.substr(begin, stop - begin));
+      if (declarators.empty() || declarators[0].find('(') != std::string::npos) continue;
+      const CudaParameter first = parameter_of(declarators[0]);
+      for (const std::string& declarator : declarators)
+        structure.members.push_back(&declarator == &declarators[0] ? first
+                                                                   : parameter_of(first.type + " " + declarator));
+    }
+    structures_.push_back(std::move(structure));
   }
 }
 
@@ -211,6 +243,10 @@ void CudaSource::find_kernels() {
       const std::size_t last = behind_bracket(code_, angle);
       kernel.template_parameters = parameters_of(code_.substr(angle + 1, last - angle - 2));
     }
+    for (CudaParameter& parameter : kernel.parameters)
+      for (const CudaParameter& structure : structures_)
+        if (!parameter.is_pointer() && find_word(parameter.type, structure.name, 0) != parameter.type.npos)
+          parameter.members = structure.members;
     kernels_.push_back(std::move(kernel));
   }
 }
@@ -247,27 +283,64 @@ void CudaSource::find_launches() {
 void CudaSource::find_definitions() {
   static const std::regex macro(R"(#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+))");
   static const std::regex variable(R"(\b(\w+)[ \t]*=(?!=))");
-  static const std::regex shapes(R"(\bdim3[ \t]+([^;]*);)");
+  static const std::regex shapes(R"(\bdim3[ \t]+(?:const[ \t]+)?([^;]*);)");
   static const std::regex shape(R"(\s*(\w+)\s*(?:=\s*(?:dim3\s*)?)?[\(\{]([^]*)[\)\}]\s*)");
   const std::string text = without_comments(text_);
   const auto each = [](const std::string& in, const std::regex& pattern, const auto& add) {
     for (auto match = std::sregex_iterator(in.begin(), in.end(), pattern); match != std::sregex_iterator(); ++match)
       add(*match, static_cast<std::size_t>(match->position()));
   };
-  const auto define = [&](std::size_t position, std::string name, const std::string& value) {
-    const std::vector<std::string> parts = split_arguments(value);
-    if (!parts.empty()) definitions_.push_back({position, std::move(name), parts[0]});
+  const auto define = [&](std::size_t position, std::string name, std::size_t begin, std::size_t end, bool constant) {
+    const std::vector<std::string> parts = split_arguments(std::string_view(text).substr(begin, end - begin));
+    if (!parts.empty())
+      definitions_.push_back({position, std::move(name), parts[0], skip_blanks(text, begin), constant});
   };
-  each(text, macro, [&](const std::smatch& match, std::size_t at) { define(at, match[1], match[2]); });
+  each(text, macro, [&](const std::smatch& match, std::size_t at) {
+    const std::size_t begin = static_cast<std::size_t>(match.position(2));
+    define(at, match[1], begin, begin + static_cast<std::size_t>(match.length(2)), true);
+  });
   each(code_, variable, [&](const std::smatch& match, std::size_t at) {
-    const std::size_t value = at + static_cast<std::size_t>(match.length());
-    define(at, match[1], code_.substr(value, code_.find_first_of(";\n", value) - value));
+    const std::size_t begin = at + static_cast<std::size_t>(match.length());
+    define(at, match[1], begin, std::min(code_.find_first_of(";\n", begin), code_.size()), outside_of_functions(at));
   });
   each(code_, shapes, [&](const std::smatch& match, std::size_t at) {
     for (const std::string& declarator : split_arguments(match[1].str()))
       if (std::smatch one; std::regex_match(declarator, one, shape))
-        definitions_.push_back({at, one[1], trimmed(one[2].str())});
+        definitions_.push_back({at, one[1], trimmed(one[2].str()), at, false});
   });
+}
+
+bool CudaSource::outside_of_functions(std::size_t position) const {
+  const auto end = code_.begin() + static_cast<std::ptrdiff_t>(position);
+  return std::count(code_.begin(), end, '{') == std::count(code_.begin(), end, '}');
+}
+
+std::optional<std::string> CudaSource::constant(std::string_view name) const {
+  for (const Definition& definition : definitions_)
+    if (definition.constant && definition.name == name) return definition.value;
+  return std::nullopt;
+}
+
+void CudaSource::redefine(std::string_view name, const std::string& value) {
+  for (Definition& definition : definitions_) {
+    if (!definition.constant || definition.name != name || definition.value == value) continue;
+    edits_.push_back({definition.begin, definition.begin + definition.value.size(), value});
+    definition.value = value;
+  }
+}
+
+std::string CudaSource::without_aliases(std::string type) const {
+  static const std::regex alias(R"(\btypedef\s+([^;{}]+?)\s+(\w+)\s*;|\busing\s+(\w+)\s*=\s*([^;{}]+);)");
+  for (auto match = std::sregex_iterator(code_.begin(), code_.end(), alias); match != std::sregex_iterator(); ++match) {
+    const bool is_typedef = (*match)[1].matched;
+    const std::string name = (*match)[is_typedef ? 2 : 3], meaning = (*match)[is_typedef ? 1 : 4];
+    if (const std::size_t place = find_word(type, name, 0); place != type.npos)
+      type.replace(place, name.size(), meaning);
+  }
+  for (const Definition& definition : definitions_)
+    if (const std::size_t place = find_word(type, definition.name, 0); definition.constant && place != type.npos)
+      type.replace(place, definition.name.size(), definition.value);
+  return type;
 }
 
 std::optional<std::string> CudaSource::definition(std::string_view name, std::size_t before) const {
@@ -306,10 +379,9 @@ void CudaSource::find_shared() {
       while (name_begin > 0 && is_word(declarator[name_begin - 1])) --name_begin;
       const std::string name = declarator.substr(name_begin), type = trimmed(declarator.substr(0, name_begin));
       if (is_extern) {
-        const bool global = std::count(code_.begin(), code_.begin() + static_cast<std::ptrdiff_t>(begin), '{') ==
-                            std::count(code_.begin(), code_.begin() + static_cast<std::ptrdiff_t>(begin), '}');
-        text += global ? fmt::format("static constexpr ::lapidary::DynamicShared<{}> {}{{}}", type, name)
-                       : fmt::format("{}* const {} = ::lapidary::DynamicShared<{}>{{}}", type, name, type);
+        text += outside_of_functions(begin)
+                    ? fmt::format("static constexpr ::lapidary::DynamicShared<{}> {}{{}}", type, name)
+                    : fmt::format("{}* const {} = ::lapidary::DynamicShared<{}>{{}}", type, name, type);
       } else {
         text += fmt::format("{}{} (&{}){} = ::lapidary::Shared<{}>{{\"{}\"}}", i ? ", " : "", i ? "" : type, name,
                             extents, sites_.size(), name);
@@ -394,7 +466,7 @@ class Evaluator {
 
   double value() {
     if (depth_ > 20) fail("is defined by itself");
-    const double result = sum();
+    const double result = shift();
     if (skip(); at_ < text_.size()) fail(fmt::format("has `{}` where an operator is expected", text_.substr(at_)));
     return result;
   }
@@ -407,6 +479,17 @@ class Evaluator {
     if (at_ == text_.size() || text_[at_] != c) return false;
     ++at_;
     return true;
+  }
+  double shift() {
+    double result = sum();
+    for (;;) {
+      skip();
+      const std::string_view sign = std::string_view(text_).substr(at_, 2);
+      if (sign != "<<" && sign != ">>") return result;
+      at_ += 2;
+      const int bits = static_cast<int>(sum());
+      result = std::floor(std::ldexp(result, sign == "<<" ? bits : -bits));
+    }
   }
   double sum() {
     double result = product();
@@ -452,7 +535,7 @@ class Evaluator {
         if (type.find("float") != type.npos || type.find("double") != type.npos) real_ = true;
         return result;
       }
-      const double result = sum();
+      const double result = shift();
       if (!take(')')) fail("lacks a `)`");
       return result;
     }
@@ -472,10 +555,29 @@ class Evaluator {
     if (name.empty()) fail(fmt::format("has `{}` where a number or a name is expected", text_.substr(at_)));
     at_ += name.size();
     skip();
+    if (name == "static_cast" && take('<')) {
+      const std::size_t end = text_.find('>', at_);
+      if (end == text_.npos) fail("lacks a `>`");
+      const std::string type = text_.substr(at_, end - at_);
+      at_ = end + 1;
+      if (type.find("float") != type.npos || type.find("double") != type.npos) real_ = true;
+      return unary();
+    }
     if (at_ < text_.size() && text_[at_] == '(') return call(name);
+    std::string member;
+    if (take('.')) {
+      skip();
+      member = word_at(text_, at_);
+      at_ += member.size();
+      if (const auto value = lookup_(name + "." + member)) return Evaluator(*value, lookup_, depth_ + 1).value();
+    }
     const auto definition = lookup_(name);
     if (!definition) throw InvalidArgument(fmt::format("`{}` in `{}` is not known", name, text_));
-    return Evaluator(*definition, lookup_, depth_ + 1).value();
+    if (member.empty()) return Evaluator(*definition, lookup_, depth_ + 1).value();
+    const std::size_t dimension = std::string_view("xyz").find(member);
+    if (dimension == std::string_view::npos) fail(fmt::format("has the member `{}`, which is not known", member));
+    const std::vector<std::string> extents = split_arguments(*definition);
+    return dimension < extents.size() ? Evaluator(extents[dimension], lookup_, depth_ + 1).value() : 1;
   }
   double call(const std::string& name) {
     const std::size_t end = behind_bracket(text_, at_);

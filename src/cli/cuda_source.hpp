@@ -8,10 +8,14 @@
 
 namespace lapidary::cli {
 
-/// A parameter of a kernel or of a kernel template.
+/// A parameter of a kernel or of a kernel template, or a member of a structure.
 struct CudaParameter {
   std::string type, name;
+  std::vector<CudaParameter> members = {};  ///< of a type that is a structure of the file
+
   bool is_pointer() const { return type.find('*') != type.npos; }
+  /// What holds the elements if it is a matrix: itself, or the one pointer in it; or null.
+  const CudaParameter* elements() const;
 };
 
 /// A `__global__` function.
@@ -45,6 +49,14 @@ class CudaSource {
   /// with an initialiser; for dim3 what is between its brackets).
   std::optional<std::string> definition(std::string_view name, std::size_t before) const;
 
+  /// The same of a macro or of a variable outside of functions.
+  std::optional<std::string> constant(std::string_view name) const;
+  /// Gives a constant another value in what `rewritten` returns.
+  void redefine(std::string_view name, const std::string& value);
+
+  /// A type with the names that the file gives to types (typedef, using, #define) replaced by what they stand for.
+  std::string without_aliases(std::string type) const;
+
   enum class Target { emulator, gpu };
   /// The file with all its lines: bodies of functions that call CUDA's runtime are empty, and headers for the host that
   /// are not there are left out. For the emulated machine it is C++: __shared__ variables are references
@@ -63,10 +75,14 @@ class CudaSource {
   struct Definition {
     std::size_t position;
     std::string name, value;
+    std::size_t begin;  ///< of the value
+    bool constant;      ///< of the whole file
   };
 
   int line_of(std::size_t position) const;
+  bool outside_of_functions(std::size_t position) const;
   void refuse_unsupported() const;
+  void find_structures();
   void find_kernels();
   void find_launches();
   void find_definitions();
@@ -75,7 +91,8 @@ class CudaSource {
   void find_includes();
 
   std::string path_, text_;
-  std::string code_;  ///< the text with blanks for comments, strings and preprocessor lines
+  std::string code_;                       ///< the text with blanks for comments, strings and preprocessor lines
+  std::vector<CudaParameter> structures_;  ///< the name of each and its members
   std::vector<CudaKernel> kernels_;
   std::vector<CudaLaunch> launches_;
   std::vector<Definition> definitions_;
@@ -86,8 +103,8 @@ class CudaSource {
 /// Splits at commas outside of brackets; blanks around the parts are taken off.
 std::vector<std::string> split_arguments(std::string_view text);
 
-/// The value of an integer expression of C: + - * / %, brackets, sizeof(float | half), min, max, ceil, and ceil_div(a,
-/// b) by the names it has in tutorials. Names are looked up.
+/// The value of an integer expression of C: + - * / % << >>, brackets, casts, sizeof, min, max, ceil, and ceil_div(a,
+/// b) by the names it has in tutorials. Names are looked up; for `block.x` what `block` stands for is a list.
 /// @throws InvalidArgument naming what cannot be evaluated
 std::int64_t evaluate(const std::string& expression,
                       const std::function<std::optional<std::string>(const std::string&)>& lookup);

@@ -24,8 +24,13 @@ std::filesystem::path stand_in_headers();
 
 /// The call of a kernel with the members of `lapidary::KernelArguments arguments`, without its name and launch shape:
 /// "(::lapidary::AnyNumber{...}, ...)".
-/// @param roles  for each parameter of the kernel the member that it is given
+/// @param roles  for each parameter of the kernel the member that it is given; a structure that holds a matrix is given
+///               its pointer, its sizes and its leading dimension
 std::string call_of(const CudaKernel& kernel, const std::vector<std::string>& roles);
+
+/// The member of KernelArguments that a member of a structure for matrix `role` has by its name: "M" for `height` of A,
+/// "ldb" for `stride` of B; empty if its name tells nothing.
+std::string argument_of(const std::string& member, const std::string& role);
 
 /// A folder for what is compiled, removed with its content in the end.
 class WorkFolder {

@@ -46,6 +46,11 @@ TEST_F(GpuKernelTest, ProgramsTemplatesAndHalfCompileAndAreLaunched) {
   }
 }
 
+TEST_F(GpuKernelTest, StructuresCompile) {
+  const CudaSource source(LAPIDARY_KERNELS "/structures.cu");
+  EXPECT_NO_THROW(compiled(source, {"", "MatMul", {"A", "B", "C"}}));
+}
+
 TEST_F(GpuKernelTest, ErrorsOfNvccComeWithTheLineOfTheFile) {
   const CudaSource source(LAPIDARY_KERNELS "/mistyped.cu");
   try {

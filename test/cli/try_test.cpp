@@ -91,6 +91,15 @@ TEST(Try, DoubleWithLeadingDimensionsAndATransposedIsRightInDouble) {
   expect_right("dgemm_tn.cu --layout RCC --lda 65 --ldb 80 --ldc 131");
   expect_wrong("float_sum", "", {"right to single precision only"});
 }
+TEST(Try, SizesThatAreConstantsOfTheFileAreGivenValues) {
+  const Output output = run("constants.cu --json");
+  ASSERT_EQ(output.code, 0) << output.text;
+  const Json json = Json::parse(output.text);
+  EXPECT_EQ(json["m"], 128) << "1024 takes too long";
+  EXPECT_EQ(json["grid"], (std::array{8, 16, 1}));
+  EXPECT_EQ(Json::parse(run("constants.cu --json -n 48").text)["k"], 48);
+}
+TEST(Try, MatricesAsStructuresWithTheirSizesAreRight) { expect_right("structures.cu", false); }
 TEST(Try, LayoutsAndLeadingDimensionsThatCannotBeAreRefused) {
   for (const auto& [arguments, text] :
        {std::pair("dgemm_tn.cu --layout TN --lda 63", "--lda is 63; a row of A has 64 elements"),

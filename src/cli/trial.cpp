@@ -1,0 +1,192 @@
+#include "cli/trial.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+
+#include "cli/gpu_kernel.hpp"
+#include "cli/matrix_image.hpp"
+#include "device/device.hpp"
+
+namespace lapidary::cli {
+namespace {
+
+/// Random data in the types of a kernel, and its product.
+class TrialProblem {
+ public:
+  TrialProblem(const bench::ProblemSpec& spec, const Operands& operands)
+      : operands_(operands), problem_(rounded(spec, operands)), reference_(problem_) {}
+
+  /// Copies the operands to a device, lets `launch` run the kernel there and reads D back.
+  template <class Launch>
+  MatrixImage run(Device& device, const Launch& launch) const {
+    const bench::ProblemSpec& spec = problem_.spec;
+    const MatrixImage a(problem_.A, operands_.A), b(problem_.B, operands_.B), c(problem_.C, operands_.C);
+    MatrixImage d = spec.in_place ? c : MatrixImage({spec.type, spec.M, spec.N, spec.N}, operands_.D);
+    const DeviceBuffer A(device, a.bytes(), "A"), B(device, b.bytes(), "B"), C(device, c.bytes(), "C"),
+        D(device, spec.in_place ? 0 : d.bytes(), "D");
+    device.upload(A.data(), a.data(), a.bytes());
+    device.upload(B.data(), b.data(), b.bytes());
+    device.upload(C.data(), c.data(), c.bytes());
+    const DeviceBuffer& result = spec.in_place ? C : D;
+    if (!spec.in_place) device.upload(D.data(), d.data(), d.bytes());
+    launch(KernelArguments{spec.M, spec.N, spec.K, operands_.A.ld, operands_.B.ld, operands_.C.ld, operands_.D.ld,
+                           spec.alpha, spec.beta, A.data(), B.data(), C.data(), result.data()});
+    device.synchronize();
+    device.download(d.data(), result.data(), d.bytes());
+    return d;
+  }
+
+  bench::Verification verify(const MatrixImage& D) const {
+    bench::Verification found = reference_.verify(D.matrix(problem_.spec.type));
+    if (found.ok && operands_.D.element == Element::f64) verify_double(D, found);
+    found.outside = D.changed_between();
+    if (found.outside > 0) {
+      found.ok = false;
+      found.message += fmt::format("; {} elements between the {} of D were changed", found.outside,
+                                   operands_.D.column_major ? "columns" : "rows");
+    }
+    return found;
+  }
+
+  WrongResults find_wrong(const MatrixImage& D) const {
+    return find_wrong_results(problem_, reference_, D.matrix(problem_.spec.type));
+  }
+
+ private:
+  static bench::Problem rounded(const bench::ProblemSpec& spec, const Operands& operands) {
+    bench::Problem problem = bench::make_problem(spec);
+    round_to(problem.A, operands.A.element);
+    round_to(problem.B, operands.B.element);
+    round_to(problem.C, operands.C.element);
+    return problem;
+  }
+
+  /// Holds results of f64 that are right as f32 against the bound once more, in units of f64. The reference's own error
+  /// is as large as theirs; twice their sum is allowed.
+  void verify_double(const MatrixImage& D, bench::Verification& found) const {
+    constexpr double finer = 4 * 0x1p-53 / 0x1p-24;
+    double worst = -1;
+    for (std::int64_t i = 0; i < problem_.spec.M; ++i) {
+      for (std::int64_t j = 0; j < problem_.spec.N; ++j) {
+        const auto place = static_cast<std::size_t>(i * problem_.spec.N + j);
+        const double error = std::abs(D.at(i, j) - reference_.results()[place]);
+        const double bound = finer * reference_.bounds()[place];
+        found.wrong += error > bound;
+        if (error / bound <= worst) continue;
+        worst = error / bound;
+        found.max_error = error;
+        found.bound = bound;
+        found.row = i;
+        found.col = j;
+      }
+    }
+    found.ok = found.wrong == 0;
+    const std::string verdict = found.ok ? fmt::format("all {} results are right", found.results)
+                                         : fmt::format(
+                                               "{} of {} results are right to single precision only, so "
+                                               "something that they are computed with is float",
+                                               found.wrong, found.results);
+    found.message = fmt::format("{}; the largest error is {:.2g} where {:.2g} is allowed", verdict, found.max_error,
+                                found.bound);
+  }
+
+  Operands operands_;
+  bench::Problem problem_;
+  bench::Reference reference_;
+};
+
+}  // namespace
+
+Trial try_problem(const KernelObject& object, const bench::ProblemSpec& spec, const LaunchShape& shape,
+                  const Operands& operands) {
+  Trial trial{spec, shape, operands, {}, {}, {}, {}, {}};
+  LaunchShape launched = shape;
+  launched.shared_bytes = object.shared_bytes(shape.shared_bytes);
+  const TrialProblem problem(spec, operands);
+  const auto execute = [&](bool check) {
+    const std::unique_ptr<Device> device = open_emulator({.count = true, .check = check});
+    const MatrixImage D = problem.run(*device, [&](const KernelArguments& arguments) {
+      device->stream().machine->run(launched, object.body(arguments));
+    });
+    trial.verification = problem.verify(D);
+    trial.wrong = problem.find_wrong(D);
+    trial.report = device->stream().machine->report();
+  };
+  try {
+    execute(true);
+  } catch (const KernelFault& fault) {
+    trial.fault = object.explain(fault.what());
+    trial.kind = fault.kind();
+    // What a race or an unwritten word does to the results is worth knowing; other faults cannot be run past.
+    if (fault.kind() == FaultKind::race || fault.kind() == FaultKind::uninitialised) {
+      try {
+        execute(false);
+      } catch (const KernelFault&) {
+      }
+    }
+  }
+  return trial;
+}
+
+std::string other_layouts(const KernelObject& object, const Call& call, const TryOptions& options, const Trial& trial,
+                          const Layouts& tried) {
+  const bool given = !options.layout.empty() || options.lda || options.ldb || options.ldc || options.ldd;
+  if (trial.ok() || given || (trial.kind && *trial.kind != FaultKind::out_of_bounds)) return "";
+  for (const Layouts& layouts :
+       {Layouts{true, true, true}, Layouts{false, true, false}, Layouts{true, false, false}, Layouts{false, true, true},
+        Layouts{true, false, true}, Layouts{true, true, false}, Layouts{false, false, true}}) {
+    if (layouts == tried) continue;
+    if (try_problem(object, trial.spec, trial.shape, operands_of(call, layouts, trial.spec, options, 0)).ok())
+      return to_string(layouts);
+  }
+  return "";
+}
+
+GpuTrial try_on_gpu(const CudaSource& source, const Call& call, const std::string& instance, const Layouts& layouts,
+                    const TryOptions& options, const Trial& right,
+                    const std::function<LaunchShape(const bench::ProblemSpec&)>& shape) {
+  GpuTrial trial;
+  if (gpu_count() == 0) {
+    trial.not_timed = "there is no GPU that this program can run it on";
+    return trial;
+  }
+  try {
+    const std::unique_ptr<Device> device = open_gpu();
+    trial.device = device->properties().name;
+    const GpuKernel kernel(source, *call.kernel, instance, call.roles, device->properties().compute_capability,
+                           options.keep);
+    const TrialProblem problem(right.spec, right.operands);
+    trial.verification = problem.verify(problem.run(
+        *device, [&](const KernelArguments& given) { kernel.launch(right.shape, given, device->stream()); }));
+    if (!trial.verification.ok) {
+      trial.not_timed = "it is wrong there";
+      return trial;
+    }
+    if (!call.constants.empty()) throw InvalidArgument("its sizes are constants of the file");
+    const std::optional<Type> type = type_of(call.element("A")), result = type_of(right.operands.D.element);
+    if (!type || !result || call.element("B") != call.element("A"))
+      throw InvalidArgument("kernels whose A and B are of one type, and none of them of double, are timed");
+    bench::ProblemSpec spec = right.spec;
+    spec.M = spec.N = spec.K = trial.size = options.size;
+    spec.lda = spec.ldb = spec.ldc = spec.ldd = 0;
+    spec = bench::resolve(spec);
+    const LaunchShape launched = shape(spec);
+    const Operands stored = operands_of(call, layouts, spec, {}, 0);
+    GemmProblem timed = bench::without_data(spec);
+    timed.type = *type;
+    trial.time = bench::time_kernel(*device, timed, *result, [&](const Stream& stream, const GemmProblem& p) {
+      // Kernels that read C find it in D, beta being 0.
+      kernel.launch(launched,
+                    {p.M, p.N, p.K, stored.A.ld, stored.B.ld, stored.C.ld, stored.D.ld, 1, 0, const_cast<void*>(p.A),
+                     const_cast<void*>(p.B), p.D, p.D},
+                    stream);
+    });
+  } catch (const InvalidArgument& error) {
+    trial.not_timed = error.what();
+  }
+  return trial;
+}
+
+}  // namespace lapidary::cli

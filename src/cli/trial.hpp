@@ -1,0 +1,56 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "bench/problem.hpp"
+#include "bench/timing.hpp"
+#include "bench/verify.hpp"
+#include "cli/kernel_call.hpp"
+#include "cli/kernel_object.hpp"
+#include "cli/wrong_results.hpp"
+#include "core/error.hpp"
+#include "emulator/report.hpp"
+
+// A kernel of the user's is run, and its result compared.
+
+namespace lapidary::cli {
+
+/// One run on the emulated machine.
+struct Trial {
+  bench::ProblemSpec spec;
+  LaunchShape shape;
+  Operands operands;
+  std::string fault;  ///< empty if there was none
+  std::optional<FaultKind> kind;
+  bench::Verification verification;
+  WrongResults wrong;
+  emulator::Report report;
+
+  bool ok() const { return fault.empty() && verification.ok; }
+};
+
+Trial try_problem(const KernelObject& object, const bench::ProblemSpec& spec, const LaunchShape& shape,
+                  const Operands& operands);
+
+/// Layouts with which a kernel is right that is wrong or out of bounds with row-major matrices, or nothing.
+std::string other_layouts(const KernelObject& object, const Call& call, const TryOptions& options, const Trial& trial,
+                          const Layouts& tried);
+
+/// How a kernel does on a GPU.
+struct GpuTrial {
+  std::string not_timed;  ///< why, if it was not
+  std::string device;
+  bench::Verification verification;
+  std::int64_t size = 0;  ///< M = N = K of what was timed
+  std::optional<bench::KernelTime> time;
+};
+
+/// @param right  a trial that ended well on the emulated machine; it is repeated first
+/// @param shape  of a launch on a problem
+GpuTrial try_on_gpu(const CudaSource& source, const Call& call, const std::string& instance, const Layouts& layouts,
+                    const TryOptions& options, const Trial& right,
+                    const std::function<LaunchShape(const bench::ProblemSpec&)>& shape);
+
+}  // namespace lapidary::cli
