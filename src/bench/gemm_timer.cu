@@ -48,10 +48,10 @@ class Event {
 /// Copies of A, B and D in GPU memory, for a problem with beta = 0.
 class RotatingOperands {
  public:
-  RotatingOperands(Device& device, Type type, std::int64_t M, std::int64_t N, std::int64_t K)
+  RotatingOperands(Device& device, Type type, std::int64_t M, std::int64_t N, std::int64_t K, Type result)
       : a_(padded(type, M * K)),
         b_(padded(type, K * N)),
-        d_(padded(type, M * N)),
+        d_(padded(result, M * N)),
         copies_(std::max<std::size_t>(2, ceil_div(3 * device.properties().l2_bytes + 1, a_ + b_ + d_))),
         memory_(device, copies_ * (a_ + b_ + d_), "copies of A, B and D"),
         problem_{type, M, N, K, 1, nullptr, K, nullptr, N, 0, nullptr, N, nullptr, N} {
@@ -141,10 +141,10 @@ int launches_in(double seconds, double launch_ms, int least) {
 }  // namespace
 
 struct GemmTimer::State {
-  State(Device& device, Type type, std::int64_t M_, std::int64_t N_, std::int64_t K_)
+  State(Device& device, Type type, std::int64_t M_, std::int64_t N_, std::int64_t K_, Type result)
       : properties(device.properties()),
         stream(device.stream()),
-        operands(device, type, M_, N_, K_),
+        operands(device, type, M_, N_, K_, result),
         M(M_),
         N(N_),
         K(K_) {
@@ -266,8 +266,8 @@ struct GemmTimer::State {
   }
 };
 
-GemmTimer::GemmTimer(Device& device, Type type, std::int64_t M, std::int64_t N, std::int64_t K)
-    : state_(std::make_unique<State>(device, type, M, N, K)) {}
+GemmTimer::GemmTimer(Device& device, Type type, std::int64_t M, std::int64_t N, std::int64_t K, Type result)
+    : state_(std::make_unique<State>(device, type, M, N, K, result)) {}
 GemmTimer::~GemmTimer() = default;
 
 Measurements GemmTimer::burst(std::span<const Contestant> contestants, const Contestant* peer,

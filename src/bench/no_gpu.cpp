@@ -1,12 +1,18 @@
 #include "bench/calibrate.hpp"
+#include "bench/receipt.hpp"
 #include "bench/timing.hpp"
 #include "core/error.hpp"
 
-// What a program without CUDA has in place of timing.cpp and calibrate.cu.
+// What a program without CUDA has in place of timing.cpp, receipt.cpp and calibrate.cu.
 
 namespace lapidary::bench {
 
 LadderTimes time_ladder(Device&, const GemmProblem&, std::span<const RungVariant* const>, const OnProgress&) {
+  throw InvalidArgument("this program was built without CUDA and times no kernels");
+}
+
+KernelTime time_kernel(Device&, const GemmProblem&, Type, const std::function<void(const Stream&, const GemmProblem&)>&,
+                       const OnProgress&) {
   throw InvalidArgument("this program was built without CUDA and times no kernels");
 }
 
@@ -16,6 +22,10 @@ LadderReport measure_ladder(Device&, std::span<const Entry>, const MeasureOption
 
 std::vector<Constant> calibrate(Device&) {
   throw InvalidArgument("this program was built without CUDA and calibrates no card");
+}
+
+nlohmann::ordered_json machine_receipt(const Device&) {
+  throw InvalidArgument("this program was built without CUDA and measures nothing");
 }
 
 }  // namespace lapidary::bench

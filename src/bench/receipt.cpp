@@ -69,8 +69,7 @@ Json state_json(std::span<const LadderMeasurement> results, Mode mode) {
 
 }  // namespace
 
-Json receipt(const Device& device, const std::optional<std::string>& peer, const MeasureOptions& options,
-             std::span<const LadderMeasurement> results) {
+Json machine_receipt(const Device& device) {
   const Sensors sensors;
   Json json = {{"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
                {"commit", LAPIDARY_COMMIT},
@@ -80,13 +79,26 @@ Json receipt(const Device& device, const std::optional<std::string>& peer, const
                {"cuda_driver", version(cudaDriverGetVersion)},
                {"cuda_runtime", version(cudaRuntimeGetVersion)},
                {"nvcc", LAPIDARY_NVCC_VERSION},
-               {"host_compiler", LAPIDARY_HOST_COMPILER},
-               {"peer", json_of(peer)},
+               {"host_compiler", LAPIDARY_HOST_COMPILER}};
+  if (const std::optional<CardState> state = sensors.read())
+    json["state"] = {{"sm_clock_mhz", state->sm_clock_mhz},
+                     {"memory_clock_mhz", state->memory_clock_mhz},
+                     {"power_w", state->power_w},
+                     {"temperature_c", state->temperature_c}};
+  return json;
+}
+
+Json receipt(const Device& device, const std::optional<std::string>& peer, const MeasureOptions& options,
+             std::span<const LadderMeasurement> results) {
+  Json json = machine_receipt(device);
+  // That of the kernels' own time is below.
+  json.erase("state");
+  json.update({{"peer", json_of(peer)},
                {"input", "normal random numbers, mean 0, variance 1"},
                {"problem", "D = A B, row-major, leading dimensions are the lengths of rows"},
                {"cache", "operands rotate over at least 2 copies, together larger than 3 L2 caches"},
                {"interleaving", "a round times each kernel once and then the peer; rounds follow one another"},
-               {"figure", "median, min and max over rounds"}};
+               {"figure", "median, min and max over rounds"}});
   if (options.burst) {
     json["burst"] = {{"round", "median launch, each timed by events"},
                      {"rounds", options.burst->rounds},

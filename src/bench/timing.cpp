@@ -106,16 +106,13 @@ void measure(Device& device, const std::vector<Candidate>& candidates, const std
 
 }  // namespace
 
-LadderTimes time_ladder(Device& device, const GemmProblem& shape, std::span<const RungVariant* const> variants,
-                        const OnProgress& progress) {
-  const std::optional<Peer> peer = open_peer(device, shape.type);
-  std::vector<Contestant> contestants;
-  for (const RungVariant* variant : variants) {
-    // A variant does not tell what it multiplies with: the fastest unit for its type is the limit.
-    contestants.push_back(contestant(to_string(variant->tile),
-                                     shape.type == Type::f32 ? Unit::cuda_cores : Unit::tensor_cores, *variant));
-  }
-  GemmTimer timer(device, shape.type, shape.M, shape.N, shape.K);
+// A contestant of a quick table does not tell what it multiplies with: the fastest unit for its type is the limit.
+static Unit fastest_unit(Type type) { return type == Type::f32 ? Unit::cuda_cores : Unit::tensor_cores; }
+
+static LadderTimes quick_times(Device& device, const GemmProblem& shape, Type result,
+                               std::span<const Contestant> contestants, const OnProgress& progress) {
+  const std::optional<Peer> peer = result == shape.type ? open_peer(device, shape.type) : std::nullopt;
+  GemmTimer timer(device, shape.type, shape.M, shape.N, shape.K, result);
   const BurstOptions quick = {.rounds = 2, .rest_s = 0.2, .burst_s = 0.1};
   const Measurements measured = timer.burst(contestants, peer ? &peer->contestant : nullptr, quick, progress);
   const auto timing = [](const Measurement& m) { return Timing{m.launch_ms.median, m.launch_ms.min, m.launch_ms.max}; };
@@ -123,6 +120,22 @@ LadderTimes time_ladder(Device& device, const GemmProblem& shape, std::span<cons
   for (const Measurement& m : measured.contestants) times.rungs.push_back(timing(m));
   if (measured.peer) times.cublas = timing(*measured.peer);
   return times;
+}
+
+LadderTimes time_ladder(Device& device, const GemmProblem& shape, std::span<const RungVariant* const> variants,
+                        const OnProgress& progress) {
+  std::vector<Contestant> contestants;
+  for (const RungVariant* variant : variants)
+    contestants.push_back(contestant(to_string(variant->tile), fastest_unit(shape.type), *variant));
+  return quick_times(device, shape, shape.type, contestants, progress);
+}
+
+KernelTime time_kernel(Device& device, const GemmProblem& shape, Type result,
+                       const std::function<void(const Stream&, const GemmProblem&)>& launch,
+                       const OnProgress& progress) {
+  const Contestant contestants[] = {{.name = "the kernel", .unit = fastest_unit(shape.type), .launch = launch}};
+  const LadderTimes times = quick_times(device, shape, result, contestants, progress);
+  return {times.rungs.at(0), times.cublas};
 }
 
 LadderReport measure_ladder(Device& device, std::span<const Entry> entries, const MeasureOptions& options,

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -33,6 +34,20 @@ struct LadderTimes {
 /// @throws InvalidArgument if there is no GPU or not enough memory, Error if a rate is above the ceiling
 LadderTimes time_ladder(Device& device, const GemmProblem& shape, std::span<const RungVariant* const> variants,
                         const OnProgress& progress = {});
+
+struct KernelTime {
+  Timing kernel;
+  std::optional<Timing> cublas;  ///< as above; none for a problem whose result is of another type
+};
+
+/// The same for a kernel that is none of the ladder's.
+/// @param shape   M, N, K and the type of the operands
+/// @param result  type of D
+/// @param launch  starts the kernel, as Contestant has it; leading dimensions are for it to choose
+/// @throws InvalidArgument, Error and DeviceError as time_ladder does
+KernelTime time_kernel(Device& device, const GemmProblem& shape, Type result,
+                       const std::function<void(const Stream&, const GemmProblem&)>& launch,
+                       const OnProgress& progress = {});
 
 /// A kernel to measure.
 struct Entry {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,10 +10,10 @@
 #include "cli/command.hpp"
 #include "cli/json.hpp"
 #include "cli/options.hpp"
-#include "cli/source_text.hpp"
 #include "core/error.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/sources.hpp"
+#include "lens/source_text.hpp"
 #include "model/sass.hpp"
 #include "report/terminal.hpp"
 #include "report/text.hpp"
@@ -26,7 +27,7 @@ using model::MachineInstruction;
 struct Arguments {
   std::string kernel, tile;
   int line = 0;
-  bool summary = false, json = false;
+  bool sass = false, ptx = false, summary = false, json = false;
 };
 
 using Mix = std::array<int, model::instruction_classes>;
@@ -38,13 +39,35 @@ Mix mix_of(const model::CompiledKernel& kernel, int first, int last) {
   return mix;
 }
 
+/// Accesses to memory in a range of instructions, by the bytes that a lane moves with each.
+using Widths = std::map<std::pair<InstructionClass, int>, int>;
+
+Widths widths_of(const model::CompiledKernel& kernel, const model::Loop& range) {
+  Widths widths;
+  for (int i = range.first; i <= range.last; ++i) {
+    const MachineInstruction& instruction = kernel.instructions[static_cast<std::size_t>(i)];
+    if (instruction.bytes > 0 && !instruction.never) ++widths[{instruction.kind, instruction.bytes}];
+  }
+  return widths;
+}
+
+std::string accesses(const model::CompiledKernel& kernel, const model::Loop& loop) {
+  std::string text;
+  for (const auto& [access, count] : widths_of(kernel, loop))
+    text += fmt::format("{}{} {} of {} bytes", text.empty() ? "" : ", ", count, model::name_of(access.first),
+                        access.second);
+  return text;
+}
+
 bool is_stale(const model::CompiledKernel& compiled) {
   return compiled.source_hash != rung_source_hash(compiled.kernel);
 }
 
-void print_summary(const model::CompiledKernel& compiled) {
-  fmt::print("{} {}, {}, {}: {} registers, {} instructions\n", compiled.kernel, compiled.tile, compiled.architecture,
-             compiled.compiler, compiled.registers, compiled.instructions.size());
+/// @param sass  for PTX the machine code that was made of it, if that is on record
+void print_summary(const model::CompiledKernel& compiled, bool ptx, const std::optional<model::CompiledKernel>& sass) {
+  fmt::print("{} {}, {}{}, {}: {}{} instructions\n", compiled.kernel, compiled.tile, ptx ? "PTX for " : "",
+             compiled.architecture, compiled.compiler, ptx ? "" : fmt::format("{} registers, ", compiled.registers),
+             compiled.instructions.size());
   if (is_stale(compiled))
     fmt::print("recorded from another version of the source: script/compiled brings it up to date\n");
   const model::Loop* const loop = compiled.main_loop();
@@ -56,13 +79,20 @@ void print_summary(const model::CompiledKernel& compiled) {
     if (mix[c] > 0) fmt::print(", {} {}", mix[c], model::name_of(static_cast<InstructionClass>(c)));
   const int fma = mix[static_cast<std::size_t>(InstructionClass::fma)],
             loads = mix[static_cast<std::size_t>(InstructionClass::shared_load)];
-  fmt::print("\n{:.0f} % multiply-adds; {:.3g} loads of shared memory for each\n", 100.0 * fma / all,
-             static_cast<double>(loads) / fma);
+  fmt::print("\na lane's accesses in it: {}\n{:.0f} % multiply-adds; {:.3g} loads of shared memory for each\n",
+             accesses(compiled, *loop), 100.0 * fma / all, static_cast<double>(loads) / fma);
+  if (const model::Loop* const made = sass ? sass->main_loop() : nullptr)
+    fmt::print("ptxas made of the loop: {} instructions, {} multiply-add, {}\n", made->last - made->first + 1,
+               mix_of(*sass, made->first, made->last)[static_cast<std::size_t>(InstructionClass::fma)],
+               accesses(*sass, *made));
 }
 
-void print_listing(const model::CompiledKernel& compiled, int only) {
+void print_listing(const model::CompiledKernel& compiled, int only, bool ptx) {
+  std::map<int, std::string> labels;  // of PTX, by the instruction that they precede
+  for (const MachineInstruction& branch : compiled.instructions)
+    if (ptx && branch.target >= 0) labels[branch.target] = branch.text.substr(branch.text.rfind(' ') + 1);
   const model::Loop* const loop = compiled.main_loop();
-  SourceText sources;
+  lens::SourceText sources;
   std::string file;
   int line = 0;
   for (std::size_t i = 0; i < compiled.instructions.size(); ++i) {
@@ -75,13 +105,20 @@ void print_listing(const model::CompiledKernel& compiled, int only) {
     file = instruction.file;
     line = instruction.line;
     const bool inside = loop && static_cast<int>(i) >= loop->first && static_cast<int>(i) <= loop->last;
-    std::string text = instruction.text;
-    if (instruction.target >= 0) text += fmt::format("  // to {:04x}", 16 * instruction.target);
-    fmt::print("{} {:04x}  {}\n", inside ? '|' : ' ', 16 * i, text);
+    const char mark = inside ? '|' : ' ';
+    if (ptx) {
+      if (const auto label = labels.find(static_cast<int>(i)); label != labels.end())
+        fmt::print("{} {}:\n", mark, label->second);
+      fmt::print("{}   {}\n", mark, instruction.text);
+    } else {
+      std::string text = instruction.text;
+      if (instruction.target >= 0) text += fmt::format("  // to {:04x}", 16 * instruction.target);
+      fmt::print("{} {:04x}  {}\n", mark, 16 * i, text);
+    }
   }
 }
 
-Json compiled_json(const model::CompiledKernel& compiled) {
+Json compiled_json(const model::CompiledKernel& compiled, bool ptx) {
   const auto mix_json = [](const Mix& mix) {
     Json json = Json::object();
     for (std::size_t c = 0; c < mix.size(); ++c) json[model::name_of(static_cast<InstructionClass>(c))] = mix[c];
@@ -89,6 +126,7 @@ Json compiled_json(const model::CompiledKernel& compiled) {
   };
   Json json = {{"kernel", compiled.kernel},
                {"tile", compiled.tile},
+               {"code", ptx ? "ptx" : "sass"},
                {"type", compiled.type},
                {"architecture", compiled.architecture},
                {"compiler", compiled.compiler},
@@ -99,25 +137,31 @@ Json compiled_json(const model::CompiledKernel& compiled) {
   json["all"] = mix_json(mix_of(compiled, 0, static_cast<int>(compiled.instructions.size()) - 1));
   const model::Loop* const loop = compiled.main_loop();
   json["main_loop"] = loop ? mix_json(mix_of(compiled, loop->first, loop->last)) : Json(nullptr);
+  json["main_loop_accesses"] = Json::array();
+  for (const auto& [access, count] : loop ? widths_of(compiled, *loop) : Widths())
+    json["main_loop_accesses"].push_back(
+        {{"access", model::name_of(access.first)}, {"bytes", access.second}, {"instructions", count}});
   return json;
 }
 
 ExitCode run(const Arguments& a) {
   const Rung& rung = find_rung(a.kernel);
   const RungVariant& variant = rung.variant(rung.variants.front().type, a.tile);
-  const auto compiled = model::find_compiled(rung.name(), to_string(variant.tile));
+  const std::string tile = to_string(variant.tile);
+  const auto sass = model::find_compiled(rung.name(), tile);
+  const auto compiled = a.ptx ? model::find_ptx(rung.name(), tile) : sass;
   if (!compiled)
     throw InvalidArgument(
-        fmt::format("there is no record of the machine code of {} {}; script/compiled {} writes it where nvcc is",
-                    rung.name(), to_string(variant.tile), rung.name()));
+        fmt::format("there is no record of the {} of {} {}; script/compiled {} writes it where nvcc is",
+                    a.ptx ? "PTX" : "machine code", rung.name(), tile, rung.name()));
   if (a.json) {
-    print(compiled_json(*compiled));
+    print(compiled_json(*compiled, a.ptx));
     return success;
   }
-  print_summary(*compiled);
+  print_summary(*compiled, a.ptx, a.ptx ? sass : std::nullopt);
   if (!a.summary) {
     fmt::print("\n");
-    print_listing(*compiled, a.line);
+    print_listing(*compiled, a.line, a.ptx);
   }
   return success;
 }
@@ -125,9 +169,12 @@ ExitCode run(const Arguments& a) {
 }  // namespace
 
 Command add_asm(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("asm", "the machine code that nvcc made of a kernel, under its source lines");
+  CLI::App* app = program.add_subcommand(
+      "asm", "the machine code or the PTX that nvcc made of a kernel, under its source lines");
   const auto a = std::make_shared<Arguments>();
   app->add_option("KERNEL", a->kernel, "a name that `lapidary list` shows")->required()->type_name("");
+  CLI::Option* sass = app->add_flag("--sass", a->sass, "the machine code (what is shown without an option)");
+  app->add_flag("--ptx", a->ptx, "the PTX that ptxas made it of")->excludes(sass);
   app->add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)")->type_name("TILE");
   app->add_option("--line", a->line, "of this source line alone")->check(whole_number(1, 100000));
   app->add_flag("--summary", a->summary, "registers and the mix of instructions alone");

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "bench/receipt.hpp"
 #include "cli/command.hpp"
 #include "cli/json.hpp"
 #include "core/error.hpp"
@@ -23,9 +24,8 @@ struct Arguments {
 ExitCode run(const Arguments& a) {
   const std::unique_ptr<Device> gpu = open_gpu();
   const std::vector<bench::Constant> constants = bench::calibrate(*gpu);
-  const DeviceProperties card = gpu->properties();
-  Json json = {
-      {"card", {{"name", card.name}, {"multiprocessors", card.multiprocessors}, {"clock_mhz", card.clock_mhz}}}};
+  // Behind the measurement, while the clock is what it was.
+  Json json = {{"receipt", bench::machine_receipt(*gpu)}};
   json["constants"] = Json::array();
   for (const bench::Constant& c : constants)
     json["constants"].push_back({{"name", c.name},

@@ -12,10 +12,10 @@
 #include "cli/json.hpp"
 #include "cli/options.hpp"
 #include "cli/puzzle.hpp"
-#include "cli/source_text.hpp"
 #include "core/error.hpp"
 #include "device/device.hpp"
 #include "kernels/registry.hpp"
+#include "lens/source_text.hpp"
 #include "report/terminal.hpp"
 #include "report/text.hpp"
 
@@ -82,7 +82,7 @@ void print_problem(const bench::CheckProblem& problem, const std::optional<bench
   const std::string verdict = report::styled(
       found ? "FAULT" : "sound", found ? report::Style::bad : report::Style::good, report::wants_colour(stdout));
   fmt::print("{}  {:<30} {}\n", verdict, sizes_of(problem.spec), problem.tries);
-  if (found) fmt::print("{}\nagain: {}\n", SourceText().annotate(found->message), again);
+  if (found) fmt::print("{}\nagain: {}\n", lens::SourceText().annotate(found->message), again);
   std::fflush(stdout);
 }
 

@@ -12,12 +12,12 @@
 #include "cli/json.hpp"
 #include "cli/options.hpp"
 #include "cli/picture.hpp"
-#include "cli/source_text.hpp"
 #include "core/error.hpp"
 #include "layout/sector_report.hpp"
 #include "lens/block_accesses.hpp"
 #include "lens/coalescing_picture.hpp"
 #include "lens/lanes.hpp"
+#include "lens/source_text.hpp"
 #include "report/terminal.hpp"
 #include "report/text.hpp"
 
@@ -122,7 +122,7 @@ ExitCode coalescing_of_kernel(const Arguments& a) {
     return success;
   }
   const bool colour = report::wants_colour(stdout);
-  SourceText sources;
+  lens::SourceText sources;
   fmt::print("{}\n", found.title);
   for (std::size_t i = 0; i < found.views.size(); ++i) {
     const lens::GlobalAccess& g = found.accesses[i];

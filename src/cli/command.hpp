@@ -28,6 +28,7 @@ Command add_bench(CLI::App& program);
 Command add_gpus(CLI::App& program);
 Command add_roofline(CLI::App& program);
 Command add_raster(CLI::App& program);
+Command add_report(CLI::App& program);
 Command add_try(CLI::App& program);
 Command add_explain(CLI::App& program);
 Command add_calibrate(CLI::App& program);

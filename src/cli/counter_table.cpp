@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cli/counters.hpp"
-#include "cli/source_text.hpp"
+#include "lens/source_text.hpp"
 #include "report/table.hpp"
 
 namespace lapidary::cli {
@@ -47,7 +47,7 @@ void print_counters(const emulator::Report& report) {
                        {"wavefronts", Column::number, "shared memory"},
                        {"minimum", Column::number, "shared memory"},
                        {"excess", Column::number, "shared memory"}});
-  SourceText sources;
+  lens::SourceText sources;
   std::string file;
   for (const emulator::LineCounters& line : report.lines) {
     if (line.file != file) table.add_section(line.file.empty() ? "(no line known)" : line.file);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <regex>
 
 #include "core/error.hpp"
@@ -176,10 +177,10 @@ void CudaSource::refuse_unsupported() const {
   for (const char* feature : features) {
     const std::size_t place = find_word(code_, feature, 0);
     if (place == code_.npos) continue;
-    throw InvalidArgument(
-        fmt::format("{}:{}: `{}` is not supported; kernels may use CUDA C++ with float and half, shared memory, "
-                    "barriers, warp shuffles and votes, atomics and vector types",
-                    path_, line_of(place), feature));
+    throw InvalidArgument(fmt::format(
+        "{}:{}: `{}` is not supported; kernels may use CUDA C++ with float, half and double, shared memory, "
+        "barriers, warp shuffles and votes, atomics and vector types",
+        path_, line_of(place), feature));
   }
 }
 
@@ -245,20 +246,28 @@ void CudaSource::find_launches() {
 
 void CudaSource::find_definitions() {
   static const std::regex macro(R"(#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+))");
-  static const std::regex variable(R"(\b(\w+)[ \t]*=[ \t]*([^;=\n,][^;\n]*))");
-  static const std::regex shape(R"(\bdim3[ \t]+(\w+)\s*(?:=\s*(?:dim3\s*)?)?[\(\{]([^;]*)[\)\}]\s*;)");
+  static const std::regex variable(R"(\b(\w+)[ \t]*=(?!=))");
+  static const std::regex shapes(R"(\bdim3[ \t]+([^;]*);)");
+  static const std::regex shape(R"(\s*(\w+)\s*(?:=\s*(?:dim3\s*)?)?[\(\{]([^]*)[\)\}]\s*)");
   const std::string text = without_comments(text_);
-  const auto collect = [&](const std::regex& pattern, const std::string& in) {
-    for (auto match = std::sregex_iterator(in.begin(), in.end(), pattern); match != std::sregex_iterator(); ++match) {
-      const std::vector<std::string> parts = split_arguments((*match)[2].str());
-      const bool list = &pattern == &shape;
-      definitions_.push_back({static_cast<std::size_t>(match->position()), (*match)[1],
-                              list || parts.empty() ? trimmed((*match)[2].str()) : parts[0]});
-    }
+  const auto each = [](const std::string& in, const std::regex& pattern, const auto& add) {
+    for (auto match = std::sregex_iterator(in.begin(), in.end(), pattern); match != std::sregex_iterator(); ++match)
+      add(*match, static_cast<std::size_t>(match->position()));
   };
-  collect(macro, text);
-  collect(variable, code_);
-  collect(shape, code_);
+  const auto define = [&](std::size_t position, std::string name, const std::string& value) {
+    const std::vector<std::string> parts = split_arguments(value);
+    if (!parts.empty()) definitions_.push_back({position, std::move(name), parts[0]});
+  };
+  each(text, macro, [&](const std::smatch& match, std::size_t at) { define(at, match[1], match[2]); });
+  each(code_, variable, [&](const std::smatch& match, std::size_t at) {
+    const std::size_t value = at + static_cast<std::size_t>(match.length());
+    define(at, match[1], code_.substr(value, code_.find_first_of(";\n", value) - value));
+  });
+  each(code_, shapes, [&](const std::smatch& match, std::size_t at) {
+    for (const std::string& declarator : split_arguments(match[1].str()))
+      if (std::smatch one; std::regex_match(declarator, one, shape))
+        definitions_.push_back({at, one[1], trimmed(one[2].str())});
+  });
 }
 
 std::optional<std::string> CudaSource::definition(std::string_view name, std::size_t before) const {
@@ -308,7 +317,7 @@ void CudaSource::find_shared() {
       }
     }
     text.append(static_cast<std::size_t>(std::count(statement.begin(), statement.end(), '\n')), '\n');
-    edits_.push_back({begin, end, std::move(text)});
+    edits_.push_back({begin, end, std::move(text), false});
     place = end;
   }
 }
@@ -362,8 +371,9 @@ void CudaSource::find_includes() {
   }
 }
 
-std::string CudaSource::rewritten() const {
+std::string CudaSource::rewritten(Target target) const {
   std::vector<Edit> edits = edits_;
+  if (target == Target::gpu) std::erase_if(edits, [](const Edit& edit) { return !edit.for_gpu; });
   std::sort(edits.begin(), edits.end(), [](const Edit& a, const Edit& b) { return a.begin < b.begin; });
   std::string out;
   std::size_t done = 0;
@@ -472,9 +482,10 @@ class Evaluator {
     const std::vector<std::string> parts = split_arguments(text_.substr(at_ + 1, end - at_ - 2));
     at_ = end;
     if (name == "sizeof" && parts.size() == 1) {
-      if (parts[0] == "half" || parts[0] == "__half") return 2;
-      if (parts[0] == "float4") return 16;
-      if (parts[0] == "float" || parts[0] == "int") return 4;
+      static const std::map<std::string, int> sizes = {{"half", 2},    {"__half", 2}, {"float", 4},
+                                                       {"int", 4},     {"half2", 4},  {"float2", 8},
+                                                       {"float4", 16}, {"double", 8}, {"double2", 16}};
+      if (const auto size = sizes.find(parts[0]); size != sizes.end()) return size->second;
       fail(fmt::format("has a size of `{}`, which is not known", parts[0]));
     }
     std::vector<double> values;

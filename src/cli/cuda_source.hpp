@@ -45,9 +45,11 @@ class CudaSource {
   /// with an initialiser; for dim3 what is between its brackets).
   std::optional<std::string> definition(std::string_view name, std::size_t before) const;
 
-  /// The file as C++ with all its lines: __shared__ variables are references (cuda/shared.hpp), bodies of functions
-  /// that call CUDA's runtime are empty, and headers for the host that are not there are left out.
-  std::string rewritten() const;
+  enum class Target { emulator, gpu };
+  /// The file with all its lines: bodies of functions that call CUDA's runtime are empty, and headers for the host that
+  /// are not there are left out. For the emulated machine it is C++: __shared__ variables are references
+  /// (cuda/shared.hpp).
+  std::string rewritten(Target target) const;
 
   /// The __shared__ variables, in the order of their sites, and the place of each in the file.
   const std::vector<std::size_t>& shared_sites() const { return sites_; }
@@ -56,6 +58,7 @@ class CudaSource {
   struct Edit {
     std::size_t begin, end;
     std::string text;
+    bool for_gpu = true;
   };
   struct Definition {
     std::size_t position;

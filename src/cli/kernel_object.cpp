@@ -1,51 +1,24 @@
 #include "cli/kernel_object.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
-#include <memory>
 #include <regex>
 #include <sstream>
 
-#include "cli/source_text.hpp"
 #include "core/error.hpp"
 #include "core/launch_shape.hpp"
 #include "core/math.hpp"
-#include "model/data.hpp"
+#include "lens/source_text.hpp"
 
 namespace lapidary::cli {
 namespace {
 
 /// Between shared variables: as long as all banks, so that what follows keeps its bank.
 constexpr unsigned red_zone_bytes = 128;
-
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
-struct Finished {
-  int status;
-  std::string output;
-};
-
-Finished run_command(const std::string& command) {
-  Finished finished{-1, {}};
-  FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
-  if (!pipe) return finished;
-  std::array<char, 4096> buffer;
-  while (const std::size_t bytes = std::fread(buffer.data(), 1, buffer.size(), pipe))
-    finished.output.append(buffer.data(), bytes);
-  finished.status = pclose(pipe);
-  return finished;
-}
 
 std::string compiler() {
   const char* const chosen = std::getenv("CXX");
@@ -57,37 +30,18 @@ std::string compiler() {
 
 /// What the compiler looks for headers in: the sources', or what is installed beside share/lapidary.
 std::string include_options() {
-  namespace fs = std::filesystem;
-  const fs::path root = model::data_file("");
-  fs::path headers = root / "include" / "lapidary", rooms = root / "src";
-  if (!fs::exists(rooms / "emulator" / "cuda.hpp")) {
-    headers = root / ".." / ".." / "include" / "lapidary";
-    if (!fs::exists(headers)) headers = root / ".." / ".." / ".." / "include" / "lapidary";
-    rooms = headers / "src";
-  }
-  if (!fs::exists(headers / "cuda" / "cuda_runtime.h"))
-    throw InvalidArgument(fmt::format("{} is not there; set LAPIDARY_ROOT to the sources of lapidary",
-                                      (headers / "cuda" / "cuda_runtime.h").string()));
-  return fmt::format("-I {} -I {} -I {}", quoted((headers / "cuda").string()), quoted(rooms.string()),
+  const std::filesystem::path stand_ins = stand_in_headers(), headers = stand_ins.parent_path();
+  std::filesystem::path rooms = headers / "src";
+  if (!std::filesystem::exists(rooms)) rooms = headers.parent_path().parent_path() / "src";
+  return fmt::format("-I {} -I {} -I {}", quoted(stand_ins.string()), quoted(rooms.string()),
                      quoted(headers.parent_path().string()));
 }
 
 std::string launcher(const CudaSource& source, const CudaKernel& kernel, const std::string& instance,
                      const std::vector<std::string>& roles) {
-  std::vector<std::string> arguments;
-  for (std::size_t i = 0; i < roles.size(); ++i)
-    arguments.push_back(fmt::format("::lapidary::Any{}{{{}arguments.{}{}}}",
-                                    kernel.parameters[i].is_pointer() ? "Pointer" : "Number",
-                                    kernel.parameters[i].is_pointer() ? "" : "static_cast<double>(", roles[i],
-                                    kernel.parameters[i].is_pointer() ? "" : ")"));
   return fmt::format(
       R"(
 #line 1 "/./{0}: the call of the kernel"
-struct LapidaryArguments {{
-  std::int64_t M, N, K, lda, ldb, ldc, ldd;
-  double alpha, beta;
-  void *A, *B, *C, *D;
-}};
 #define LAPIDARY_EXPORT extern "C" __attribute__((visibility("default"), no_sanitize("thread")))
 LAPIDARY_EXPORT ::lapidary::SharedVariable* lapidary_variables() {{ return ::lapidary::SharedVariable::first; }}
 LAPIDARY_EXPORT void lapidary_set_dynamic_offset(unsigned offset) {{ ::lapidary::dynamic_offset = offset; }}
@@ -97,11 +51,11 @@ LAPIDARY_EXPORT void lapidary_run(const void* context) {{
     for (const auto* v = ::lapidary::SharedVariable::first; v; v = v->next)
       if (v->red_zone_bytes) ::lapidary::emulator::abi::red_zone(base + v->offset + v->bytes, v->red_zone_bytes);
   }}
-  const LapidaryArguments& arguments = *static_cast<const LapidaryArguments*>(context);
-  {1}({2});
+  const auto& arguments = *static_cast<const ::lapidary::KernelArguments*>(context);
+  {1}{2};
 }}
 )",
-      source.path(), instance, fmt::join(arguments, ", "));
+      source.path(), instance, call_of(kernel, roles));
 }
 
 /// The compiler's errors in the user's file, without the paths and notes of others.
@@ -128,29 +82,14 @@ std::string errors_of(const std::string& output, const std::string& path) {
 
 KernelObject::KernelObject(const CudaSource& source, const CudaKernel& kernel, const std::string& instance,
                            const std::vector<std::string>& roles, const std::string& keep)
-    : path_(source.path()), keep_(!keep.empty()) {
-  if (keep_) {
-    std::error_code error;
-    std::filesystem::create_directories(keep, error);
-    if (error) throw InvalidArgument(fmt::format("cannot create {}: {}", keep, error.message()));
-    folder_ = std::filesystem::absolute(keep);
-  } else {
-    std::string pattern = (std::filesystem::temp_directory_path() / "lapidary-try.XXXXXX").string();
-    if (!mkdtemp(pattern.data())) throw InvalidArgument(fmt::format("cannot create {}", pattern));
-    folder_ = pattern;
-  }
-  try {
-    compile(source, fmt::format("#include \"cuda_runtime.h\"\n#line 1 \"/./{}\"\n{}{}", path_, source.rewritten(),
-                                launcher(source, kernel, instance, roles)));
-    library_ = dlopen((folder_ / "kernel.so").c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library_) throw InvalidArgument(fmt::format("the compiled kernel cannot be loaded: {}", dlerror()));
-  } catch (...) {
-    if (!keep_) std::filesystem::remove_all(folder_);
-    throw;
-  }
-  run_ = reinterpret_cast<void (*)(const void*)>(dlsym(library_, "lapidary_run"));
+    : path_(source.path()), folder_(keep) {
+  compile(source,
+          fmt::format("#include \"cuda_runtime.h\"\n#line 1 \"/./{}\"\n{}{}", path_,
+                      source.rewritten(CudaSource::Target::emulator), launcher(source, kernel, instance, roles)));
+  library_ = SharedObject(folder_.file("kernel.so"));
+  run_ = library_.function<void (*)(const void*)>("lapidary_run");
   std::vector<SharedVariable*> variables;
-  const auto first = reinterpret_cast<SharedVariable* (*)()>(dlsym(library_, "lapidary_variables"));
+  const auto first = library_.function<SharedVariable* (*)()>("lapidary_variables");
   for (SharedVariable* variable = first(); variable; variable = variable->next) {
     const std::size_t place = source.shared_sites()[static_cast<std::size_t>(variable->site)];
     const bool of_another = std::any_of(source.kernels().begin(), source.kernels().end(), [&](const CudaKernel& k) {
@@ -170,23 +109,17 @@ KernelObject::KernelObject(const CudaSource& source, const CudaKernel& kernel, c
   }
   static_bytes_ = in_block;
   arena_bytes_ = round_up(in_block, 16u) + red_zone_bytes * static_cast<unsigned>(variables_.size());
-  reinterpret_cast<void (*)(unsigned)>(dlsym(library_, "lapidary_set_dynamic_offset"))(arena_bytes_);
+  library_.function<void (*)(unsigned)>("lapidary_set_dynamic_offset")(arena_bytes_);
   if (static_bytes_ > LaunchLimits::shared_bytes_default)
     throw InvalidArgument(fmt::format(
         "the __shared__ variables of {} take {} bytes; nvcc allows {}, more must be `extern __shared__` memory",
         kernel.name, static_bytes_, LaunchLimits::shared_bytes_default));
 }
 
-KernelObject::~KernelObject() {
-  if (library_) dlclose(library_);
-  std::error_code ignored;
-  if (!keep_) std::filesystem::remove_all(folder_, ignored);
-}
-
 // The options are those of cmake/LapidaryKernels.cmake for instrumented kernels.
 void KernelObject::compile(const CudaSource& source, const std::string& unit) const {
   const std::string cxx = compiler();
-  const std::string file = (folder_ / "kernel.cpp").string(), object = (folder_ / "kernel.o").string();
+  const std::string file = folder_.file("kernel.cpp"), object = folder_.file("kernel.o");
   std::ofstream(file) << unit;
   const bool clang = run_command(cxx + " --version").output.find("clang") != std::string::npos;
   const std::string instrumentation =
@@ -203,7 +136,7 @@ void KernelObject::compile(const CudaSource& source, const std::string& unit) co
     throw InvalidArgument(
         fmt::format("{} does not compile:{}", source.path(), errors_of(compiled.output, source.path())));
   const Finished linked = run_command(
-      fmt::format("{} -shared -Wl,-Bsymbolic {} -o {}", cxx, quoted(object), quoted((folder_ / "kernel.so").string())));
+      fmt::format("{} -shared -Wl,-Bsymbolic {} -o {}", cxx, quoted(object), quoted(folder_.file("kernel.so"))));
   if (linked.status != 0) throw InvalidArgument(fmt::format("{} cannot be linked:\n{}", source.path(), linked.output));
 }
 
@@ -237,7 +170,7 @@ std::string KernelObject::explain(const std::string& fault) const {
     last = (*match)[0].second;
   }
   text.append(last, fault.cend());
-  SourceText sources;
+  lens::SourceText sources;
   std::istringstream lines(text);
   std::string out;
   for (std::string line; std::getline(lines, line);) {

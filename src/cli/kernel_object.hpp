@@ -1,21 +1,15 @@
 #pragma once
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "cli/cuda_source.hpp"
+#include "cli/shared_object.hpp"
 #include "emulator/machine.hpp"
+#include "lapidary/cuda/arguments.hpp"
 #include "lapidary/cuda/shared.hpp"
 
 namespace lapidary::cli {
-
-/// What a kernel may be given, by the names of roles: "M", "alpha", "A", "ldb".
-struct KernelArguments {
-  std::int64_t M, N, K, lda, ldb, ldc, ldd;
-  double alpha, beta;
-  void *A, *B, *C, *D;
-};
 
 /// A kernel of a CUDA file, compiled by the host compiler with every access reported, and loaded.
 class KernelObject {
@@ -26,9 +20,6 @@ class KernelObject {
   /// @throws InvalidArgument with what the compiler says of the file
   KernelObject(const CudaSource& source, const CudaKernel& kernel, const std::string& instance,
                const std::vector<std::string>& roles, const std::string& keep);
-  ~KernelObject();
-  KernelObject(const KernelObject&) = delete;
-  KernelObject& operator=(const KernelObject&) = delete;
 
   /// The body of a thread; `arguments` must outlive the launch.
   emulator::ThreadBody body(const KernelArguments& arguments) const { return {run_, &arguments}; }
@@ -46,9 +37,8 @@ class KernelObject {
   std::string name_of(std::int64_t offset) const;
 
   std::string path_;
-  std::filesystem::path folder_;
-  bool keep_;
-  void* library_ = nullptr;
+  WorkFolder folder_;
+  SharedObject library_;
   void (*run_)(const void*) = nullptr;
   std::vector<const SharedVariable*> variables_;  ///< by offset
   unsigned static_bytes_ = 0, arena_bytes_ = 0;

@@ -50,6 +50,7 @@ Json to_json(const Rung& rung) {
           {"why", info.why},
           {"counter", info.counter},
           {"cost", info.cost},
+          {"exercise", info.exercise},
           {"source", rung.source}};
 }
 

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "cli/json.hpp"
-#include "cli/source_text.hpp"
 #include "core/error.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/sources.hpp"
+#include "lens/source_text.hpp"
 #include "model/data.hpp"
 
 namespace lapidary::cli {
@@ -106,7 +106,7 @@ ExitCode ask_puzzle(const std::string& kernel, std::optional<std::int64_t> seed,
              puzzle.gone ? fmt::format("before line {} there was", puzzle.changed)
                          : fmt::format("line {} was", puzzle.changed),
              puzzle.line.substr(begin));
-  SourceText sources;
+  lens::SourceText sources;
   sources.replace(puzzle.rung->source, puzzle.lines);
   std::istringstream fault(sources.annotate(puzzle.fault));
   for (std::string text; std::getline(fault, text);) fmt::print("  {}\n", text);

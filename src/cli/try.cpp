@@ -4,23 +4,30 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
-#include "bench/run.hpp"
+#include "bench/rates.hpp"
+#include "bench/timing.hpp"
 #include "cli/command.hpp"
 #include "cli/counter_table.hpp"
 #include "cli/cuda_source.hpp"
+#include "cli/gpu_kernel.hpp"
 #include "cli/json.hpp"
 #include "cli/kernel_object.hpp"
+#include "cli/matrix_image.hpp"
 #include "cli/options.hpp"
-#include "cli/source_text.hpp"
 #include "cli/wrong_results.hpp"
 #include "core/error.hpp"
 #include "device/device.hpp"
+#include "lens/source_text.hpp"
 #include "report/terminal.hpp"
 #include "report/text.hpp"
 
@@ -28,9 +35,9 @@ namespace lapidary::cli {
 namespace {
 
 struct Arguments {
-  std::string file, kernel, roles, grid, block, shared = "", keep;
-  std::optional<std::int64_t> m, n, k;
-  std::int64_t seed = 1;
+  std::string file, kernel, roles, grid, block, shared, layout, keep;
+  std::optional<std::int64_t> m, n, k, lda, ldb, ldc, ldd;
+  std::int64_t seed = 1, size = 4096;
   bool json = false;
 };
 
@@ -47,10 +54,18 @@ struct Call {
   const CudaLaunch* launch;                  ///< in the file, or null
   std::vector<std::string> template_values;  ///< as written
   std::vector<std::string> roles;            ///< one a parameter
+  std::vector<Element> elements;             ///< of the parameters that are matrices
   bool square = false;                       ///< one size stands for M, N and K
-  Type type = Type::f32;
 
   bool has(std::string_view role) const { return std::find(roles.begin(), roles.end(), role) != roles.end(); }
+  Element element(std::string_view role) const {
+    return elements[static_cast<std::size_t>(std::find(roles.begin(), roles.end(), role) - roles.begin())];
+  }
+};
+
+/// The matrices in a kernel's memory; of a kernel that has one of C and D, both are the same.
+struct Operands {
+  Storage A, B, C, D;
 };
 
 std::string names_of(const CudaSource& source) {
@@ -146,24 +161,48 @@ void bind_parameters(Call& call, const Arguments& arguments) {
       fail(fmt::format("two parameters are {}", call.roles[i]));
   }
   call.square = call.has("M") + call.has("N") + call.has("K") == 1;
-  for (std::size_t i = 0; i < call.roles.size(); ++i) {
-    std::string type = kernel.parameters[i].type;
-    if (!kernel.parameters[i].is_pointer()) continue;
+  for (const CudaParameter& parameter : kernel.parameters) {
+    std::string type = parameter.type;
     for (std::size_t t = 0; t < std::min(kernel.template_parameters.size(), call.template_values.size()); ++t)
       if (type.find(kernel.template_parameters[t].name) != type.npos) type = call.template_values[t];
-    const bool half = type.find("half") != type.npos;
-    if (!half && type.find("float") == type.npos)
-      throw InvalidArgument(fmt::format("{}: `{}` is of type {}; matrices of float and half are supported",
-                                        signature(kernel), kernel.parameters[i].name, type));
-    if (half) call.type = Type::f16;
+    const auto is = [&](const char* word) { return type.find(word) != type.npos; };
+    if (parameter.is_pointer() && !is("half") && !is("float") && !is("double"))
+      throw InvalidArgument(fmt::format("{}: `{}` is of type {}; matrices of float, half and double are supported",
+                                        signature(kernel), parameter.name, type));
+    call.elements.push_back(is("half") ? Element::f16 : is("double") ? Element::f64 : Element::f32);
   }
-  for (std::size_t i = 0; i < call.roles.size(); ++i)
-    if (call.type == Type::f16 && kernel.parameters[i].is_pointer() &&
-        kernel.parameters[i].type.find("float") != std::string::npos)
-      throw InvalidArgument(
-          fmt::format("{}: `{}` is of another type than the others; all matrices must be of float or "
-                      "all of half",
-                      signature(kernel), kernel.parameters[i].name));
+}
+
+Operands operands_of(const Call& call, const Layouts& layouts, const bench::ProblemSpec& spec,
+                     const Arguments& arguments, std::int64_t padding) {
+  const auto storage = [&](const char* role, bool column_major, std::int64_t rows, std::int64_t cols,
+                           std::initializer_list<std::pair<const char*, std::optional<std::int64_t>>> leading) {
+    const std::int64_t least = least_ld(column_major, rows, cols);
+    Storage stored{call.element(role), column_major, least};
+    for (const auto& [name, given] : leading) {
+      if (call.has(name)) stored.ld = given.value_or(least + padding);
+      if (given && !call.has(name))
+        throw InvalidArgument(fmt::format("--{} is given, and {} has no such parameter", name, call.kernel->name));
+      if (given && *given < least)
+        throw InvalidArgument(fmt::format("--{} is {}; a {} of {} has {} elements, so that is the least", name, *given,
+                                          column_major ? "column" : "row", role, least));
+    }
+    return stored;
+  };
+  Operands operands{storage("A", layouts.a, spec.M, spec.K, {{"lda", arguments.lda}}),
+                    storage("B", layouts.b, spec.K, spec.N, {{"ldb", arguments.ldb}}),
+                    {},
+                    {}};
+  if (spec.in_place) {
+    const bool named_d = call.has("ldd") || arguments.ldd;
+    operands.C = storage("C", layouts.c, spec.M, spec.N,
+                         {{named_d ? "ldd" : "ldc", named_d ? arguments.ldd : arguments.ldc}});
+    operands.D = operands.C;
+  } else {
+    operands.C = storage("C", layouts.c, spec.M, spec.N, {{"ldc", arguments.ldc}});
+    operands.D = storage("D", layouts.c, spec.M, spec.N, {{"ldd", arguments.ldd}});
+  }
+  return operands;
 }
 
 /// Names in launch expressions: sizes, template parameters, what the launch passes for a size, definitions of the file.
@@ -250,7 +289,9 @@ LaunchShape shape_of(const CudaSource& source, const Call& call, const Arguments
 struct Trial {
   bench::ProblemSpec spec;
   LaunchShape shape;
+  Operands operands;
   std::string fault;  ///< empty if there was none
+  std::optional<FaultKind> kind;
   bench::Verification verification;
   WrongResults wrong;
   emulator::Report report;
@@ -258,36 +299,111 @@ struct Trial {
   bool ok() const { return fault.empty() && verification.ok; }
 };
 
-Trial try_problem(const KernelObject& object, const bench::ProblemSpec& spec, const LaunchShape& shape) {
-  Trial trial{spec, shape, {}, {}, {}, {}};
+/// Random data in the types of a kernel, and its product.
+class TrialProblem {
+ public:
+  TrialProblem(const bench::ProblemSpec& spec, const Operands& operands)
+      : operands_(operands), problem_(rounded(spec, operands)), reference_(problem_) {}
+
+  /// Copies the operands to a device, lets `launch` run the kernel there and reads D back.
+  template <class Launch>
+  MatrixImage run(Device& device, const Launch& launch) const {
+    const bench::ProblemSpec& spec = problem_.spec;
+    const MatrixImage a(problem_.A, operands_.A), b(problem_.B, operands_.B), c(problem_.C, operands_.C);
+    MatrixImage d = spec.in_place ? c : MatrixImage({spec.type, spec.M, spec.N, spec.N}, operands_.D);
+    const DeviceBuffer A(device, a.bytes(), "A"), B(device, b.bytes(), "B"), C(device, c.bytes(), "C"),
+        D(device, spec.in_place ? 0 : d.bytes(), "D");
+    device.upload(A.data(), a.data(), a.bytes());
+    device.upload(B.data(), b.data(), b.bytes());
+    device.upload(C.data(), c.data(), c.bytes());
+    const DeviceBuffer& result = spec.in_place ? C : D;
+    if (!spec.in_place) device.upload(D.data(), d.data(), d.bytes());
+    launch(KernelArguments{spec.M, spec.N, spec.K, operands_.A.ld, operands_.B.ld, operands_.C.ld, operands_.D.ld,
+                           spec.alpha, spec.beta, A.data(), B.data(), C.data(), result.data()});
+    device.synchronize();
+    device.download(d.data(), result.data(), d.bytes());
+    return d;
+  }
+
+  bench::Verification verify(const MatrixImage& D) const {
+    bench::Verification found = reference_.verify(D.matrix(problem_.spec.type));
+    if (found.ok && operands_.D.element == Element::f64) verify_double(D, found);
+    found.outside = D.changed_between();
+    if (found.outside > 0) {
+      found.ok = false;
+      found.message += fmt::format("; {} elements between the {} of D were changed", found.outside,
+                                   operands_.D.column_major ? "columns" : "rows");
+    }
+    return found;
+  }
+
+  WrongResults find_wrong(const MatrixImage& D) const {
+    return find_wrong_results(problem_, reference_, D.matrix(problem_.spec.type));
+  }
+
+ private:
+  static bench::Problem rounded(const bench::ProblemSpec& spec, const Operands& operands) {
+    bench::Problem problem = bench::make_problem(spec);
+    round_to(problem.A, operands.A.element);
+    round_to(problem.B, operands.B.element);
+    round_to(problem.C, operands.C.element);
+    return problem;
+  }
+
+  /// Holds results of f64 that are right as f32 against the bound once more, in units of f64. The reference's own error
+  /// is as large as theirs; twice their sum is allowed.
+  void verify_double(const MatrixImage& D, bench::Verification& found) const {
+    constexpr double finer = 4 * 0x1p-53 / 0x1p-24;
+    double worst = -1;
+    for (std::int64_t i = 0; i < problem_.spec.M; ++i) {
+      for (std::int64_t j = 0; j < problem_.spec.N; ++j) {
+        const auto place = static_cast<std::size_t>(i * problem_.spec.N + j);
+        const double error = std::abs(D.at(i, j) - reference_.results()[place]);
+        const double bound = finer * reference_.bounds()[place];
+        found.wrong += error > bound;
+        if (error / bound <= worst) continue;
+        worst = error / bound;
+        found.max_error = error;
+        found.bound = bound;
+        found.row = i;
+        found.col = j;
+      }
+    }
+    found.ok = found.wrong == 0;
+    const std::string verdict = found.ok ? fmt::format("all {} results are right", found.results)
+                                         : fmt::format(
+                                               "{} of {} results are right to single precision only, so "
+                                               "something that they are computed with is float",
+                                               found.wrong, found.results);
+    found.message = fmt::format("{}; the largest error is {:.2g} where {:.2g} is allowed", verdict, found.max_error,
+                                found.bound);
+  }
+
+  Operands operands_;
+  bench::Problem problem_;
+  bench::Reference reference_;
+};
+
+Trial try_problem(const KernelObject& object, const bench::ProblemSpec& spec, const LaunchShape& shape,
+                  const Operands& operands) {
+  Trial trial{spec, shape, operands, {}, {}, {}, {}, {}};
   LaunchShape launched = shape;
   launched.shared_bytes = object.shared_bytes(shape.shared_bytes);
-  const bench::Problem problem = bench::make_problem(spec);
-  const bench::Reference reference(problem);
+  const TrialProblem problem(spec, operands);
   const auto execute = [&](bool check) {
     const std::unique_ptr<Device> device = open_emulator({.count = true, .check = check});
-    bench::GuardedMatrix A(*device, spec.type, problem.A.extent(), 0, "A");
-    bench::GuardedMatrix B(*device, spec.type, problem.B.extent(), 0, "B");
-    bench::GuardedMatrix C(*device, spec.type, problem.C.extent(), 0, "C");
-    bench::GuardedMatrix D(*device, spec.type, spec.in_place ? 0 : spec.M * spec.ldd, 0, "D");
-    bench::HostMatrix result = spec.in_place ? problem.C : bench::HostMatrix(spec.type, spec.M, spec.N, spec.ldd);
-    A.upload(problem.A);
-    B.upload(problem.B);
-    C.upload(problem.C);
-    bench::GuardedMatrix& output = spec.in_place ? C : D;
-    output.upload(result);
-    const KernelArguments arguments{spec.M,     spec.N,    spec.K,   spec.lda, spec.ldb, spec.ldc, spec.ldd,
-                                    spec.alpha, spec.beta, A.data(), B.data(), C.data(), D.data()};
-    device->stream().machine->run(launched, object.body(arguments));
-    output.download(result);
-    trial.verification = reference.verify(result);
-    trial.wrong = find_wrong_results(problem, reference, result);
+    const MatrixImage D = problem.run(*device, [&](const KernelArguments& arguments) {
+      device->stream().machine->run(launched, object.body(arguments));
+    });
+    trial.verification = problem.verify(D);
+    trial.wrong = problem.find_wrong(D);
     trial.report = device->stream().machine->report();
   };
   try {
     execute(true);
   } catch (const KernelFault& fault) {
     trial.fault = object.explain(fault.what());
+    trial.kind = fault.kind();
     // What a race or an unwritten word does to the results is worth knowing; other faults cannot be run past.
     if (fault.kind() == FaultKind::race || fault.kind() == FaultKind::uninitialised) {
       try {
@@ -295,6 +411,80 @@ Trial try_problem(const KernelObject& object, const bench::ProblemSpec& spec, co
       } catch (const KernelFault&) {
       }
     }
+  }
+  return trial;
+}
+
+/// Layouts with which a kernel is right that is wrong or out of bounds with row-major matrices, or nothing.
+std::string other_layouts(const KernelObject& object, const Call& call, const Arguments& arguments, const Trial& trial,
+                          const Layouts& tried) {
+  if (trial.ok() || !arguments.layout.empty() || (trial.kind && *trial.kind != FaultKind::out_of_bounds)) return "";
+  for (const Layouts& layouts :
+       {Layouts{true, true, true}, Layouts{false, true, false}, Layouts{true, false, false}, Layouts{false, true, true},
+        Layouts{true, false, true}, Layouts{true, true, false}, Layouts{false, false, true}}) {
+    if (layouts == tried) continue;
+    if (try_problem(object, trial.spec, trial.shape, operands_of(call, layouts, trial.spec, arguments, 0)).ok())
+      return to_string(layouts);
+  }
+  return "";
+}
+
+/// How a kernel does on a GPU.
+struct GpuTrial {
+  std::string not_timed;  ///< why, if it was not
+  std::string device;
+  bench::Verification verification;
+  std::int64_t size = 0;  ///< M = N = K of what was timed
+  std::optional<bench::KernelTime> time;
+};
+
+std::optional<Type> type_of(Element element) {
+  if (element == Element::f64) return std::nullopt;
+  return element == Element::f16 ? Type::f16 : Type::f32;
+}
+
+/// @param right  a trial that ended well on the emulated machine; it is repeated first
+/// @param shape  of a launch on a problem
+GpuTrial try_on_gpu(const CudaSource& source, const Call& call, const std::string& instance, const Layouts& layouts,
+                    const Arguments& arguments, const Trial& right,
+                    const std::function<LaunchShape(const bench::ProblemSpec&)>& shape) {
+  GpuTrial trial;
+  if (gpu_count() == 0) {
+    trial.not_timed = "there is no GPU that this program can run it on";
+    return trial;
+  }
+  try {
+    const std::unique_ptr<Device> device = open_gpu();
+    trial.device = device->properties().name;
+    const GpuKernel kernel(source, *call.kernel, instance, call.roles, device->properties().compute_capability,
+                           arguments.keep);
+    const TrialProblem problem(right.spec, right.operands);
+    trial.verification = problem.verify(problem.run(
+        *device, [&](const KernelArguments& given) { kernel.launch(right.shape, given, device->stream()); }));
+    if (!trial.verification.ok) {
+      trial.not_timed = "it is wrong there";
+      return trial;
+    }
+    const std::optional<Type> type = type_of(call.element("A")), result = type_of(right.operands.D.element);
+    if (!type || !result || call.element("B") != call.element("A"))
+      throw InvalidArgument("kernels whose A and B are of one type, and none of them of double, are timed");
+    bench::ProblemSpec spec = right.spec;
+    spec.M = spec.N = spec.K = trial.size = arguments.size;
+    spec.lda = spec.ldb = spec.ldc = spec.ldd = 0;
+    spec = bench::resolve(spec);
+    const LaunchShape launched = shape(spec);
+    const Operands stored = operands_of(call, layouts, spec, {}, 0);
+    GemmProblem timed = bench::without_data(spec);
+    timed.type = *type;
+    trial.time = bench::time_kernel(*device, timed, *result, [&](const Stream& stream, const GemmProblem& p) {
+      // Kernels that read C find it in D, beta being 0.
+      kernel.launch(launched,
+                    {p.M, p.N, p.K, stored.A.ld, stored.B.ld, stored.C.ld, stored.D.ld, 1, 0, const_cast<void*>(p.A),
+                     const_cast<void*>(p.B), p.D, p.D},
+                    stream);
+    });
+  } catch (const InvalidArgument& error) {
+    trial.not_timed = error.what();
   }
   return trial;
 }
@@ -322,7 +512,7 @@ void print_trial(const Trial& trial, int indent) {
     if (!trial.wrong.pattern.empty()) print_lines("wrong: " + trial.wrong.pattern, indent);
     if (!trial.wrong.cause.empty()) print_lines(trial.wrong.cause, indent);
     if (trial.wrong.pattern.empty()) print_lines(trial.wrong.map, indent + 2);
-    SourceText sources;
+    lens::SourceText sources;
     for (const emulator::LineCounters& line : trial.report.lines)
       if (line.counters.global_store.requests)
         print_lines(fmt::format("stored at {}:{}  {}", line.file, line.line, sources.line(line.file, line.line)),
@@ -364,6 +554,10 @@ Json json_of(const Trial& trial) {
   Json json{{"m", trial.spec.M},
             {"n", trial.spec.N},
             {"k", trial.spec.K},
+            {"lda", trial.operands.A.ld},
+            {"ldb", trial.operands.B.ld},
+            {"ldc", trial.operands.C.ld},
+            {"ldd", trial.operands.D.ld},
             {"grid", {trial.shape.grid.x, trial.shape.grid.y, trial.shape.grid.z}},
             {"block", {trial.shape.block.x, trial.shape.block.y, trial.shape.block.z}}};
   if (trial.fault.empty()) {
@@ -379,6 +573,52 @@ Json json_of(const Trial& trial) {
   return json;
 }
 
+Json json_of(const GpuTrial& gpu) {
+  if (gpu.device.empty()) return nullptr;
+  Json json{{"device", gpu.device}};
+  if (gpu.verification.results > 0) add_verification(json, gpu.verification);
+  if (gpu.time) {
+    const auto rate = [&](const bench::Timing& time) {
+      return bench::tflops(gpu.size, gpu.size, gpu.size, time.median_ms);
+    };
+    json.update({{"size", gpu.size},
+                 {"tflops", rate(gpu.time->kernel)},
+                 {"median_ms", gpu.time->kernel.median_ms},
+                 {"min_ms", gpu.time->kernel.min_ms},
+                 {"max_ms", gpu.time->kernel.max_ms},
+                 {"cublas_tflops", gpu.time->cublas ? Json(rate(*gpu.time->cublas)) : Json()}});
+  }
+  return json;
+}
+
+void print_gpu(const GpuTrial& gpu) {
+  if (gpu.verification.results > 0)
+    fmt::print("{} on {}: {}\n", gpu.verification.ok ? "right" : "WRONG", gpu.device, gpu.verification.message);
+  if (!gpu.time) {
+    fmt::print("not timed: {}\n", gpu.not_timed);
+    return;
+  }
+  const double ms = gpu.time->kernel.median_ms;
+  fmt::print("{:.1f} TFLOP/s at M = N = K = {}, {:.3f} ms a launch, the median of bursts",
+             bench::tflops(gpu.size, gpu.size, gpu.size, ms), gpu.size, ms);
+  if (gpu.time->cublas)
+    fmt::print("; cuBLAS in turns with it {:.1f} TFLOP/s",
+               bench::tflops(gpu.size, gpu.size, gpu.size, gpu.time->cublas->median_ms));
+  fmt::print("\n");
+}
+
+std::string type_text(const Call& call, const Operands& operands) {
+  const Element a = call.element("A"), b = call.element("B"), d = operands.D.element;
+  if (a == b && b == d && operands.C.element == d) return name_of(d);
+  return fmt::format("{} x {} to {}", name_of(a), name_of(b), name_of(d));
+}
+
+std::string layout_text(const Layouts& layouts) {
+  const auto order = [](bool column_major) { return column_major ? "column-major" : "row-major"; };
+  if (layouts.a == layouts.b && layouts.b == layouts.c) return order(layouts.a);
+  return fmt::format("A {}, B {}, C {}", order(layouts.a), order(layouts.b), order(layouts.c));
+}
+
 ExitCode execute(const Arguments& arguments) {
   const CudaSource source(arguments.file);
   Call call{};
@@ -392,8 +632,8 @@ ExitCode execute(const Arguments& arguments) {
     call.template_values = call.launch->template_arguments;
   bind_parameters(call, arguments);
 
+  const Layouts layouts = arguments.layout.empty() ? Layouts() : parse_layouts(arguments.layout);
   bench::ProblemSpec spec;
-  spec.type = call.type;
   const std::int64_t side = arguments.n.value_or(arguments.m.value_or(arguments.k.value_or(128)));
   spec.M = arguments.m.value_or(call.square ? side : 128);
   spec.N = arguments.n.value_or(call.square ? side : 256);
@@ -404,6 +644,7 @@ ExitCode execute(const Arguments& arguments) {
   spec.in_place = !call.has("D") || !call.has("C");
   if (call.has("D") && !call.has("C"))
     std::replace(call.roles.begin(), call.roles.end(), std::string("D"), std::string("C"));
+  spec.type = type_of(call.element(spec.in_place ? "C" : "D")).value_or(Type::f32);
   spec.alpha = call.has("alpha") ? 2 : 1;
   spec.beta = call.has("beta") ? 0.5F : 0;
   spec.seed = static_cast<std::uint64_t>(arguments.seed);
@@ -432,7 +673,8 @@ ExitCode execute(const Arguments& arguments) {
   }
   const LaunchShape shape = shape_of(source, call, arguments, spec);
   const KernelObject object(source, kernel, instance, call.roles, arguments.keep);
-  const Trial trial = try_problem(object, spec, shape);
+  const Operands operands = operands_of(call, layouts, spec, arguments, 0);
+  const Trial trial = try_problem(object, spec, shape, operands);
   std::optional<Trial> ragged;
   if (trial.ok() && !arguments.m && !arguments.n && !arguments.k) {
     bench::ProblemSpec odd = spec;
@@ -441,34 +683,54 @@ ExitCode execute(const Arguments& arguments) {
     odd.K = call.square ? 101 : 75;
     odd.lda = odd.ldb = odd.ldc = odd.ldd = 0;
     odd = bench::resolve(odd);
-    ragged = try_problem(object, odd, shape_of(source, call, arguments, odd));
+    Arguments longer = arguments;  // than rows, where the kernel is told
+    longer.lda = longer.ldb = longer.ldc = longer.ldd = std::nullopt;
+    ragged = try_problem(object, odd, shape_of(source, call, arguments, odd),
+                         operands_of(call, layouts, odd, longer, 3));
   }
+  const std::string other = other_layouts(object, call, arguments, trial, layouts);
+  GpuTrial gpu;
+  if (trial.ok())
+    gpu = try_on_gpu(source, call, instance, layouts, arguments, trial,
+                     [&](const bench::ProblemSpec& of) { return shape_of(source, call, arguments, of); });
   const ExitCode code = trial.ok() ? success : wrong_result;
   const std::string todo = trial.report.lines.empty() ? "" : advice(trial.report);
   if (arguments.json) {
-    Json json{{"file", arguments.file},     {"kernel", instance},
-              {"type", name_of(spec.type)}, {"alpha", spec.alpha},
-              {"beta", spec.beta},          {"shared_bytes", object.static_shared_bytes() + shape.shared_bytes}};
+    Json json{{"file", arguments.file},
+              {"kernel", instance},
+              {"type", type_text(call, operands)},
+              {"layout", to_string(layouts)},
+              {"alpha", spec.alpha},
+              {"beta", spec.beta},
+              {"shared_bytes", object.static_shared_bytes() + shape.shared_bytes}};
     json.update(json_of(trial));
     json["advice"] = todo;
+    json["right_with_layout"] = other.empty() ? Json() : Json(other);
     json["ragged"] = ragged ? json_of(*ragged) : Json();
+    json["gpu"] = json_of(gpu);
+    json["not_timed"] = gpu.not_timed.empty() ? Json() : Json(gpu.not_timed);
     print(json);
     return code;
   }
+  const bool told = call.has("lda") || call.has("ldb") || call.has("ldc") || call.has("ldd");
+  const char* const padded = told ? ", leading dimensions 3 longer than a row or column" : "";
   const bool colour = report::wants_colour(stdout);
   const char* const verdict = !trial.fault.empty()      ? "FAULT"
                               : !trial.verification.ok  ? "WRONG"
-                              : ragged && !ragged->ok() ? "right, but not at every size:"
+                              : ragged && !ragged->ok() ? (told ? "right, but not at every size and leading dimension:"
+                                                                : "right, but not at every size:")
                                                         : "right";
   fmt::print("{}  {} at {}\n", report::styled(verdict, trial.ok() ? report::Style::good : report::Style::bad, colour),
              instance, sizes_of(spec));
   print_trial(trial, 2);
+  if (!other.empty())
+    fmt::print("it is right where R is row-major and C column-major, for A, B, C: --layout {}\n", other);
   if (trial.ok()) {
     fmt::print("  {}\n  no race, no illegal access, nothing read before it was written\n", trial.verification.message);
     if (ragged && ragged->ok()) {
-      fmt::print("  right at {} too\n", sizes_of(ragged->spec));
+      fmt::print("  right at {}{}, too\n", sizes_of(ragged->spec), padded);
     } else if (ragged) {
-      fmt::print("at {}, which no tile divides:\n", sizes_of(ragged->spec));
+      fmt::print("at {}{}, which no tile divides:\n", sizes_of(ragged->spec), padded);
       print_trial(*ragged, 2);
     }
     if (!todo.empty()) {
@@ -476,13 +738,14 @@ ExitCode execute(const Arguments& arguments) {
       print_lines(todo, 2);
     }
   }
-  fmt::print("computed D = {}A B{}, {}, row-major, grid {}, block {}, {} bytes of shared memory\n",
+  fmt::print("computed D = {}A B{}, {}, {}, grid {}, block {}, {} bytes of shared memory\n",
              spec.alpha == 1 ? "" : fmt::format("{} ", spec.alpha),
-             spec.beta == 0 ? "" : fmt::format(" + {} C", spec.beta), name_of(spec.type), extent_text(shape.grid),
-             extent_text(shape.block), object.static_shared_bytes() + shape.shared_bytes);
+             spec.beta == 0 ? "" : fmt::format(" + {} C", spec.beta), type_text(call, operands), layout_text(layouts),
+             extent_text(shape.grid), extent_text(shape.block), object.static_shared_bytes() + shape.shared_bytes);
   if (trial.ok()) {
     print_counters(trial.report);
-    fmt::print("a * b + c of plain C++ is not seen and not counted as fma; not timed: this is the emulated machine\n");
+    fmt::print("a * b + c of plain C++ is not seen and not counted as fma\n");
+    print_gpu(gpu);
   }
   return code;
 }
@@ -509,6 +772,16 @@ Command add_try(CLI::App& program) {
   app->add_option("-m", a->m, "rows of A and D (128; without sizes also 101 x 133 x 75)")->check(whole_number(1));
   app->add_option("-n", a->n, "columns of B and D (256, for kernels of one size 128)")->check(whole_number(1));
   app->add_option("-k", a->k, "columns of A and rows of B (64)")->check(whole_number(1));
+  app->add_option("--layout", a->layout,
+                  "of A, B, C: R for row-major and C for column-major (RRR), or as in BLAS: NN is CCC, TN is RCC")
+      ->type_name("LETTERS");
+  for (const auto& [name, place, line] :
+       {std::tuple("--lda", &a->lda, "row or column of A"), std::tuple("--ldb", &a->ldb, "row or column of B"),
+        std::tuple("--ldc", &a->ldc, "row or column of C"), std::tuple("--ldd", &a->ldd, "row or column of D")})
+    app->add_option(name, *place,
+                    fmt::format("elements from one {} to the next, of kernels that are told (its length)", line))
+        ->check(whole_number(1));
+  app->add_option("--size", a->size, "M = N = K when timed on a GPU (4096)")->check(whole_number(1, 1 << 16));
   app->add_option("--seed", a->seed, "seed of the random data (1)")->check(whole_number(0));
   app->add_option("--keep", a->keep, "leave what was compiled in this directory")->type_name("DIR");
   app->add_flag("--json", a->json, "print JSON");

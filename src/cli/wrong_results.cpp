@@ -133,7 +133,8 @@ WrongResults find_wrong_results(const bench::Problem& problem, const bench::Refe
   if (unwritten == total) {
     found.cause = "no thread writes them: the grid or the block is too small, or a guard leaves them out";
   } else if (nans == total) {
-    found.cause = "they are not numbers: C (with beta) or shared memory is read before it is written";
+    found.cause =
+        "they are not numbers: C is read where beta is 0, or what lies between the rows, or memory before it is written";
   } else if (M == N && all_samples([&](auto i, auto j) { return right(j, i, D.at(i, j)); })) {
     found.cause = "the result is that of the transpose: row and column are exchanged where C is written";
   } else {
@@ -143,6 +144,16 @@ WrongResults find_wrong_results(const bench::Problem& problem, const bench::Refe
                                : fmt::format("their sums end before k = {}: the last {} of {} products are missing",
                                              end, spec.K - end, spec.K);
     }
+    // The bound of bench/bound.hpp with the unit roundoff of f16 for the sums.
+    const auto as_of_half = [&](std::int64_t i, std::int64_t j) {
+      double square = 0;
+      for (std::int64_t k = 0; k < spec.K; ++k)
+        square += std::pow(static_cast<double>(problem.A.at(i, k)) * problem.B.at(k, j), 2);
+      const double error = std::abs(D.at(i, j) - reference.results()[static_cast<std::size_t>(i * N + j)]);
+      return error <= 8 * 0x1p-11 * std::sqrt(static_cast<double>(spec.K) * square) * std::abs(spec.alpha);
+    };
+    if (found.cause.empty() && all_samples(as_of_half))
+      found.cause = "they are as far off as sums of half precision are: add up in float";
   }
   return found;
 }

@@ -20,7 +20,9 @@ bool is_helper(std::string_view file) {
   for (const std::string_view room : rooms)
     for (const std::string_view root : {"src/", "include/lapidary/"})
       if (file.find(std::string(root).append(room)) != file.npos) return true;
-  return file.find("/include/c++/") != file.npos;
+  for (const std::string_view headers : {"include/lapidary/cuda/", "/include/c++/"})
+    if (file.find(headers) != file.npos) return true;
+  return false;
 }
 
 // The build gives the project's root this name (cmake/LapidaryKernels.cmake).

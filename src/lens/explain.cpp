@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "core/error.hpp"
 #include "core/math.hpp"
@@ -64,6 +65,33 @@ std::vector<SharedTraffic> shared_of(const Explanation& e) {
   return found;
 }
 
+InstructionClass kind_of(Access access) {
+  switch (access) {
+    case Access::global_load: return InstructionClass::global_load;
+    case Access::async_copy: return InstructionClass::async_copy;
+    case Access::shared_load: return InstructionClass::shared_load;
+    case Access::shared_store: return InstructionClass::shared_store;
+    default: return InstructionClass::global_store;
+  }
+}
+
+std::vector<CompiledAccess> compiled_accesses_of(const Explanation& e) {
+  std::map<std::tuple<std::string, int, InstructionClass>, CompiledAccess> found;
+  for (const model::MachineInstruction& i : e.compiled->instructions) {
+    if (i.bytes == 0 || i.line == 0) continue;
+    CompiledAccess& access = found.try_emplace({i.file, i.line, i.kind}, CompiledAccess{i.file, i.line, i.kind, {}, {}})
+                                 .first->second;
+    ++access.machine[i.bytes];
+  }
+  for (const AccessSite& site : e.observation.written.sites) {
+    const auto place = found.find({site.file, site.line, kind_of(site.access)});
+    if (place != found.end()) place->second.written[site.bytes] += site.instructions;
+  }
+  std::vector<CompiledAccess> accesses;
+  for (auto& [place, access] : found) accesses.push_back(std::move(access));
+  return accesses;
+}
+
 /// Costs of accesses as the compiler merges them, averaged by kind and width.
 class Costs {
  public:
@@ -95,16 +123,6 @@ class Costs {
       sum.instructions += static_cast<double>(site.instructions);
       sum.passes += static_cast<double>(is_global(site.access) ? site.lines : site.units);
       sum.sectors += is_global(site.access) ? static_cast<double>(site.units) : 0;
-    }
-  }
-
-  static InstructionClass kind_of(Access access) {
-    switch (access) {
-      case Access::global_load: return InstructionClass::global_load;
-      case Access::async_copy: return InstructionClass::async_copy;
-      case Access::shared_load: return InstructionClass::shared_load;
-      case Access::shared_store: return InstructionClass::shared_store;
-      default: return InstructionClass::global_store;
     }
   }
 
@@ -229,6 +247,21 @@ std::vector<CounterComparison> compare_counters(const Explanation& e, const std:
 
 }  // namespace
 
+std::vector<Stall> stalls_of(const std::map<std::string, double>& counters) {
+  const std::string prefix = "stall_";
+  std::vector<Stall> stalls;
+  double sum = 0;
+  for (const auto& [name, value] : counters) {
+    // A warp that issues is "selected": it does not wait.
+    if (!name.starts_with(prefix) || name == "stall_selected" || value <= 0) continue;
+    stalls.push_back({name.substr(prefix.size()), value});
+    sum += value;
+  }
+  for (Stall& stall : stalls) stall.share /= sum;
+  std::sort(stalls.begin(), stalls.end(), [](const Stall& a, const Stall& b) { return a.share > b.share; });
+  return stalls;
+}
+
 Explanation explain(const Question& q) {
   Explanation e{};
   e.question = q;
@@ -258,6 +291,7 @@ Explanation explain(const Question& q) {
   if (!e.compiled) {
     e.no_time = "there is no record of its machine code (script/compiled writes one)";
   } else {
+    e.compiled_accesses = compiled_accesses_of(e);
     try {
       predict(e);
       if (!takes_recorded_path(e)) {
@@ -272,10 +306,13 @@ Explanation explain(const Question& q) {
     if (rate.kernel == q.rung->name() && rate.tile == to_string(q.variant->tile) && rate.mode == "burst" &&
         rate.size == q.M && q.M == q.N && q.N == q.K)
       e.measured_seconds = e.flop / rate.flops;
-  for (const model::MeasuredCounters& launch : model::measured_counters(q.gpu))
-    if (launch.kernel == q.rung->name() && launch.tile == to_string(q.variant->tile) && launch.M == q.M &&
-        launch.N == q.N && launch.K == q.K && launch.reads_c == q.reads_c)
-      e.counters = compare_counters(e, launch.counters);
+  for (const model::MeasuredCounters& launch : model::measured_counters(q.gpu)) {
+    if (launch.kernel != q.rung->name() || launch.tile != to_string(q.variant->tile) || launch.M != q.M ||
+        launch.N != q.N || launch.K != q.K || launch.reads_c != q.reads_c)
+      continue;
+    e.counters = compare_counters(e, launch.counters);
+    e.stalls = stalls_of(launch.counters);
+  }
   return e;
 }
 

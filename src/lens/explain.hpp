@@ -1,4 +1,6 @@
 #pragma once
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,6 +55,29 @@ struct CounterComparison {
   double measured;
 };
 
+/// The accesses to memory of one source line, as it is written and as the machine code has them.
+struct CompiledAccess {
+  std::string file;
+  int line = 0;
+  model::InstructionClass kind{};
+  std::map<int, std::uint64_t> written;  ///< warp instructions of the launch by bytes of a lane
+  std::map<int, int> machine;            ///< machine instructions by bytes of a lane
+
+  /// ptxas made one wider access of several neighbours, at least in some places.
+  bool is_merged() const { return !written.empty() && machine.rbegin()->first > written.rbegin()->first; }
+  /// It made several accesses of one.
+  bool is_split() const { return !written.empty() && machine.begin()->first < written.begin()->first; }
+};
+
+/// For what the warps of a multiprocessor waited, as Nsight Compute samples it.
+struct Stall {
+  std::string reason;  ///< its name there, without "stall_": "long_scoreboard"
+  double share;        ///< of all cycles that warps did not issue in
+};
+
+/// The stall reasons among the counters of a launch, the longest first.
+std::vector<Stall> stalls_of(const std::map<std::string, double>& counters);
+
 struct Explanation {
   Question question;
   Observation observation;
@@ -64,7 +89,8 @@ struct Explanation {
   double compiled_instructions_per_fma = 0;  ///< the same, merged
 
   std::optional<model::CompiledKernel> compiled;
-  bool stale = false;  ///< it was recorded from another version of the source
+  bool stale = false;                             ///< it was recorded from another version of the source
+  std::vector<CompiledAccess> compiled_accesses;  ///< by file and line
   std::optional<model::Occupancy> occupancy;
   double l1_hit = 0, l2_hit = 0;
   std::optional<model::KernelProgram> program;
@@ -72,6 +98,7 @@ struct Explanation {
   std::string no_time;  ///< why there is no prediction
   bool own_calibration = false;
   std::vector<CounterComparison> counters;  ///< those that were read of this launch
+  std::vector<Stall> stalls;                ///< read with them, the longest first
   std::optional<double> measured_seconds;   ///< a burst, on such a card
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -15,36 +16,41 @@ using emulator::AccessSite;
 using emulator::BlockSample;
 using emulator::Report;
 
-/// The tiles of a grid that walks them row by row (tile/grid.hpp).
-struct Tiles {
-  std::int64_t down, across;
-  bool ragged_m, ragged_n;
+constexpr std::int64_t line_bytes = 128;  ///< of L1; sectors lie within lines
 
-  /// Tiles of one kind: those within the matrix, and those along its edges.
-  using Kind = std::pair<bool, bool>;
-  Kind kind(std::int64_t block) const {
-    return {ragged_m && block / across == down - 1, ragged_n && block % across == across - 1};
+/// Rows of tiles, or columns of them, of one kind.
+struct Group {
+  std::int64_t first, last, count;
+};
+
+/// The kinds of `tiles` rows of tiles with `extent` rows each: those that begin at the same place of a line of L1, and
+/// the last one if the matrix ends within it. The offset of row i is a multiple of i elements, whatever the leading
+/// dimension is: tiles that begin `per_line` rows apart begin at the same place of a line. So it is with columns.
+std::vector<Group> groups_of(std::int64_t tiles, std::int64_t extent, bool ragged, std::int64_t per_line) {
+  const std::int64_t whole = ragged ? tiles - 1 : tiles, period = per_line / std::gcd(extent, per_line);
+  std::vector<Group> groups;
+  for (std::int64_t first = 0; first < std::min(whole, period); ++first) {
+    const std::int64_t count = ceil_div(whole - first, period);
+    groups.push_back({first, first + (count - 1) * period, count});
   }
+  if (ragged) groups.push_back({tiles - 1, tiles - 1, 1});
+  return groups;
+}
+
+/// The kinds of tiles of a grid that walks them row by row (tile/grid.hpp).
+struct Tiles {
+  std::int64_t across;
+  std::vector<Group> rows, cols;
 
   /// A block of each kind, the first or the last one of it, with the number of its kind.
   std::vector<BlockSample> sample(bool last) const {
-    std::map<Kind, BlockSample> chosen;
-    for (const std::int64_t row : {std::int64_t{0}, down - 2, down - 1}) {
-      for (const std::int64_t col : {std::int64_t{0}, across - 2, across - 1}) {
-        if (row < 0 || col < 0) continue;
-        const std::int64_t block = row * across + col;
-        const Kind of = kind(block);
-        const std::int64_t rows = !ragged_m ? down : of.first ? 1 : down - 1;
-        const std::int64_t cols = !ragged_n ? across : of.second ? 1 : across - 1;
-        const BlockSample sample{static_cast<std::uint32_t>(block), static_cast<std::uint64_t>(rows * cols)};
-        const auto [place, added] = chosen.emplace(of, sample);
-        if (!added && last)
-          place->second = std::max(place->second, sample,
-                                   [](const auto& a, const auto& b) { return a.block < b.block; });
+    std::vector<BlockSample> samples;
+    for (const Group& row : rows) {
+      for (const Group& col : cols) {
+        const std::int64_t block = last ? row.last * across + col.last : row.first * across + col.first;
+        samples.push_back({static_cast<std::uint32_t>(block), static_cast<std::uint64_t>(row.count * col.count)});
       }
     }
-    std::vector<BlockSample> samples;
-    for (const auto& [of, sample] : chosen) samples.push_back(sample);
     return samples;
   }
 };
@@ -104,10 +110,12 @@ std::unordered_map<std::uintptr_t, emulator::Merge> merge_scalars(const Report& 
 
 Observation observe(const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c) {
   const TileShape& tile = variant.tile;
-  const Tiles tiles{ceil_div<std::int64_t>(M, tile.m), ceil_div<std::int64_t>(N, tile.n), M % tile.m != 0,
-                    N % tile.n != 0};
+  const std::int64_t down = ceil_div<std::int64_t>(M, tile.m), across = ceil_div<std::int64_t>(N, tile.n);
+  const std::int64_t per_line = line_bytes / size_of(variant.type);
+  const Tiles tiles{across, groups_of(down, tile.m, M % tile.m != 0, per_line),
+                    groups_of(across, tile.n, N % tile.n != 0, per_line)};
   Observation found;
-  found.blocks = tiles.down * tiles.across;
+  found.blocks = down * across;
   // The plain build's launch is that of a GPU: the other one's storage has red zones. No block of it is run.
   found.launch = run_blocks(variant, M, N, K, reads_c,
                             {.sample = [](const LaunchShape&) { return std::vector<BlockSample>(); }})

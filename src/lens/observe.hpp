@@ -18,9 +18,10 @@ struct Observation {
 
 /// Runs a kernel on a problem whose matrices are aligned and without gaps between rows, on whatever their memory holds.
 ///
-/// Blocks within the matrix do the same at other addresses, and so do those along its lower and its right edge: one of
-/// each kind is run in place of all, and a second one, as far away as can be, to see whether they count the same. If
-/// they do not, all blocks are run.
+/// Blocks within the matrix do the same at other addresses, and so do those along its lower and its right edge. Kinds
+/// of blocks differ in that, and in the place within a line of 128 bytes at which they begin: one of each is run in
+/// place of all, and a second one, as far away as can be, to see whether they count the same. If they do not, all
+/// blocks are run.
 /// @throws InvalidArgument if the program has no instrumented build of the kernel, KernelFault
 Observation observe(const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c);
 

@@ -74,4 +74,31 @@ std::vector<MeasuredCounters> measured_counters(const Gpu& gpu) {
   return found;
 }
 
+Predictions recorded_predictions(const Gpu& gpu) {
+  Predictions found;
+  std::error_code error;
+  for (const auto& folder : std::filesystem::directory_iterator(data_file("results"), error)) {
+    const std::filesystem::path path = folder.path() / "predictions.json";
+    std::ifstream file(path);
+    if (!file.is_open()) continue;
+    try {
+      const Json document = Json::parse(file);
+      if (document.at("gpu") != gpu.name) continue;
+      for (const Json& time : document.at("times"))
+        found.times.push_back({time.at("kernel"), time.at("tile"), time.at("size"), time.at("predicted_s"),
+                               time.at("measured_s"), time.at("limiter")});
+      for (const Json& launch : document.at("counters")) {
+        PredictedCounters counters{launch.at("kernel"), launch.at("tile"), launch.at("m"),
+                                   launch.at("n"),      launch.at("k"),    {}};
+        for (const Json& c : launch.at("counters"))
+          counters.counters.push_back({c.at("counter"), c.at("written"), c.at("compiled"), c.at("measured")});
+        found.counters.push_back(std::move(counters));
+      }
+    } catch (const Json::exception& broken) {
+      throw Error(fmt::format("{} is not what script/predict writes: {}", path.string(), broken.what()));
+    }
+  }
+  return found;
+}
+
 }  // namespace lapidary::model

@@ -22,6 +22,36 @@ struct MeasuredRate {
 /// @throws Error if a file is not what `lapidary bench` writes
 std::vector<MeasuredRate> measured_rates(const Gpu& gpu);
 
+/// A time that was predicted and measured, as script/predict records it; M = N = K = size.
+struct PredictedTime {
+  std::string kernel, tile;
+  std::int64_t size;
+  double predicted_s, measured_s;
+  std::string limiter;
+};
+
+/// A counter that was predicted and read.
+struct PredictedCounter {
+  std::string counter;
+  double written, compiled, measured;
+};
+
+/// Those of one launch.
+struct PredictedCounters {
+  std::string kernel, tile;
+  std::int64_t M, N, K;
+  std::vector<PredictedCounter> counters;
+};
+
+struct Predictions {
+  std::vector<PredictedTime> times;
+  std::vector<PredictedCounters> counters;
+};
+
+/// What script/predict wrote for such a card: results/<card>/predictions.json; nothing if it has not been there.
+/// @throws Error if a file is not what it writes
+Predictions recorded_predictions(const Gpu& gpu);
+
 /// The GPU's own counters of one launch, by the names that script/agreement gives them.
 struct MeasuredCounters {
   std::string kernel, type, tile;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -37,6 +38,12 @@ InstructionClass class_of(std::string_view opcode) {
   return InstructionClass::integer;
 }
 
+template <class Number>
+bool parse_number(std::string_view text, Number& number, int base = 10) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
 /// Bytes that a lane of a memory instruction moves, by the opcode's modifiers.
 int access_bytes(std::string_view opcode, InstructionClass kind) {
   if (kind < InstructionClass::shared_load || kind > InstructionClass::async_copy) return 0;
@@ -46,15 +53,48 @@ int access_bytes(std::string_view opcode, InstructionClass kind) {
   return 4;
 }
 
-template <class Number>
-bool parse_number(std::string_view text, Number& number, int base = 10) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
-  return error == std::errc() && end == text.data() + text.size();
+InstructionClass ptx_class_of(std::string_view opcode, std::string_view operands) {
+  constexpr std::array<std::pair<std::string_view, InstructionClass>, 18> prefixes = {
+      {{"fma.", InstructionClass::fma},
+       {"ld.shared", InstructionClass::shared_load},
+       {"st.shared", InstructionClass::shared_store},
+       {"ld.global", InstructionClass::global_load},
+       {"st.global", InstructionClass::global_store},
+       {"ld.param", InstructionClass::special},
+       {"cp.async.ca", InstructionClass::async_copy},
+       {"cp.async.cg", InstructionClass::async_copy},
+       {"cp.async", InstructionClass::control},
+       {"bar.", InstructionClass::barrier},
+       {"barrier.", InstructionClass::barrier},
+       {"bra", InstructionClass::control},
+       {"ret", InstructionClass::control},
+       {"exit", InstructionClass::control},
+       {"setp.", InstructionClass::integer},
+       {"cvt.rn", InstructionClass::other_float},
+       {"cvt.f", InstructionClass::other_float},
+       {"rcp", InstructionClass::special}}};
+  for (const auto& [prefix, kind] : prefixes)
+    if (opcode.starts_with(prefix)) return kind;
+  if (opcode.starts_with("mov.") && operands.find("id.") != operands.npos) return InstructionClass::special;  // %tid.x
+  return opcode.find(".f") == opcode.npos ? InstructionClass::integer : InstructionClass::other_float;
+}
+
+/// Bytes that a lane of an instruction of PTX moves to or from memory, by its vector and its type.
+int ptx_access_bytes(std::string_view opcode, std::string_view operands, InstructionClass kind) {
+  if (kind < InstructionClass::shared_load || kind > InstructionClass::async_copy) return 0;
+  int number = 0;
+  if (kind == InstructionClass::async_copy) {  // [to], [from], bytes
+    operands.remove_prefix(std::min(operands.find("], ", operands.find("], ") + 1) + 3, operands.size()));
+    return parse_number(operands.substr(0, operands.find(',')), number) ? number : 0;
+  }
+  const std::string_view type = opcode.substr(opcode.rfind('.') + 1);
+  if (!parse_number(type.substr(1), number)) return 0;
+  return number / 8 * (opcode.find(".v4.") != opcode.npos ? 4 : opcode.find(".v2.") != opcode.npos ? 2 : 1);
 }
 
 class Parser {
  public:
-  Parser(std::string_view text, std::string_view name) : text_(text), name_(name) {}
+  Parser(std::string_view text, std::string_view name, bool ptx) : text_(text), name_(name), ptx_(ptx) {}
 
   CompiledKernel parse() {
     while (next_line()) {
@@ -65,7 +105,9 @@ class Parser {
         source_line();
       else if (line_.front() == 'L' && line_.back() == ':')
         labels_[std::string(line_.substr(0, line_.size() - 1))] = static_cast<int>(kernel_.instructions.size());
-      else if (line_.starts_with("  B"))
+      else if (ptx_ && line_.starts_with("  "))
+        ptx_instruction();
+      else if (!ptx_ && line_.starts_with("  B"))
         instruction();
       else
         fail("neither a fact, a source line, a label nor an instruction");
@@ -135,29 +177,50 @@ class Parser {
     if (line_[read + 2] != '-') i.read_barrier = line_[read + 2] - '0';
     if (line_[write + 2] != '-') i.write_barrier = line_[write + 2] - '0';
     if (!parse_number(line_.substr(stall + 2, 2), i.stall)) fail("the stall count is no number");
-    i.text = line_.substr(code + 2);
-    std::string_view rest = i.text;
-    if (rest.starts_with("@")) {
-      i.conditional = true;
-      i.never = rest.starts_with("@!PT ");
-      rest.remove_prefix(std::min(rest.find(' ') + 1, rest.size()));
-    }
-    i.opcode = rest.substr(0, rest.find(' '));
+    const std::string_view operands = take_text(i, line_.substr(code + 2));
     i.kind = class_of(i.opcode);
     i.bytes = access_bytes(i.opcode, i.kind);
-    i.file = file_;
-    i.line = source_;
+    i.never = i.text.starts_with("@!PT ");
     if (i.opcode.starts_with("BRA")) {
-      const std::size_t label = rest.rfind('L');
-      if (label == rest.npos) fail("a branch without a label");
       // `BRA P0, L1` and `BRA.U UP0, L1` have their condition among the operands.
-      i.conditional |= rest.find(',') != rest.npos;
-      branches_.emplace_back(static_cast<int>(kernel_.instructions.size()), std::string(rest.substr(label)));
+      i.conditional |= operands.find(',') != operands.npos;
+      branch(operands);
     }
     kernel_.instructions.push_back(std::move(i));
   }
 
+  void ptx_instruction() {
+    // "  @%p1 ld.shared.v4.f32 {%f1, %f2, %f3, %f4}, [%r1+16]"
+    MachineInstruction i;
+    const std::string_view operands = take_text(i, line_.substr(2));
+    i.kind = ptx_class_of(i.opcode, operands);
+    i.bytes = ptx_access_bytes(i.opcode, operands, i.kind);
+    if (i.opcode.starts_with("bra")) branch(operands);
+    kernel_.instructions.push_back(std::move(i));
+  }
+
+  /// Everything that does not depend on what the opcodes mean; returns the operands.
+  std::string_view take_text(MachineInstruction& i, std::string_view text) const {
+    i.text = text;
+    i.file = file_;
+    i.line = source_;
+    if (text.starts_with("@")) {
+      i.conditional = true;
+      text.remove_prefix(std::min(text.find(' ') + 1, text.size()));
+    }
+    i.opcode = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(i.opcode.size() + 1, text.size()));
+    return text;
+  }
+
+  void branch(std::string_view operands) {
+    const std::size_t label = operands.rfind('L');
+    if (label == operands.npos) fail("a branch without a label");
+    branches_.emplace_back(static_cast<int>(kernel_.instructions.size()), std::string(operands.substr(label)));
+  }
+
   std::string_view text_, name_, line_;
+  bool ptx_;
   int number_ = 0, source_ = 0;
   std::string file_;
   std::map<std::string, int> labels_;
@@ -187,21 +250,27 @@ const Loop* CompiledKernel::main_loop() const {
   return best;
 }
 
-CompiledKernel parse_sass(std::string_view text, std::string_view name) { return Parser(text, name).parse(); }
+CompiledKernel parse_sass(std::string_view text, std::string_view name) { return Parser(text, name, false).parse(); }
+CompiledKernel parse_ptx(std::string_view text, std::string_view name) { return Parser(text, name, true).parse(); }
 
-CompiledKernel read_sass(const std::filesystem::path& file) {
+static std::optional<CompiledKernel> find_record(std::string_view kernel, std::string_view tile,
+                                                 std::string_view architecture, bool ptx) {
+  const std::filesystem::path file = data_file(
+      fmt::format("results/compiled/{}/{}_{}.{}", architecture, kernel, tile, ptx ? "ptx" : "sass"));
+  if (!std::filesystem::exists(file)) return std::nullopt;
   std::ifstream stream(file);
   if (!stream) throw InvalidArgument(fmt::format("{} cannot be read", file.string()));
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
-  return parse_sass(text, file.string());
+  return Parser(text, file.string(), ptx).parse();
 }
 
 std::optional<CompiledKernel> find_compiled(std::string_view kernel, std::string_view tile,
                                             std::string_view architecture) {
-  const std::filesystem::path file = data_file(
-      fmt::format("results/compiled/{}/{}_{}.sass", architecture, kernel, tile));
-  if (!std::filesystem::exists(file)) return std::nullopt;
-  return read_sass(file);
+  return find_record(kernel, tile, architecture, false);
+}
+
+std::optional<CompiledKernel> find_ptx(std::string_view kernel, std::string_view tile, std::string_view architecture) {
+  return find_record(kernel, tile, architecture, true);
 }
 
 }  // namespace lapidary::model

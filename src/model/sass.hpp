@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,13 +8,13 @@
 #include "core/launch_shape.hpp"
 #include "core/types.hpp"
 
-// What nvcc made of a kernel, as script/compiled records it: facts, and the machine code as text.
+// What nvcc made of a kernel, as script/compiled records it: facts, and the machine code or the PTX as text.
 
 namespace lapidary::model {
 
 /// What an instruction is for.
 enum class InstructionClass : std::uint8_t {
-  fma,          ///< FFMA: the multiply-adds of the product
+  fma,          ///< FFMA, in PTX fma: the multiply-adds of the product
   other_float,  ///< FMUL, FADD, and conversions
   integer,      ///< addresses, counters, predicates
   uniform,      ///< the same, once for a warp
@@ -31,7 +30,8 @@ enum class InstructionClass : std::uint8_t {
 constexpr int instruction_classes = 12;
 const char* name_of(InstructionClass c);
 
-/// One machine instruction with its control bits (script/compiled tells their format).
+/// One machine instruction with its control bits (script/compiled tells their format), or one instruction of PTX, which
+/// has none.
 struct MachineInstruction {
   std::string text;    ///< "@P0 LDS.128 R4, [R2+0x10]"
   std::string opcode;  ///< "LDS.128"
@@ -52,8 +52,8 @@ struct Loop {
   int first, last;
 };
 
-/// The machine code of one variant of a kernel. Where problems whose rows are aligned to vectors have a path of their
-/// own, it is that.
+/// The machine code, or the PTX, of one variant of a kernel. Where problems whose rows are aligned to vectors have a
+/// path of their own, it is that.
 struct CompiledKernel {
   std::string kernel, tile, type, architecture, compiler, source_hash;
   std::string problems;  ///< that it runs: "aligned" or "all"
@@ -65,12 +65,16 @@ struct CompiledKernel {
   const Loop* main_loop() const;
 };
 
-/// Reads a record. @throws InvalidArgument naming file and line if it is not one
-CompiledKernel read_sass(const std::filesystem::path& file);
+/// Reads a record; `name` is that of its file. @throws InvalidArgument naming file and line if it is not one
 CompiledKernel parse_sass(std::string_view text, std::string_view name);
+CompiledKernel parse_ptx(std::string_view text, std::string_view name);
 
-/// The record of a variant, if there is one: results/compiled/<architecture>/<kernel>_<tile>.sass.
+/// The record of a variant's machine code, if there is one: results/compiled/<architecture>/<kernel>_<tile>.sass.
 std::optional<CompiledKernel> find_compiled(std::string_view kernel, std::string_view tile,
                                             std::string_view architecture = "sm_90a");
+/// The same of the PTX that it was made of, whose record ends in .ptx. Registers and spills are those of the machine
+/// code.
+std::optional<CompiledKernel> find_ptx(std::string_view kernel, std::string_view tile,
+                                       std::string_view architecture = "sm_90a");
 
 }  // namespace lapidary::model

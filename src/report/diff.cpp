@@ -6,6 +6,8 @@
 #include <iterator>
 #include <vector>
 
+#include "report/markup.hpp"
+
 namespace lapidary::report {
 namespace {
 
@@ -90,6 +92,22 @@ std::string unified_diff(std::string_view old_name, std::string_view old_text, s
     new_line += new_count;
     position = last;
     change = next;
+  }
+  return out;
+}
+
+std::string html_diff(std::string_view diff) {
+  std::string out;
+  for (int number = 0; !diff.empty(); ++number) {
+    const std::string_view line = diff.substr(0, diff.find('\n'));
+    diff.remove_prefix(std::min(diff.size(), line.size() + 1));
+    const char first = line.empty() ? ' ' : line.front();
+    // The first two lines name the files.
+    const char* const style = number < 2 || first == '@' ? "place"
+                              : first == '+'             ? "added"
+                              : first == '-'             ? "removed"
+                                                         : "";
+    out += *style ? fmt::format("<span class=\"{}\">{}</span>\n", style, xml_escaped(line)) : xml_escaped(line) + "\n";
   }
   return out;
 }

@@ -9,4 +9,7 @@ namespace lapidary::report {
 std::string unified_diff(std::string_view old_name, std::string_view old_text, std::string_view new_name,
                          std::string_view new_text);
 
+/// Such a difference as HTML, for a `pre` element: lines in spans with the classes "added", "removed" and "place".
+std::string html_diff(std::string_view diff);
+
 }  // namespace lapidary::report

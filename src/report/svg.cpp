@@ -7,26 +7,13 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
 #include "core/error.hpp"
+#include "report/file.hpp"
+#include "report/markup.hpp"
 
 namespace lapidary::report {
 namespace {
-
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&': result += "&amp;"; break;
-      case '<': result += "&lt;"; break;
-      case '>': result += "&gt;"; break;
-      case '"': result += "&quot;"; break;
-      default: result += c;
-    }
-  }
-  return result;
-}
 
 /// At most two digits behind the point, which is a hundredth of a pixel.
 std::string number(double value) {
@@ -46,7 +33,7 @@ std::string stroke_of(Colour colour, double thickness) {
 
 /// The end of an element that has a tooltip or not.
 std::string closing(std::string_view element, std::string_view tooltip) {
-  return tooltip.empty() ? "/>\n" : fmt::format("><title>{}</title></{}>\n", escaped(tooltip), element);
+  return tooltip.empty() ? "/>\n" : fmt::format("><title>{}</title></{}>\n", xml_escaped(tooltip), element);
 }
 
 std::string list_of(const std::vector<Point>& points) {
@@ -55,21 +42,12 @@ std::string list_of(const std::vector<Point>& points) {
   return list;
 }
 
-std::string properties(bool dark) {
-  std::string text;
-  for (const Shade& s : palette) text += fmt::format("--{}:{};", s.name, dark ? s.dark : s.light);
-  return text;
-}
-
 std::string style_sheet(Theme theme) {
-  std::string css = fmt::format(".lapidary{{{}}}\n", properties(theme == Theme::dark));
+  std::string css = fmt::format(".lapidary{{{}}}\n", palette_properties(theme == Theme::dark));
   if (theme == Theme::automatic) {
-    css += fmt::format("@media (prefers-color-scheme:dark){{.lapidary{{{}}}}}\n", properties(true));
+    css += fmt::format("@media (prefers-color-scheme:dark){{.lapidary{{{}}}}}\n", palette_properties(true));
   }
-  for (const Shade& s : palette) {
-    css += fmt::format(".f-{0}{{fill:var(--{0},{1})}} .s-{0}{{stroke:var(--{0},{1})}}\n", s.name, s.light);
-  }
-  return css;
+  return css + palette_classes();
 }
 
 /// For programs without custom properties: the attributes of the light shades replaced by those of the dark ones.
@@ -84,13 +62,6 @@ std::string in_dark(std::string text) {
     }
   }
   return text;
-}
-
-void write_text(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) throw InvalidArgument(fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
 }
 
 /// Runs rsvg-convert, which reads one file and writes another.
@@ -109,6 +80,19 @@ void convert(const std::filesystem::path& svg, const std::filesystem::path& png)
 }
 
 }  // namespace
+
+std::string palette_properties(bool dark) {
+  std::string text;
+  for (const Shade& s : palette) text += fmt::format("--{}:{};", s.name, dark ? s.dark : s.light);
+  return text;
+}
+
+std::string palette_classes() {
+  std::string css;
+  for (const Shade& s : palette)
+    css += fmt::format(".f-{0}{{fill:var(--{0},{1})}} .s-{0}{{stroke:var(--{0},{1})}}\n", s.name, s.light);
+  return css;
+}
 
 Svg::Svg(double width, double height, std::string_view title) : width_(width), height_(height), title_(title) {
   rect(0, 0, width, height, Colour::page);
@@ -156,14 +140,14 @@ void Svg::text(Point at, std::string_view content, double size, Colour fill, Anc
                                                       number(at.y));
   body_ += fmt::format(R"(<text x="{}" y="{}" font-size="{}" text-anchor="{}" {}{}{}>{}</text>)", number(at.x),
                        number(at.y), number(size), anchors[static_cast<int>(anchor)], fill_of(fill),
-                       bold ? R"( font-weight="600")" : "", turned, escaped(content)) +
+                       bold ? R"( font-weight="600")" : "", turned, xml_escaped(content)) +
            "\n";
 }
 
 void Svg::begin_group(Point origin, std::string_view tooltip) {
   ++open_groups_;
   body_ += fmt::format("<g transform=\"translate({} {})\">", number(origin.x), number(origin.y));
-  if (!tooltip.empty()) body_ += fmt::format("<title>{}</title>", escaped(tooltip));
+  if (!tooltip.empty()) body_ += fmt::format("<title>{}</title>", xml_escaped(tooltip));
   body_ += "\n";
 }
 
@@ -172,21 +156,27 @@ void Svg::end_group() {
   body_ += "</g>\n";
 }
 
-std::string Svg::render(Theme theme) const {
+std::string Svg::element(const std::string& attributes, const std::string& style, const std::string& body) const {
   if (open_groups_ != 0) {
     throw InvalidArgument(
         fmt::format("Svg: every group is ended once; got {} left open, the nearest legal value is 0", open_groups_));
   }
   return fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"lapidary\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
-      "role=\"img\" font-family=\"DejaVu Sans, Verdana, sans-serif\">\n<title>{2}</title>\n<style>\n{3}</style>\n"
-      "{4}</svg>\n",
-      number(width_), number(height_), escaped(title_), style_sheet(theme),
-      theme == Theme::dark ? in_dark(body_) : body_);
+      "<svg {0}width=\"{1}\" height=\"{2}\" viewBox=\"0 0 {1} {2}\" role=\"img\" "
+      "font-family=\"DejaVu Sans, Verdana, sans-serif\">\n<title>{3}</title>\n{4}{5}</svg>\n",
+      attributes, number(width_), number(height_), xml_escaped(title_), style, body);
 }
 
+std::string Svg::render(Theme theme) const {
+  return element("xmlns=\"http://www.w3.org/2000/svg\" class=\"lapidary\" ",
+                 fmt::format("<style>\n{}</style>\n", style_sheet(theme)),
+                 theme == Theme::dark ? in_dark(body_) : body_);
+}
+
+std::string Svg::fragment() const { return element("", "", body_); }
+
 void write_svg(const Svg& picture, const std::filesystem::path& path, Theme theme) {
-  write_text(path, picture.render(theme));
+  write_file(path, picture.render(theme));
 }
 
 void write_png(const Svg& picture, const std::filesystem::path& path, Theme theme) {
@@ -195,7 +185,7 @@ void write_png(const Svg& picture, const std::filesystem::path& path, Theme them
   if (descriptor < 0) throw InvalidArgument(fmt::format("cannot write {}: {}", pattern, std::strerror(errno)));
   close(descriptor);
   try {
-    write_text(pattern, picture.render(theme == Theme::automatic ? Theme::light : theme));
+    write_file(pattern, picture.render(theme == Theme::automatic ? Theme::light : theme));
     convert(pattern, path);
   } catch (...) {
     std::filesystem::remove(pattern);

@@ -19,6 +19,11 @@ enum class Anchor : std::uint8_t { start, middle, end };
 /// Which shades a picture has: those that its reader's system asks for, or one set whatever it asks for.
 enum class Theme : std::uint8_t { automatic, light, dark };
 
+/// The palette's light or dark shades as custom properties: "--page:#ffffff;--ink:...".
+std::string palette_properties(bool dark);
+/// Rules for the classes that pictures give their elements.
+std::string palette_classes();
+
 /// A self-contained picture. Lengths are pixels from the upper left corner. Every text and tooltip may hold any UTF-8
 /// text; it is escaped.
 ///
@@ -47,8 +52,13 @@ class Svg {
 
   /// @throws InvalidArgument if a group is open
   std::string render(Theme theme = Theme::automatic) const;
+  /// The element for a page that has palette_classes() in its style sheet and sets palette_properties().
+  /// @throws InvalidArgument if a group is open
+  std::string fragment() const;
 
  private:
+  std::string element(const std::string& attributes, const std::string& style, const std::string& body) const;
+
   double width_, height_;
   int open_groups_ = 0;
   std::string title_, body_;

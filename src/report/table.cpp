@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
+
+#include "report/markup.hpp"
 
 namespace lapidary::report {
 namespace {
@@ -135,6 +138,62 @@ std::string Table::render(bool colour, int width) const {
     }
   }
   return out;
+}
+
+std::string Table::markdown() const {
+  std::string head = "|", rule = "|", body;
+  for (const Column& column : columns_) {
+    const bool unit = !column.group.empty();
+    head += fmt::format(" {}{} |", unit ? markdown_text(column.group) + (column.title.empty() ? "" : ", ") : "",
+                        markdown_text(column.title));
+    rule += column.kind == Column::number ? " --: |" : " --- |";
+  }
+  for (const Row& row : rows_) {
+    body += '|';
+    if (row.cells.empty()) body += fmt::format(" `{}` |", row.section);
+    for (const Cell& cell : row.cells) body += fmt::format(" {} |", markdown_text(text_of(cell, false)));
+    if (row.cells.empty())
+      for (std::size_t c = 1; c < columns_.size(); ++c) body += " |";
+    body += '\n';
+  }
+  return fmt::format("{}\n{}\n{}", head, rule, body);
+}
+
+std::string Table::html() const {
+  constexpr std::array<const char*, 5> styles = {"", "heading", "good", "bad", "faint"};
+  const auto classes = [&](std::size_t column, Style style) {
+    const Column::Kind kind = columns_[column].kind;
+    const char* const kind_class = kind == Column::number ? "number" : kind == Column::wrapped ? "wrapped" : "";
+    const char* const style_class = styles[static_cast<std::size_t>(style)];
+    if (!*kind_class && !*style_class) return std::string();
+    return fmt::format(" class=\"{}{}{}\"", kind_class, *kind_class && *style_class ? " " : "", style_class);
+  };
+  std::string out = "<table>\n<thead>";
+  if (std::any_of(columns_.begin(), columns_.end(), [](const Column& c) { return !c.group.empty(); })) {
+    out += "<tr>";
+    for (std::size_t c = 0; c < columns_.size();) {
+      const std::string& group = columns_[c].group;
+      std::size_t span = 1;
+      while (!group.empty() && c + span < columns_.size() && columns_[c + span].group == group) ++span;
+      out += fmt::format("<th class=\"group\" colspan=\"{}\">{}</th>", span, html_text(group));
+      c += span;
+    }
+    out += "</tr>\n";
+  }
+  out += "<tr>";
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+    out += fmt::format("<th{}>{}</th>", classes(c, Style::plain), html_text(columns_[c].title));
+  out += "</tr></thead>\n<tbody>\n";
+  for (const Row& row : rows_) {
+    out += "<tr>";
+    if (row.cells.empty())
+      out += fmt::format("<td class=\"section\" colspan=\"{}\"><code>{}</code></td>", columns_.size(),
+                         xml_escaped(row.section));
+    for (std::size_t c = 0; c < row.cells.size(); ++c)
+      out += fmt::format("<td{}>{}</td>", classes(c, row.cells[c].style), html_text(text_of(row.cells[c], false)));
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table>";
 }
 
 }  // namespace lapidary::report

@@ -39,6 +39,10 @@ class Table {
   /// The table with a line break behind each line and no blanks at the end of lines. What is too wide for the page gets
   /// narrower gaps between its columns, then counts in short, then wrapped columns.
   std::string render(bool colour, int width = page_width) const;
+  /// A Markdown table; lines of their own stand in its first column.
+  std::string markdown() const;
+  /// A table element. Numbers have the class "number", styles their names; a line of its own spans all columns.
+  std::string html() const;
 
  private:
   struct Row {

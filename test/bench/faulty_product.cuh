@@ -10,8 +10,15 @@
 
 namespace lapidary::test::inline LAPIDARY_BUILD {
 
-constexpr RungInfo info = {
-    .name = "faulty", .parent = "", .idea = "", .change = "", .why = "", .counter = "", .cost = "", .architecture = 80};
+constexpr RungInfo info = {.name = "faulty",
+                           .parent = "",
+                           .idea = "",
+                           .change = "",
+                           .why = "",
+                           .counter = "",
+                           .cost = "",
+                           .exercise = "",
+                           .architecture = 80};
 
 struct Config {
   using Element = float;

@@ -79,7 +79,7 @@ TEST_F(Program, ListsEveryRung) {
   ASSERT_EQ(kernels.size(), ladder().size());
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     for (const char* key : {"name", "parent", "family", "types", "tiles", "variants", "architecture", "idea", "change",
-                            "why", "counter", "cost", "source"}) {
+                            "why", "counter", "cost", "exercise", "source"}) {
       EXPECT_TRUE(kernels[i].contains(key)) << key;
     }
     EXPECT_EQ(kernels[i]["name"], ladder()[i].name());
@@ -501,6 +501,12 @@ TEST_F(Program, AsmCountsTheInstructionsOfTheMainLoop) {
   EXPECT_EQ(code["stale"], false);
   EXPECT_EQ(code["main_loop"]["multiply-add"], 512);
   EXPECT_EQ(code["main_loop"]["shared load"], 32);
+  const Json ptx = json("asm conflict_free --ptx");
+  ASSERT_TRUE(ptx.is_object());
+  EXPECT_EQ(ptx["code"], "ptx");
+  EXPECT_EQ(ptx["main_loop"]["multiply-add"], 512);
+  EXPECT_EQ(ptx["main_loop_accesses"], code["main_loop_accesses"]);
+  expect_refused("asm conflict_free --ptx --sass", "excludes");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 namespace lapidary {
 namespace {
@@ -68,6 +69,53 @@ TEST(Try, DynamicSharedMemoryIsRight) {
 }
 TEST(Try, HalfIsRight) { expect_right("half.cu"); }
 TEST(Try, LeadingDimensionsAndSeparateDAreRight) { expect_right(std::string("pitched.cu") + tiles_of_16); }
+
+TEST(Try, ColumnMajorMatricesAreRightAndFoundToBe) {
+  expect_right("column_major.cu --layout NN");
+  const Output output = run("column_major.cu");
+  EXPECT_EQ(output.code, 1);
+  EXPECT_NE(output.text.find("--layout CCC"), std::string::npos) << output.text;
+}
+TEST(Try, HalfOperandsWithAFloatResultAreHeldAgainstTheBoundOfFloat) {
+  const Output output = run("half_to_float.cu --json");
+  ASSERT_EQ(output.code, 0) << output.text;
+  const Json json = Json::parse(output.text);
+  EXPECT_EQ(json["type"], "f16 x f16 to f32");
+  EXPECT_TRUE(json["ragged"]["ok"]);
+  EXPECT_LT(json["bound"], 1e-3);
+  EXPECT_EQ(json["counters"]["fma"], 128 * 256 * 64);
+  EXPECT_EQ(output.text.find("cuda_fp16.h"), std::string::npos) << "accesses of half2 belong to the line of the kernel";
+}
+TEST(Try, DoubleWithLeadingDimensionsAndATransposedIsRightInDouble) {
+  expect_right("dgemm_tn.cu --layout TN");
+  expect_right("dgemm_tn.cu --layout RCC --lda 65 --ldb 80 --ldc 131");
+  expect_wrong("float_sum", "", {"right to single precision only"});
+}
+TEST(Try, LayoutsAndLeadingDimensionsThatCannotBeAreRefused) {
+  for (const auto& [arguments, text] :
+       {std::pair("dgemm_tn.cu --layout TN --lda 63", "--lda is 63; a row of A has 64 elements"),
+        std::pair("column_major.cu --lda 512", "gemm_tiled has no such parameter"),
+        std::pair("column_major.cu --layout RRX", "two of BLAS")}) {
+    const Output output = run(arguments);
+    EXPECT_EQ(output.code, 2);
+    EXPECT_NE(output.text.find(text), std::string::npos) << output.text;
+  }
+}
+TEST(Try, PitchThatIsNotUsedIsFoundWithLongerRows) {
+  const Output output = run(std::string("broken.cu --kernel forgotten_lda") + tiles_of_16);
+  EXPECT_EQ(output.text.find("right, but not at every size and leading dimension:"), 0u) << output.text;
+  EXPECT_NE(output.text.find("wrong: all rows from 1 on"), std::string::npos) << output.text;
+  EXPECT_EQ(output.text.find("never written"), std::string::npos) << output.text;
+}
+TEST(Try, SumsInHalfAreToldFromMistakes) {
+  const Output output = run(std::string("half_sums.cu") + tiles_of_16);
+  EXPECT_EQ(output.code, 1);
+  EXPECT_NE(output.text.find("sums of half precision are"), std::string::npos) << output.text;
+}
+TEST(Try, SaysThatItWasNotTimedWhereThereIsNoGpu) {
+  const Json json = Json::parse(run("half.cu --json").text);
+  EXPECT_EQ(json["gpu"].is_null(), json["not_timed"].is_string());
+}
 
 TEST(Try, MissingBarrierIsARaceWithBothLines) {
   expect_wrong("missing_barrier", "",

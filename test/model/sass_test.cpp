@@ -1,7 +1,12 @@
-// Records of machine code: their reading, and the ways that warps take through them.
+// Records of machine code and PTX: their reading, and the ways that warps take through them.
 #include "model/sass.hpp"
 
 #include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "core/error.hpp"
 #include "kernels/registry.hpp"
@@ -53,6 +58,44 @@ TEST(Sass, ControlBitsOpcodesAndLinesAreRead) {
   EXPECT_EQ(kernel.main_loop()->last, 6);
 }
 
+TEST(Ptx, ClassesWidthsLinesAndLoopsAreRead) {
+  const CompiledKernel kernel = parse_ptx(R"(# kernel: example
+# compiler: nvcc 13.0.88
+
+// src/kernels/simt/example.cuh:12
+  mov.u32 %r1, %tid.x
+L0:
+  cp.async.cg.shared.global [%r1], [%rd1], 16, %r2
+  cp.async.commit_group
+// src/kernels/simt/example.cuh:13
+  @%p1 ld.global.v2.f32 {%f1, %f2}, [%rd1]
+  ld.shared.v4.u16 {%rs1, %rs2, %rs3, %rs4}, [%r1+8]
+  fma.rn.f32 %f3, %f1, %f2, %f3
+  cvt.f32.f16 %f4, %rs1
+  setp.lt.f32 %p2, %f4, %f3
+  @%p2 bra L0
+  st.global.cs.f32 [%rd1], %f3
+  ret
+)",
+                                          "example.ptx");
+  ASSERT_EQ(kernel.instructions.size(), 11u);
+  std::vector<InstructionClass> kinds;
+  std::vector<int> bytes;
+  for (const MachineInstruction& i : kernel.instructions) {
+    kinds.push_back(i.kind);
+    bytes.push_back(i.bytes);
+  }
+  using enum InstructionClass;
+  EXPECT_EQ(kinds, (std::vector{special, async_copy, control, global_load, shared_load, fma, other_float, integer,
+                                control, global_store, control}));
+  EXPECT_EQ(bytes, (std::vector{0, 16, 0, 8, 8, 0, 0, 0, 0, 4, 0}));
+  EXPECT_TRUE(kernel.instructions[3].conditional);
+  EXPECT_EQ(kernel.instructions[4].line, 13);
+  ASSERT_TRUE(kernel.main_loop());
+  EXPECT_EQ(kernel.main_loop()->first, 1);
+  EXPECT_EQ(kernel.main_loop()->last, 8);
+}
+
 TEST(Sass, WhatIsNoRecordIsRefusedWithItsLine) {
   const auto refusal = [](const char* text) {
     try {
@@ -99,6 +142,10 @@ TEST(Records, AreThereForEveryVariantAndOfItsSource) {
       EXPECT_EQ(compiled->source_hash, rung_source_hash(rung.name())) << rung.name() << ": run script/compiled";
       EXPECT_TRUE(compiled->main_loop()) << rung.name();
       EXPECT_GT(compiled->registers, 0);
+      const auto ptx = find_ptx(rung.name(), to_string(variant.tile));
+      ASSERT_TRUE(ptx) << rung.name() << " " << to_string(variant.tile);
+      EXPECT_EQ(ptx->source_hash, compiled->source_hash);
+      EXPECT_EQ(ptx->compiler, compiled->compiler);
     }
   }
 }
@@ -114,6 +161,23 @@ TEST(Records, ShowWhatTheCompilerMakesOfTheOrderOfTwoLoops) {
   };
   EXPECT_EQ(loads("thread_tiles_1d"), 32);
   EXPECT_EQ(loads("thread_tiles_1d_swapped"), 24);
+}
+
+// ptxas neither merges nor splits the accesses of these loops, nor unrolls them further: both records count the same.
+TEST(Records, OfPtxAndOfMachineCodeAgreeOnTheMainLoop) {
+  for (const char* name : {"vectorized", "conflict_free", "multistage"}) {
+    const std::string tile = to_string(find_rung(name).variants.front().tile);
+    const auto counts = [](const CompiledKernel& kernel) {
+      std::map<std::pair<InstructionClass, int>, int> found;
+      for (int i = kernel.main_loop()->first; i <= kernel.main_loop()->last; ++i) {
+        const MachineInstruction& instruction = kernel.instructions[static_cast<std::size_t>(i)];
+        if ((instruction.bytes > 0 && !instruction.never) || instruction.kind == InstructionClass::fma)
+          ++found[{instruction.kind, instruction.bytes}];
+      }
+      return found;
+    };
+    EXPECT_EQ(counts(*find_ptx(name, tile)), counts(*find_compiled(name, tile))) << name;
+  }
 }
 
 }  // namespace

@@ -75,3 +75,19 @@ __global__ void rows_left_out(const float* A, const float* B, float* C, int M, i
   for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + col];
   C[row * N + col] = sum;
 }
+
+__global__ void float_sum(const double* A, const double* B, double* C, int M, int N, int K) {
+  int row = blockIdx.y * T + threadIdx.y, col = blockIdx.x * T + threadIdx.x;
+  float sum = 0;
+  for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + col];
+  C[row * N + col] = sum;
+}
+
+__global__ void forgotten_lda(const float* A, int lda, const float* B, int ldb, float* C, int ldc, int M, int N,
+                              int K) {
+  int row = blockIdx.y * T + threadIdx.y, col = blockIdx.x * T + threadIdx.x;
+  if (row >= M || col >= N) return;
+  float sum = 0;
+  for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * ldb + col];
+  C[row * ldc + col] = sum;
+}

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "emulator/abi.hpp"
+#include "lapidary/cuda/arguments.hpp"
 
 namespace lapidary {
 
@@ -64,22 +65,6 @@ template <class T>
 struct DynamicShared {
   [[gnu::noinline, gnu::no_sanitize("thread")]] operator T*() const {
     return reinterpret_cast<T*>(static_cast<unsigned char*>(emulator::abi::dynamic_shared()) + dynamic_offset);
-  }
-};
-
-/// Arguments of a kernel, converted to the types of its parameters.
-struct AnyPointer {
-  void* value;
-  template <class T>
-  operator T*() const {
-    return static_cast<T*>(value);
-  }
-};
-struct AnyNumber {
-  double value;
-  template <class T>
-  operator T() const {
-    return static_cast<T>(static_cast<std::conditional_t<std::is_arithmetic_v<T>, T, float>>(value));
   }
 };
 

@@ -18,6 +18,9 @@ constexpr RungInfo info = {
         "global_load: one word of A for the whole warp and 128 contiguous bytes of B, (1 + 4) / 2 = 2.5 "
         "sectors a request where naive had 16.5; global_store: 4 instead of 32",
     .cost = "Still 2 K loads for each result; most of them hit the L1 cache, whose bandwidth is now the limit",
+    .exercise =
+        "`lapidary explain coalesced --tile 16x16`: which matrix is dearer now, which is cheaper, and why does it "
+        "not pay here?",
     .architecture = 80,
 };
 

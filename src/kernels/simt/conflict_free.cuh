@@ -19,6 +19,7 @@ constexpr RungInfo info = {
     .cost =
         "A thread's results are two strips of a row and no longer one, which costs nothing: each is still a whole "
         "vector",
+    .exercise = "`lapidary check conflict_free --puzzle`: a barrier or a guard is gone; find the line.",
     .architecture = 80,
 };
 

@@ -21,6 +21,7 @@ constexpr RungInfo info = {
         "the same code",
     .counter = "None: all accesses are those of f16_padded, in number, width, sectors and wavefronts",
     .cost = "CUTLASS to build with, and the time that its templates take to compile",
+    .exercise = "`lapidary diff f16_padded f16_cute`: which lines are gone, and where is said what they said?",
     .architecture = 80,
 };
 

@@ -25,6 +25,9 @@ constexpr RungInfo info = {
     .cost =
         "A padded row does not keep vectors aligned, so no access to shared memory may be wider than 32 bits: "
         "four times the instructions of its twin f16_unpadded. Each operand is converted before it is used",
+    .exercise =
+        "`lapidary banks \"f16 64x128+2/64\" \"read 128 [0, lane % 16 * 8]\"`: it faults. Find a padding that keeps "
+        "128-bit reads legal.",
     .architecture = 80,
 };
 

@@ -15,6 +15,9 @@ constexpr RungInfo info = {
         "shared_load: a quarter of the instructions, at 4 wavefronts each for B, the minimum; shared_store: "
         "A's transposed halves are 8-way conflicts",
     .cost = "Nothing but those stores, one in 64 of what shared memory does",
+    .exercise =
+        "`lapidary banks \"f16 64x128\" \"write 16 [lane % 8 * 8, lane / 8]\"`: eight lanes meet. Find a swizzle "
+        "that parts them.",
     .architecture = 80,
 };
 

@@ -14,7 +14,8 @@ constexpr RungInfo info = {
         "transposed on the way by copies of 4 bytes. Operands of the next step are read while those of this one are "
         "used",
     .why =
-        "No register holds what is on its way from global memory, which leaves room for the next operands, and memory has "
+        "No register holds what is on its way from global memory, which leaves room for the next operands, and "
+        "memory has "
         "as many tiles' time to answer as there are stages",
     .counter =
         "async_copy takes the place of global_load and of shared_store; shared_load stays at 4 vectors of 2 "
@@ -22,6 +23,9 @@ constexpr RungInfo info = {
     .cost =
         "A hundred kilobytes of shared memory a block, and 4-byte copies of A where 16-byte loads were; all 128 "
         "registers that two blocks a multiprocessor leave a thread",
+    .exercise =
+        "`lapidary explain multistage --tile 128x256x32`: half as fast as the other tile at 1024, and no slower at "
+        "4096. Count the blocks.",
     .architecture = 80,
 };
 

@@ -15,6 +15,9 @@ constexpr RungInfo info = {
         "global_load: lanes of a warp read one column of A, 32 rows apart, so a request costs 32 sectors for "
         "128 useful bytes, and that of B, one word for all, costs one: 16.5 sectors a request",
     .cost = "2 K loads and K multiply-adds for each result",
+    .exercise =
+        "`lapidary explain naive --tile 16x16`: the same kernel twice as fast. What does a warp of 16 rows and 2 "
+        "columns do to the sectors of A?",
     .architecture = 80,
 };
 

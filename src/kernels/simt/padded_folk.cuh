@@ -16,6 +16,8 @@ constexpr RungInfo info = {
         "multiply-adds instead of 4, each one of B still a 4-way conflict, 36 wavefronts instead of 20. Stores "
         "of B become 4-way conflicts too",
     .cost = "160 bytes of shared memory, and a third of the speed",
+    .exercise =
+        "`lapidary banks \"f32 8x128+5/128\" \"read 32 [0, lane % 16 * 8]\"`: change the 5 until the picture changes.",
     .architecture = 80,
 };
 

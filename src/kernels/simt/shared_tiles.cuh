@@ -22,6 +22,8 @@ constexpr RungInfo info = {
     .cost =
         "Two barriers for each BK of the sum; two shared loads for each multiply-add, so shared memory is the "
         "limit",
+    .exercise =
+        "`lapidary explain shared_tiles --tile 32x32x8`, and 32x32x64: which figures move with BK, and which do not?",
     .architecture = 80,
 };
 

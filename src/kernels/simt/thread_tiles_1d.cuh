@@ -13,6 +13,9 @@ constexpr RungInfo info = {
     .cost =
         "TM accumulators a thread, so fewer threads do the work, and each of them needs independent instructions "
         "to hide latencies that more threads hid before",
+    .exercise =
+        "`lapidary asm thread_tiles_1d --summary`: how many loads for each multiply-add did the compiler leave of "
+        "the source's 1.125, and how?",
     .architecture = 80,
 };
 

@@ -10,9 +10,12 @@ constexpr RungInfo info = {
     .change = "The loop over a thread's results is the outer one, so that the element of B is read inside of both",
     .why = "It asks whether the order in which a source is written matters to a compiler that unrolls both loops",
     .counter =
-        "shared_load, as written: 2 instructions for each multiply-add again. As compiled by nvcc it is the "
-        "same kernel as its twin, since all loads of one k are known to be equal",
+        "shared_load, as written: 2 instructions for each multiply-add again. nvcc reads B once a k all the same: 24 "
+        "loads for 64 multiply-adds, fewer than its twin, which is short of registers and reads some of A again",
     .cost = "Nothing on a GPU; for the reader it hides the reuse that the kernel lives from",
+    .exercise =
+        "`lapidary asm thread_tiles_1d_swapped --summary`, and that of thread_tiles_1d: where are the loads of B "
+        "that the source has more of?",
     .architecture = 80,
 };
 

@@ -16,6 +16,9 @@ constexpr RungInfo info = {
         "shared_load: instructions fall from 1.125 to 0.25 for each multiply-add. Each one of B is a 4-way "
         "bank conflict, though: 16 distinct words, 8 apart, in 4 banks; of A a 2-way one",
     .cost = "64 accumulators, 16 operands: about a hundred registers a thread, so few threads fit a multiprocessor",
+    .exercise =
+        "`lapidary banks \"f32 8x128\" \"read 32 [0, lane % 16 * 8]\"`: which lanes meet? Give them other columns "
+        "until none do.",
     .architecture = 80,
 };
 

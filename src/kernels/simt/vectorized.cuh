@@ -23,6 +23,9 @@ constexpr RungInfo info = {
     .cost =
         "Transposing splits A's store in four, each a 2-way conflict; problems with odd sizes or addresses take a "
         "slower path",
+    .exercise =
+        "`lapidary banks \"f32 8x128\" \"read 128 [0, lane % 16 * 8]\"`: how far apart would lanes have to be for 4 "
+        "wavefronts?",
     .architecture = 80,
 };
 
@@ -34,6 +37,7 @@ struct Config {
   static constexpr int TM = 8, TN = 8;
   static constexpr TileShape tile = {BM, BN, BK};
   static constexpr int threads = BM / TM * (BN / TN);
+  static constexpr int blocks = 2;  // that a multiprocessor should hold: 128 registers a thread
   static constexpr Layout a = row_major(BK, BM), b = row_major(BK, BN);
   static constexpr int b_width = 4;  // elements of an access to B's tile
 
@@ -67,7 +71,7 @@ struct Storage {
 };
 
 template <class Config, bool vectorized>
-__global__ void __launch_bounds__(Config::threads) kernel(const Gemm<float> g) {
+__global__ void __launch_bounds__(Config::threads, Config::blocks) kernel(const Gemm<float> g) {
   constexpr int BM = Config::tile.m, BN = Config::tile.n, BK = Config::tile.k, TM = Config::TM, TN = Config::TN;
   auto& [sA, sB] = shared_storage<Storage<Config>>();
   const TileOrigin block = block_tile<BM, BN>(g.N);

@@ -16,6 +16,9 @@ constexpr RungInfo info = {
         "shared_load: the same 5 vectors for 64 multiply-adds, now 4 of A and 1 of B: 12 wavefronts instead of "
         "18, fewer than the 16 clocks of the multiply-adds",
     .cost = "Nothing: only the numbers of the tiles change",
+    .exercise =
+        "`lapidary explain warp_tiles --tile 128x128x16`: reads for each multiply-add stay as they are; what does a "
+        "deeper tile save?",
     .architecture = 80,
 };
 

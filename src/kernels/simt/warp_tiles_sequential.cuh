@@ -17,6 +17,9 @@ constexpr RungInfo info = {
         "shared_load: 1 vector of A and 4 of B for 64 multiply-adds. B's are 4 wavefronts each and A's 2: 18, "
         "which takes longer than the 16 clocks of the multiply-adds",
     .cost = "A long strip is the worst shape for reuse: 4 + 16 operands where a square of 64 results needs 16",
+    .exercise =
+        "`lapidary explain warp_tiles_sequential --predict`: which figure of vectorized's page tells you the answer "
+        "before you see it?",
     .architecture = 80,
 };
 

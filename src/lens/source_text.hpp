@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace lapidary::cli {
+namespace lapidary::lens {
 
 /// Lines of source files, for tables that name them.
 class SourceText {
@@ -23,4 +23,4 @@ class SourceText {
   std::map<std::string, std::vector<std::string>> files_;
 };
 
-}  // namespace lapidary::cli
+}  // namespace lapidary::lens

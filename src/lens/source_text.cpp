@@ -1,4 +1,4 @@
-#include "cli/source_text.hpp"
+#include "lens/source_text.hpp"
 
 #include <fstream>
 #include <iterator>
@@ -9,7 +9,7 @@
 #include "kernels/sources.hpp"
 #include "model/data.hpp"
 
-namespace lapidary::cli {
+namespace lapidary::lens {
 namespace {
 
 std::string read(const std::string& file) {
@@ -59,4 +59,4 @@ std::string SourceText::annotate(const std::string& message) {
   return out;
 }
 
-}  // namespace lapidary::cli
+}  // namespace lapidary::lens

@@ -1,0 +1,85 @@
+#include "cli/shared_object.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "core/error.hpp"
+#include "model/data.hpp"
+
+namespace lapidary::cli {
+
+std::string quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+Finished run_command(const std::string& command) {
+  Finished finished{-1, {}};
+  FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
+  if (!pipe) return finished;
+  std::array<char, 4096> buffer;
+  while (const std::size_t bytes = std::fread(buffer.data(), 1, buffer.size(), pipe))
+    finished.output.append(buffer.data(), bytes);
+  finished.status = pclose(pipe);
+  return finished;
+}
+
+std::filesystem::path stand_in_headers() {
+  namespace fs = std::filesystem;
+  const fs::path root = model::data_file(""), inside = fs::path("include") / "lapidary" / "cuda";
+  for (const fs::path& folder : {root / inside, root / ".." / ".." / inside, root / ".." / ".." / ".." / inside})
+    if (fs::exists(folder / "cuda_runtime.h")) return folder;
+  throw InvalidArgument(fmt::format("{} is not there; set LAPIDARY_ROOT to the sources of lapidary",
+                                    (root / inside / "cuda_runtime.h").string()));
+}
+
+std::string call_of(const CudaKernel& kernel, const std::vector<std::string>& roles) {
+  std::vector<std::string> arguments;
+  for (std::size_t i = 0; i < roles.size(); ++i)
+    arguments.push_back(kernel.parameters[i].is_pointer()
+                            ? fmt::format("::lapidary::AnyPointer{{arguments.{}}}", roles[i])
+                            : fmt::format("::lapidary::AnyNumber{{static_cast<double>(arguments.{})}}", roles[i]));
+  return fmt::format("({})", fmt::join(arguments, ", "));
+}
+
+WorkFolder::WorkFolder(const std::string& keep) : keep_(!keep.empty()) {
+  if (keep_) {
+    std::error_code error;
+    std::filesystem::create_directories(keep, error);
+    if (error) throw InvalidArgument(fmt::format("cannot create {}: {}", keep, error.message()));
+    path_ = std::filesystem::absolute(keep);
+  } else {
+    std::string pattern = (std::filesystem::temp_directory_path() / "lapidary-try.XXXXXX").string();
+    if (!mkdtemp(pattern.data())) throw InvalidArgument(fmt::format("cannot create {}", pattern));
+    path_ = pattern;
+  }
+}
+
+WorkFolder::~WorkFolder() {
+  std::error_code ignored;
+  if (!keep_) std::filesystem::remove_all(path_, ignored);
+}
+
+SharedObject::SharedObject(const std::string& file) : handle_(dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+  if (!handle_) throw InvalidArgument(fmt::format("the compiled kernel cannot be loaded: {}", dlerror()));
+}
+
+SharedObject::~SharedObject() {
+  if (handle_) dlclose(handle_);
+}
+
+SharedObject& SharedObject::operator=(SharedObject&& other) noexcept {
+  std::swap(handle_, other.handle_);
+  return *this;
+}
+
+void* SharedObject::symbol(const char* name) const { return dlsym(handle_, name); }
+
+}  // namespace lapidary::cli

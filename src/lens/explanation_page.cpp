@@ -1,0 +1,240 @@
+#include "lens/explanation_page.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <cmath>
+
+#include "lens/source_text.hpp"
+
+namespace lapidary::lens {
+namespace {
+
+using report::Column;
+using report::Document;
+
+std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
+
+std::string plural(std::int64_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string per_result(double value) {
+  return value < 1000 ? fmt::format("{:.4g}", value)
+                      : report::with_separators(static_cast<std::uint64_t>(std::llround(value)));
+}
+
+void add_matrices(Document& page, const Explanation& e) {
+  page.heading(3, "Global memory");
+  report::Table table({{"matrix"},
+                       {"requests", Column::number},
+                       {"sectors", Column::number},
+                       {"a request", Column::number},
+                       {"used", Column::number},
+                       {"bytes a result", Column::number},
+                       {"accesses a result", Column::number}});
+  for (const MatrixTraffic& m : e.matrices) {
+    table.add_row({{m.name + (m.written ? ", written" : "")},
+                   {m.requests},
+                   {m.sectors},
+                   {fmt::format("{:.2f}", m.sectors_per_request)},
+                   {percent(m.efficiency), m.efficiency < 0.5 ? report::Style::bad : report::Style::plain},
+                   {per_result(m.bytes_per_result)},
+                   {per_result(m.accesses_per_result)}});
+  }
+  page.table(std::move(table));
+}
+
+void add_shared(Document& page, const Explanation& e) {
+  if (e.shared.empty()) return;
+  page.heading(3, "Shared memory");
+  report::Table table({{"source line"},
+                       {"bytes", Column::number},
+                       {"instructions", Column::number},
+                       {"wavefronts", Column::number},
+                       {"excess", Column::number},
+                       {"why", Column::wrapped}});
+  SourceText sources;
+  std::string file;
+  for (const SharedTraffic& line : e.shared) {
+    if (line.file != file) table.add_section(line.file);
+    file = line.file;
+    table.add_section(fmt::format("{:>5}  {}", line.line, sources.line(line.file, line.line)));
+    const std::uint64_t excess = line.wavefronts - line.minimum;
+    table.add_row({{line.store ? "       store" : "       load"},
+                   {fmt::format("{}", line.bytes)},
+                   {line.instructions},
+                   {line.wavefronts},
+                   {excess, excess > 0 ? report::Style::bad : report::Style::plain},
+                   {line.cause}});
+  }
+  page.table(std::move(table));
+  page.paragraph(fmt::format(
+      "elements read for each multiply-add: {:.3g}; load instructions of a warp: {:.3g} as written, {:.3g} with "
+      "neighbours merged to vectors",
+      e.shared_loads_per_fma, e.instructions_per_fma, e.compiled_instructions_per_fma));
+}
+
+template <class Count>
+std::string widths_text(const std::map<int, Count>& counts, bool with_counts) {
+  std::vector<std::string> texts;
+  for (const auto& [bytes, count] : counts)
+    texts.push_back(with_counts ? fmt::format("{} x {} B", count, bytes) : fmt::format("{} B", bytes));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+void add_mix(Document& page, const model::CompiledKernel& compiled) {
+  const model::Loop* const loop = compiled.main_loop();
+  if (!loop) return;
+  std::array<int, model::instruction_classes> mix{};
+  for (int i = loop->first; i <= loop->last; ++i)
+    ++mix[static_cast<std::size_t>(compiled.instructions[static_cast<std::size_t>(i)].kind)];
+  std::vector<std::string> texts;
+  for (std::size_t c = 0; c < mix.size(); ++c)
+    if (mix[c] > 0) texts.push_back(fmt::format("{} {}", mix[c], name_of(static_cast<model::InstructionClass>(c))));
+  page.paragraph(fmt::format("instructions of the main loop: {}", fmt::join(texts, ", ")));
+}
+
+void add_accesses(Document& page, const Explanation& e) {
+  report::Table table({{"source line"}, {"a lane, as written"}, {"machine instructions"}, {""}});
+  SourceText sources;
+  std::string file;
+  int line = 0;
+  for (const CompiledAccess& a : e.compiled_accesses) {
+    if (a.file != file) table.add_section(a.file);
+    if (a.file != file || a.line != line)
+      table.add_section(fmt::format("{:>5}  {}", a.line, sources.line(a.file, a.line)));
+    file = a.file;
+    line = a.line;
+    const bool parts = a.is_merged() || a.is_split();
+    table.add_row({{fmt::format("       {}", name_of(a.kind))},
+                   {a.written.empty() ? "not on this problem" : widths_text(a.written, false)},
+                   {widths_text(a.machine, true)},
+                   {a.is_merged()  ? "merged by ptxas"
+                    : a.is_split() ? "split by ptxas"
+                                   : "",
+                    parts ? report::Style::good : report::Style::plain}});
+  }
+  page.table(std::move(table));
+}
+
+}  // namespace
+
+std::string time_text(double seconds) {
+  return seconds < 1e-3 ? fmt::format("{:.1f} us", seconds * 1e6) : fmt::format("{:.2f} ms", seconds * 1e3);
+}
+
+std::string rate_text(const Explanation& e, double seconds) {
+  return fmt::format("{:.1f} TFLOP/s", e.flop / seconds / 1e12);
+}
+
+Document work_page(const Explanation& e) {
+  const Question& q = e.question;
+  Document page;
+  page.paragraph(fmt::format("{}, tile {}, M = {}, N = {}, K = {}, on {}", name_of(q.variant->type),
+                             to_string(q.variant->tile), q.M, q.N, q.K, q.gpu.name));
+  page.paragraph(fmt::format("{:.4g} GFLOP on at least {:.4g} MB: {:.1f} FLOP a byte", e.flop / 1e9,
+                             e.compulsory_bytes / 1e6, e.intensity));
+  if (e.observation.blocks_run < e.observation.blocks)
+    page.paragraph(fmt::format("{} of {} blocks were run; the others do the same at other addresses",
+                               e.observation.blocks_run,
+                               report::with_separators(static_cast<std::uint64_t>(e.observation.blocks))));
+  return page;
+}
+
+Document memory_page(const Explanation& e) {
+  Document page;
+  add_matrices(page, e);
+  add_shared(page, e);
+  return page;
+}
+
+Document compiled_page(const Explanation& e, bool accesses) {
+  Document page;
+  if (!e.compiled) return page;
+  page.heading(3, fmt::format("As compiled by {} for {}", e.compiled->compiler, e.compiled->architecture));
+  if (e.stale) page.paragraph("recorded from another version of the source: script/compiled brings it up to date");
+  const LaunchShape& launch = e.observation.launch;
+  const unsigned threads = launch.block.x * launch.block.y * launch.block.z;
+  std::string text = fmt::format("{} registers a thread, {} threads and {} bytes of shared memory a block",
+                                 e.compiled->registers, threads, report::with_separators(launch.shared_bytes));
+  if (e.compiled->spilled_bytes > 0) text += fmt::format(", {} bytes spilled", e.compiled->spilled_bytes);
+  page.paragraph(text);
+  if (e.occupancy) {
+    if (e.occupancy->blocks > 0)
+      page.paragraph(fmt::format("{} resident on a multiprocessor, {} of its warps; limited by {}",
+                                 plural(e.occupancy->blocks, "block"), percent(e.occupancy->fraction()),
+                                 e.occupancy->limiters()));
+    else
+      page.paragraph(fmt::format("no block fits: {}", e.occupancy->reason));
+  }
+  if (e.program)
+    page.paragraph(fmt::format("main loop: {} instructions, {} of them multiply-adds, {:.4g} times",
+                               e.program->programs.front().loop.size(), e.program->fma_per_iteration,
+                               e.program->iterations));
+  if (accesses) {
+    add_mix(page, *e.compiled);
+    add_accesses(page, e);
+  }
+  return page;
+}
+
+Document time_page(const Explanation& e) {
+  Document page;
+  page.heading(3, "Time");
+  if (!e.time) {
+    page.paragraph(fmt::format("no prediction: {}", e.no_time));
+    return page;
+  }
+  const model::TimePrediction& t = *e.time;
+  const model::Waves& waves = t.waves;
+  std::string text = fmt::format("predicted {}, {}", time_text(t.seconds), rate_text(e, t.seconds));
+  if (e.measured_seconds)
+    text += fmt::format("; measured {}, {}: the prediction is {:+.0f} % off", time_text(*e.measured_seconds),
+                        rate_text(e, *e.measured_seconds), 100 * (t.seconds / *e.measured_seconds - 1));
+  page.paragraph(text);
+  page.paragraph(fmt::format("limited by {}", t.limiter));
+  std::vector<std::string> busy, stalls;
+  for (const model::BusyShare& share : t.busy) busy.push_back(fmt::format("{} {}", share.what, percent(share.share)));
+  page.paragraph(fmt::format("busy in the main loop: {}", fmt::join(busy, ", ")));
+  // What is rarer tells nothing.
+  for (const Stall& stall : e.stalls)
+    if (stall.share >= 0.05) stalls.push_back(fmt::format("`{}` {}", stall.reason, percent(stall.share)));
+  if (!stalls.empty()) page.paragraph(fmt::format("the card's warps waited for: {}", fmt::join(stalls, ", ")));
+  page.paragraph(fmt::format("{}, {} at a time: {}, the last one {} full; launch {}, last wave {}",
+                             plural(waves.blocks, "block"), waves.per_wave, plural(waves.count, "wave"),
+                             percent(waves.last), time_text(t.launch_seconds), time_text(t.tail_seconds)));
+  page.paragraph(fmt::format("caches: L1 holds {} of the sectors that loads ask for, L2 {} of the others",
+                             percent(e.l1_hit), percent(e.l2_hit)));
+  if (!e.own_calibration)
+    page.paragraph(fmt::format("the constants are those of the H200: {} has not been calibrated (script/calibrate)",
+                               e.question.gpu.name));
+  return page;
+}
+
+Document counters_page(const Explanation& e) {
+  Document page;
+  if (e.counters.empty()) return page;
+  page.heading(3, fmt::format("Counters of the {}", e.question.gpu.name));
+  report::Table table({{"counter"},
+                       {"as written", Column::number},
+                       {"as compiled", Column::number},
+                       {"measured", Column::number},
+                       {"", Column::number}});
+  const auto count = [](double value) {
+    return report::with_separators(static_cast<std::uint64_t>(std::llround(value)));
+  };
+  for (const CounterComparison& c : e.counters) {
+    const double off = c.measured != 0 ? c.compiled / c.measured - 1 : 0;
+    table.add_row({{c.counter},
+                   {count(c.written)},
+                   {count(c.compiled)},
+                   {count(c.measured)},
+                   {c.compiled == c.measured ? "=" : fmt::format("{:+.2f} %", 100 * off)}});
+  }
+  page.table(std::move(table));
+  return page;
+}
+
+}  // namespace lapidary::lens

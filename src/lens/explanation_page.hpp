@@ -1,0 +1,24 @@
+#pragma once
+#include "lens/explain.hpp"
+#include "report/document.hpp"
+
+namespace lapidary::lens {
+
+/// What the problem is and what it takes at least.
+report::Document work_page(const Explanation& e);
+/// Accesses to global memory by matrix, and to shared memory by source line.
+report::Document memory_page(const Explanation& e);
+/// What nvcc made of the kernel, and how many blocks of it a multiprocessor holds.
+/// @param accesses  also its mix of instructions and each access to memory, as written and as compiled
+report::Document compiled_page(const Explanation& e, bool accesses);
+/// The predicted time and what it goes to, beside what was measured.
+report::Document time_page(const Explanation& e);
+/// The card's own counters beside what the lens says they are.
+report::Document counters_page(const Explanation& e);
+
+/// "175.6 us" or "2.79 ms"
+std::string time_text(double seconds);
+/// "12.2 TFLOP/s"
+std::string rate_text(const Explanation& e, double seconds);
+
+}  // namespace lapidary::lens

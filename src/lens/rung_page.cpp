@@ -1,0 +1,245 @@
+#include "lens/rung_page.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kernels/sources.hpp"
+#include "lens/explanation_page.hpp"
+#include "model/measured.hpp"
+#include "model/roofline.hpp"
+#include "report/diff.hpp"
+
+namespace lapidary::lens {
+namespace {
+
+using model::PredictedTime;
+using report::Column;
+using report::Document;
+
+double flop_of(std::int64_t size) { return 2 * std::pow(static_cast<double>(size), 3); }
+
+std::string tflops_text(std::int64_t size, double seconds) {
+  return fmt::format("{:.1f}", flop_of(size) / seconds / 1e12);
+}
+
+void add_idea(Document& page, const Rung& rung, const PageTarget& target) {
+  const RungInfo& info = *rung.info;
+  const std::span<const Rung> rungs = ladder();
+  const auto at = std::find_if(rungs.begin(), rungs.end(), [&](const Rung& r) { return r.name() == rung.name(); });
+  std::vector<Document::Link> links = {{fmt::format("source of {}", info.name), target.source(rung.source)}};
+  if (*info.parent) links.push_back({fmt::format("parent: {}", info.parent), target.page(info.parent)});
+  if (at + 1 != rungs.end())
+    links.push_back({fmt::format("next: {}", (at + 1)->name()), target.page((at + 1)->name())});
+  page.links(std::move(links));
+  page.paragraph(fmt::format("{}. {}.", info.change, info.why));
+  page.paragraph(fmt::format("What should move: {}.", info.counter));
+  page.paragraph(fmt::format("What it costs: {}.", info.cost));
+}
+
+void add_difference(Document& page, const Rung& rung) {
+  Document part;
+  if (!*rung.info->parent) {
+    part.code(std::string(rung_source(rung.name())), "cuda");
+    page.folded("The source", std::move(part));
+    return;
+  }
+  const Rung& parent = find_rung(rung.info->parent);
+  part.code(report::unified_diff(parent.source, rung_source(parent.name()), rung.source, rung_source(rung.name())),
+            "diff");
+  page.folded(fmt::format("The difference from {}", parent.name()), std::move(part));
+}
+
+void add_times(Document& page, const Rung& rung, const model::Gpu& gpu, const model::Predictions& all) {
+  std::map<std::string, std::map<std::int64_t, PredictedTime>> tiles;
+  std::map<std::int64_t, bool> sizes;
+  for (const PredictedTime& time : all.times) {
+    if (time.kernel != rung.name()) continue;
+    tiles[time.tile].emplace(time.size, time);
+    sizes[time.size] = true;
+  }
+  if (tiles.empty()) return;
+  page.heading(3, fmt::format("Predicted and measured on the {}", gpu.name));
+  std::vector<Column> columns = {{"tile"}};
+  for (const auto& [size, there] : sizes) {
+    const std::string group = fmt::format("{0} x {0} x {0}", size);
+    columns.push_back({"predicted", Column::number, group});
+    columns.push_back({"measured", Column::number, group});
+  }
+  columns.push_back({"limited by, predicted", Column::wrapped});
+  report::Table table(std::move(columns));
+  for (const RungVariant& variant : rung.variants) {
+    const auto tile = tiles.find(to_string(variant.tile));
+    if (tile == tiles.end()) continue;
+    std::vector<report::Cell> cells = {{tile->first}};
+    for (const auto& [size, there] : sizes) {
+      const auto time = tile->second.find(size);
+      const bool known = time != tile->second.end();
+      cells.push_back({known ? tflops_text(size, time->second.predicted_s) : "-"});
+      cells.push_back({known ? tflops_text(size, time->second.measured_s) : "-"});
+    }
+    cells.push_back({tile->second.rbegin()->second.limiter});
+    table.add_row(std::move(cells));
+  }
+  page.table(std::move(table));
+  page.paragraph("TFLOP/s of bursts at the card's full clock; the limiter is that of the largest size.");
+}
+
+void add_counters(Document& page, const Rung& rung, const model::Gpu& gpu, const model::Predictions& all) {
+  const std::string tile = to_string(rung.variants.front().tile);
+  for (const model::PredictedCounters& launch : all.counters) {
+    if (launch.kernel != rung.name() || launch.tile != tile || launch.M != 1024) continue;
+    page.heading(3, fmt::format("Counters of the {}", gpu.name));
+    report::Table table({{"counter"},
+                         {"as written", Column::number},
+                         {"as compiled", Column::number},
+                         {"measured", Column::number},
+                         {"off", Column::number}});
+    const auto count = [](double value) { return static_cast<std::uint64_t>(std::llround(value)); };
+    for (const model::PredictedCounter& c : launch.counters) {
+      const bool same = count(c.compiled) == count(c.measured);
+      table.add_row({{c.counter},
+                     {count(c.written)},
+                     {count(c.compiled)},
+                     {count(c.measured)},
+                     {same ? "" : fmt::format("{:+.1f} %", 100 * (c.compiled / c.measured - 1)),
+                      same ? report::Style::plain : report::Style::bad}});
+    }
+    page.table(std::move(table));
+    std::string stalls;
+    for (const model::MeasuredCounters& measured : model::measured_counters(gpu)) {
+      if (measured.kernel != launch.kernel || measured.tile != launch.tile || measured.M != launch.M) continue;
+      for (const Stall& stall : stalls_of(measured.counters))
+        if (stall.share >= 0.05)
+          stalls += fmt::format("{}`{}` {:.0f} %", stalls.empty() ? "" : ", ", stall.reason, 100 * stall.share);
+      break;
+    }
+    page.paragraph(fmt::format("Read by Nsight Compute at {} x {} x {} with beta = 0.5. Its warps waited for: {}.",
+                               launch.M, launch.N, launch.K, stalls));
+  }
+}
+
+/// The fastest tile of a rung at page_size, by what was measured.
+std::optional<PredictedTime> fastest(const model::Predictions& all, std::string_view kernel) {
+  std::optional<PredictedTime> best;
+  for (const PredictedTime& time : all.times)
+    if (time.kernel == kernel && time.size == page_size && (!best || time.measured_s < best->measured_s)) best = time;
+  return best;
+}
+
+/// The peer at page_size in f32, median over its runs beside the rungs.
+std::optional<double> peer_flops(const model::Gpu& gpu) {
+  std::vector<double> rates;
+  for (const model::MeasuredRate& rate : model::measured_rates(gpu))
+    if (rate.size == page_size && rate.mode == "burst" && rate.type == "f32" && rate.cublas_flops)
+      rates.push_back(*rate.cublas_flops);
+  if (rates.empty()) return std::nullopt;
+  std::nth_element(rates.begin(), rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2), rates.end());
+  return rates[rates.size() / 2];
+}
+
+}  // namespace
+
+std::string page_name(std::string_view kernel) {
+  const std::span<const Rung> rungs = ladder();
+  const auto at = std::find_if(rungs.begin(), rungs.end(), [&](const Rung& r) { return r.name() == kernel; });
+  return fmt::format("{:02}-{}", at - rungs.begin() + 1, kernel);
+}
+
+Document rung_page(const Rung& rung, const model::Gpu& gpu, const PageTarget& target) {
+  const RungVariant& variant = rung.variants.front();
+  const Explanation e = explain({&rung, &variant, page_size, page_size, page_size, false, gpu});
+  const model::Predictions all = model::recorded_predictions(gpu);
+  Document page;
+  page.heading(1, fmt::format("{}: {}", rung.name(), rung.info->idea));
+  add_idea(page, rung, target);
+  add_difference(page, rung);
+  page.heading(2, "What it costs, computed");
+  page.append(work_page(e));
+  page.append(memory_page(e));
+  page.append(compiled_page(e, true));
+  page.append(time_page(e));
+  page.heading(2, "What the card says");
+  add_times(page, rung, gpu, all);
+  add_counters(page, rung, gpu, all);
+  page.heading(2, "Something to try");
+  page.paragraph(rung.info->exercise);
+  return page;
+}
+
+report::Svg ladder_picture(const model::Gpu& gpu) {
+  using report::Anchor, report::Colour;
+  const model::Predictions all = model::recorded_predictions(gpu);
+  const std::optional<double> peer = peer_flops(gpu);
+  constexpr double left = 190, plot = 600, row = 26, top = 62, right = 60;
+  std::vector<PredictedTime> times;
+  for (const Rung& rung : ladder())
+    if (const auto best = fastest(all, rung.name())) times.push_back(*best);
+  const double ceiling = model::ceilings(gpu).f32_flops, scale = plot / ceiling;
+  const double bottom = top + row * static_cast<double>(times.size());
+  report::Svg svg(left + plot + right, bottom + 62,
+                  fmt::format("The ladder on {}: TFLOP/s of each kernel at M = N = K = {}", gpu.name, page_size));
+  svg.text({20, 26}, fmt::format("The ladder on one {}, M = N = K = {}", gpu.name, page_size), 16, Colour::ink,
+           Anchor::start, true);
+  for (int tflops = 0; tflops * 1e12 < ceiling; tflops += 10) {
+    const double x = left + tflops * 1e12 * scale;
+    svg.line({x, top}, {x, bottom}, Colour::padding, 1);
+    svg.text({x, bottom + 16}, std::to_string(tflops), 11, Colour::faint, Anchor::middle);
+  }
+  double y = top;
+  for (const PredictedTime& time : times) {
+    const double measured = flop_of(page_size) / time.measured_s, predicted = flop_of(page_size) / time.predicted_s;
+    svg.text({left - 10, y + 17}, time.kernel, 12, Colour::ink, Anchor::end);
+    svg.rect(left, y + 5, measured * scale, row - 10, Colour::b,
+             fmt::format("{}, tile {}: {:.1f} TFLOP/s measured", time.kernel, time.tile, measured * 1e-12));
+    svg.line({left + predicted * scale, y + 2}, {left + predicted * scale, y + row - 2}, Colour::conflict, 3);
+    const std::string value = fmt::format("{:.1f}", measured * 1e-12);
+    if (measured * scale > 50) {
+      svg.text({left + 8, y + 17}, value, 11.5, Colour::on_colour, Anchor::start, true);
+    } else {
+      svg.text({left + std::max(measured, predicted) * scale + 8, y + 17}, value, 11.5, Colour::ink, Anchor::start,
+               true);
+    }
+    y += row;
+  }
+  const auto limit = [&](double flops, const std::string& name) {
+    const double x = left + flops * scale;
+    svg.line({x, top - 6}, {x, bottom}, Colour::ink, 1.5, true);
+    svg.text({x, top - 12}, name, 11.5, Colour::ink, Anchor::middle);
+  };
+  if (peer) limit(*peer, fmt::format("cuBLAS {:.1f}", *peer * 1e-12));
+  limit(ceiling, fmt::format("f32 peak {:.1f}", ceiling * 1e-12));
+  svg.rect(left, bottom + 34, 22, 12, Colour::b);
+  svg.text({left + 28, bottom + 44}, "measured, TFLOP/s", 11.5, Colour::ink);
+  svg.line({left + 180, bottom + 31}, {left + 180, bottom + 49}, Colour::conflict, 3);
+  svg.text({left + 188, bottom + 44}, "predicted", 11.5, Colour::ink);
+  svg.text({left + 270, bottom + 44}, "each with its fastest tile, in bursts at full clock", 11.5, Colour::faint);
+  return svg;
+}
+
+report::Table ladder_table(const model::Gpu& gpu) {
+  const model::Predictions all = model::recorded_predictions(gpu);
+  report::Table table({{"kernel"},
+                       {"idea", Column::wrapped},
+                       {"tile"},
+                       {"predicted", Column::number, "TFLOP/s"},
+                       {"measured", Column::number, "TFLOP/s"},
+                       {"limited by, predicted", Column::wrapped}});
+  for (const Rung& rung : ladder()) {
+    const auto best = fastest(all, rung.name());
+    table.add_row({{std::string(rung.name())},
+                   {rung.info->idea},
+                   {best ? best->tile : to_string(rung.variants.front().tile)},
+                   {best ? tflops_text(page_size, best->predicted_s) : "-"},
+                   {best ? tflops_text(page_size, best->measured_s) : "-"},
+                   {best ? best->limiter : ""}});
+  }
+  return table;
+}
+
+}  // namespace lapidary::lens

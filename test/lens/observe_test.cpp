@@ -1,0 +1,60 @@
+// A few blocks in place of all: what is counted must be what the whole launch counts.
+#include "lens/observe.hpp"
+
+#include <gtest/gtest.h>
+
+#include <tuple>
+
+#include "device/device.hpp"
+
+namespace lapidary::lens {
+namespace {
+
+emulator::Report whole_launch(const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K) {
+  const auto device = open_emulator({.count = true});
+  const auto bytes = [&](std::int64_t elements) { return static_cast<std::size_t>(elements * size_of(variant.type)); };
+  const DeviceBuffer A(*device, bytes(M * K), "A"), B(*device, bytes(K * N), "B"), C(*device, bytes(M * N), "C"),
+      D(*device, bytes(M * N), "D");
+  run(variant, Build::instrumented, device->stream(),
+      {variant.type, M, N, K, 1, A.data(), K, B.data(), N, 0.5f, C.data(), N, D.data(), N});
+  return device->stream().machine->report();
+}
+
+struct Case {
+  const char *kernel, *tile;
+  std::int64_t M, N, K, blocks_run;
+};
+
+class Sample : public testing::TestWithParam<Case> {};
+
+TEST_P(Sample, OfBlocksCountsWhatTheWholeLaunchDoes) {
+  const auto& [kernel, tile, M, N, K, blocks_run] = GetParam();
+  const Rung& rung = find_rung(kernel);
+  const RungVariant& variant = rung.variant(rung.variants.front().type, tile);
+  const Observation found = observe(variant, M, N, K, true);
+  EXPECT_EQ(found.blocks_run, blocks_run) << "of " << found.blocks;
+  const emulator::Report whole = whole_launch(variant, M, N, K);
+  EXPECT_EQ(found.written.total.fma, whole.total.fma);
+  ASSERT_EQ(found.written.sites.size(), whole.sites.size());
+  for (std::size_t i = 0; i < whole.sites.size(); ++i) {
+    const auto counts = [](const emulator::AccessSite& s) {
+      return std::tuple(s.line, s.access, s.memory, s.bytes, s.instructions, s.lanes, s.units, s.lines, s.minimum,
+                        s.distinct_bytes);
+    };
+    EXPECT_EQ(counts(found.written.sites[i]), counts(whole.sites[i])) << "line " << whole.sites[i].line;
+  }
+}
+
+// Tiles of 16 columns begin at the start and in the middle of lines of 128 bytes in turns; leading dimensions that are
+// no multiple of a line do the same to rows.
+INSTANTIATE_TEST_SUITE_P(Problems, Sample,
+                         testing::Values(Case{"naive", "16x16", 333, 335, 50, 9},
+                                         Case{"coalesced", "16x16", 129, 1027, 31, 9},
+                                         Case{"shared_tiles", "16x16x16", 100, 1000, 35, 9},
+                                         Case{"coalesced", "16x16", 96, 128, 32, 4},
+                                         Case{"thread_tiles_1d", "64x64x8", 333, 335, 17, 4},
+                                         Case{"f16_padded", "128x128x64", 300, 517, 65, 4},
+                                         Case{"vectorized", "128x128x8", 512, 384, 16, 1}));
+
+}  // namespace
+}  // namespace lapidary::lens
