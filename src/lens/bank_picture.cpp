@@ -75,7 +75,7 @@ void draw_word(report::Svg& svg, double x, double y, const Use& use, int marked,
            fmt::format("byte {}, bank {}: lanes {}", address, address / 4 % 32, lanes_text(use.lanes)));
   if (is_marked && use.excess) svg.frame(x + 1.5, y + 1.5, cell_width - 3, cell_height - 3, Colour::conflict, 2);
   const std::string label = short_lanes_text(use.lanes, 5);
-  const double size = std::min(10.5, (cell_width - 3) / (0.62 * static_cast<double>(label.size())));
+  const double size = std::min(10.5, (cell_width - 3) / (0.68 * static_cast<double>(label.size())));
   svg.text({x + cell_width / 2, y + cell_height / 2 + 3.5}, label, size,
            is_marked ? Colour::on_lane : Colour::on_colour, report::Anchor::middle);
 }
@@ -100,7 +100,7 @@ void draw_view(report::Svg& svg, const BankView& view, int marked) {
   for (std::size_t i = 0; i < lines.size(); ++i, y += cell_height) {
     // Lines that nobody touches are left out; a dashed rule is in their place.
     if (i > 0 && lines[i] != lines[i - 1] + 1) {
-      svg.line({left - 60, y}, {left + 32 * cell_width, y}, Colour::faint, 1, true);
+      svg.line({left - 62, y}, {left - 6, y}, Colour::faint, 0.75, true);
     }
     svg.text({left - 8, y + 14}, std::to_string(lines[i] * 128), 10, Colour::faint, Anchor::end);
     for (std::uint64_t bank = 0; bank < 32; ++bank) {
@@ -161,7 +161,7 @@ BankView bank_view(const std::string& title, const WarpAccess& access, SharedAcc
 
 std::vector<BankView> bank_views(const Observation& observation) {
   std::vector<BankView> views;
-  for (const emulator::AccessSite& site : observation.compiled.sites) {
+  for (const emulator::AccessSite& site : observation.written.sites) {
     if (is_global(site.access)) continue;
     const bool store = is_write(site.access);
     const std::string title = fmt::format("{}, {} a lane, {}:{}", store ? "store" : "load", bytes_text(site.bytes),

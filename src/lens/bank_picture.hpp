@@ -36,7 +36,7 @@ struct BankView {
 /// Judges an access; the last three members are the caller's.
 BankView bank_view(const std::string& title, const WarpAccess& access, SharedAccess kind);
 
-/// The accesses to shared memory of each source line of a kernel, with neighbouring ones merged as a compiler does; of
+/// The accesses to shared memory of each source line of a kernel as they are written, before a compiler merges any; of
 /// each the first one that takes the most wavefronts beyond its minimum, by bytes from the first line that it touches.
 std::vector<BankView> bank_views(const Observation& observation);
 

@@ -60,7 +60,7 @@ void draw_lanes(Svg& svg, const CoalescingView& view, const Rows& rows, std::uin
              fmt::format("byte {}: lane {}", address, lanes_text(lanes)));
     const std::string text = short_lanes_text(lanes, 5);
     const double size = std::min(rows.height > 18 ? 11.0 : 10.0,
-                                 (width - 3) / (0.62 * static_cast<double>(text.size())));
+                                 (width - 3) / (0.68 * static_cast<double>(text.size())));
     svg.text({x + width / 2, y + rows.height / 2 + 3.6}, text, size, is_marked ? Colour::on_lane : Colour::on_colour,
              Anchor::middle);
   }
