@@ -32,7 +32,7 @@ std::string place(const std::string& comment) {
 
 Rung rung_of(Wrong wrong) {
   const Variant variant = test::instrumented::faulty_product(wrong);
-  static const RungInfo info = {"faulty", "", "", "", "", "", "", 80};
+  static const RungInfo info = {"faulty", "", "", "", "", "", "", "", 80};
   return {&info,
           "test",
           "test/bench/faulty_product.cuh",
