@@ -24,11 +24,13 @@ constexpr std::size_t alignment = 256;
 /// Makes a guard band a row of NaNs in either type, so that a result which a part of it leaked into is one, too.
 constexpr std::byte guard{0xff};
 
-/// Bytes of a guard band on either side of a matrix.
-std::size_t guard_bytes(Device& device) {
-  const bool machine_guards = device.kind() == DeviceKind::emulator && device.stream().machine->options().check;
-  return machine_guards ? 0 : alignment;
+/// Whether the device itself finds accesses outside matrices.
+bool checks(Device& device) {
+  return device.kind() == DeviceKind::emulator && device.stream().machine->options().check;
 }
+
+/// Bytes of a guard band on either side of a matrix.
+std::size_t guard_bytes(Device& device) { return checks(device) ? 0 : alignment; }
 
 std::size_t add_saturated(std::size_t a, std::size_t b) {
   return a > std::numeric_limits<std::size_t>::max() - b ? std::numeric_limits<std::size_t>::max() : a + b;
@@ -80,9 +82,9 @@ ProblemSpec affordable(Device& device, const ProblemSpec& unresolved) {
   require_memory(device.kind() == DeviceKind::gpu ? "GPU" : "emulated", on_device, device.properties().free_bytes);
   if (device.kind() == DeviceKind::emulator) {
     // The emulated machine's memory is the host's, and checking takes a cell for each word of it.
-    const bool checks = device.stream().machine->options().check;
     on_host = add_saturated(
-        on_host, on_device + (checks ? on_device / emulator::GlobalCell::bytes * sizeof(emulator::GlobalCell) : 0));
+        on_host,
+        on_device + (checks(device) ? on_device / emulator::GlobalCell::bytes * sizeof(emulator::GlobalCell) : 0));
   }
   require_memory("host", on_host, free_host_bytes());
   return spec;
@@ -148,8 +150,9 @@ GemmProblem Experiment::on_device() const {
   GemmProblem problem = without_data(problem_.spec);
   problem.A = A_.data();
   problem.B = B_.data();
-  // Null where a kernel may not read it, so that one that does is stopped.
-  problem.C = problem_.spec.beta != 0 ? C_.data() : nullptr;
+  // Where no kernel may read it, C is NaN; a device that finds wrong accesses is given none at all, so that it names
+  // the line.
+  problem.C = problem_.spec.beta == 0 && checks(*device_) ? nullptr : C_.data();
   problem.D = problem_.spec.in_place ? C_.data() : D_.data();
   return problem;
 }

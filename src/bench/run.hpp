@@ -58,7 +58,8 @@ class Experiment {
   RunResult run(const Rung& rung, const RungVariant& variant, Build build);
 
   const Problem& problem() const { return problem_; }
-  /// The problem with its pointers into device memory; C is null if beta is 0.
+  /// The problem with its pointers into device memory; if beta is 0, C is NaN, or null on a device that finds wrong
+  /// accesses.
   GemmProblem on_device() const;
 
  private:

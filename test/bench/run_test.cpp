@@ -151,6 +151,7 @@ TEST_F(RunGemm, RestoresCThatWasOverwritten) {
 }
 
 TEST_F(RunGemm, DisplacesEveryMatrix) {
+  spec.beta = 1;
   for (const bool check : {false, true}) {
     device = open_emulator({.check = check});
     for (const std::int64_t displacement : {0, 1, 3, 100}) {

@@ -20,7 +20,11 @@ struct Launch {
   const Rung* rung;
   const RungVariant* variant;
   model::MeasuredCounters measured;
+
+  std::string name() const { return fmt::format("{}_{}_{}", rung->name(), to_string(variant->tile), measured.M); }
 };
+
+void PrintTo(const Launch& launch, std::ostream* out) { *out << launch.name(); }
 
 std::vector<Launch> launches() {
   std::vector<Launch> found;
@@ -71,10 +75,8 @@ TEST_P(Counters, AreThoseOfTheCard) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(H200, Counters, testing::ValuesIn(launches()), [](const auto& info) {
-  const Launch& launch = info.param;
-  return fmt::format("{}_{}_{}", launch.rung->name(), to_string(launch.variant->tile), launch.measured.M);
-});
+INSTANTIATE_TEST_SUITE_P(H200, Counters, testing::ValuesIn(launches()),
+                         [](const auto& info) { return info.param.name(); });
 
 // Predictions that the model makes today, not those on record.
 TEST(Time, IsPredictedWithinFifteenPercentForMostKernels) {
