@@ -177,12 +177,13 @@ struct GemmTimer::State {
     }
   }
 
-  /// Milliseconds of a launch, roughly. The first launch loads the kernel; where that may matter, the best of some more
-  /// counts.
+  /// Milliseconds of a launch, roughly. The first launch loads the kernel, which may take longer than many launches,
+  /// and does not count; where launches are short, the best of some counts.
   double estimate_ms(const Contestant& contestant) {
     constexpr double long_ms = 50;
+    launch(contestant, 1);
     double best = INFINITY;
-    for (int i = 0; i < 4 && (i == 0 || best < long_ms); ++i) {
+    for (int i = 0; i < 3 && (i == 0 || best < long_ms); ++i) {
       event(0).record(stream);
       launch(contestant, 1);
       event(1).record(stream);
