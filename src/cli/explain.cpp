@@ -103,6 +103,9 @@ Json explanation_json(const Explanation& e) {
                         {"stale", e.stale},
                         {"registers", e.compiled->registers},
                         {"spilled_bytes", e.compiled->spilled_bytes}};
+  const LaunchShape& launch = e.observation.launch;
+  json["threads"] = launch.block.x * launch.block.y * launch.block.z;
+  json["shared_bytes"] = launch.shared_bytes;
   json["accesses"] = Json::array();
   for (const lens::CompiledAccess& access : e.compiled_accesses) {
     Json written = Json::object(), machine = Json::object();

@@ -194,6 +194,7 @@ SharedAccesses shared_accesses(const Explanation& e, model::Unit unit) {
   SharedAccesses sum;
   const auto add = [&](const std::vector<model::SassInstruction>& code, double times) {
     for (const model::SassInstruction& i : code) {
+      if (unit == model::Unit::shared_load && i.empty_shared_load) sum.instructions += times;
       if (i.unit != unit) continue;
       sum.instructions += times;
       sum.wavefronts += times * static_cast<double>(i.wavefronts);
@@ -308,8 +309,12 @@ Explanation explain(const Question& q) {
       e.measured_seconds = e.flop / rate.flops;
   for (const model::MeasuredCounters& launch : model::measured_counters(q.gpu)) {
     if (launch.kernel != q.rung->name() || launch.tile != to_string(q.variant->tile) || launch.M != q.M ||
-        launch.N != q.N || launch.K != q.K || launch.reads_c != q.reads_c)
+        launch.N != q.N || launch.K != q.K)
       continue;
+    if (launch.reads_c != q.reads_c) {
+      e.counters_otherwise = true;
+      continue;
+    }
     e.counters = compare_counters(e, launch.counters);
     e.stalls = stalls_of(launch.counters);
   }

@@ -194,7 +194,10 @@ Document time_page(const Explanation& e) {
     text += fmt::format("; measured {}, {}: the prediction is {:+.0f} % off", time_text(*e.measured_seconds),
                         rate_text(e, *e.measured_seconds), 100 * (t.seconds / *e.measured_seconds - 1));
   page.paragraph(text);
-  page.paragraph(fmt::format("limited by {}", t.limiter));
+  page.paragraph(fmt::format("limited by {}{}", t.limiter,
+                             t.limiter.starts_with("latency")
+                                 ? ": nothing is busy all the time, warps wait for each other or for answers"
+                                 : ""));
   std::vector<std::string> busy, stalls;
   for (const model::BusyShare& share : t.busy) busy.push_back(fmt::format("{} {}", share.what, percent(share.share)));
   page.paragraph(fmt::format("busy in the main loop: {}", fmt::join(busy, ", ")));
@@ -215,7 +218,12 @@ Document time_page(const Explanation& e) {
 
 Document counters_page(const Explanation& e) {
   Document page;
-  if (e.counters.empty()) return page;
+  if (e.counters.empty()) {
+    if (e.counters_otherwise)
+      page.paragraph(fmt::format("The card's counters of this problem are on record with beta {} 0: {} `--beta`.",
+                                 e.question.reads_c ? "=" : "≠", e.question.reads_c ? "leave out" : "add"));
+    return page;
+  }
   page.heading(3, fmt::format("Counters of the {}", e.question.gpu.name));
   report::Table table({{"counter"},
                        {"as written", Column::number},

@@ -489,6 +489,45 @@ TEST_F(Program, ExplainsAKernelOnAnotherCardWithoutOne) {
   EXPECT_EQ(e["time"]["own_calibration"], false);
 }
 
+/// Fails if a page would load anything.
+void expect_alone(const std::string& html) {
+  EXPECT_EQ(html.find("<!DOCTYPE html>"), 0u);
+  for (const char* loads : {"<link", " src=", "@import", "url(", "href=\"http", "fetch("})
+    EXPECT_EQ(html.find(loads), std::string::npos) << loads;
+}
+
+TEST_F(Program, ExplainWritesAPageAndWhereTheCompilerMergedAccesses) {
+  REQUIRE_INSTRUMENTED_BUILD();
+  const std::string file = folder_ / "page.html";
+  const Output output = run("explain thread_tiles_1d -m 256 -n 256 -k 64 --gpu h200 --as-compiled --html " + file);
+  EXPECT_EQ(output.code, 0) << output.err;
+  const std::string html = contents(file);
+  expect_alone(html);
+  EXPECT_NE(html.find("merged by ptxas"), std::string::npos);
+  const Json e = json("explain thread_tiles_1d -m 1024 -n 1024 -k 1024 --gpu h200 --beta");
+  bool merged = false;
+  for (const Json& access : e["accesses"])
+    merged |= access["kind"] == "shared load" && access["merged"] == true && access["machine"].contains("16");
+  EXPECT_TRUE(merged) << e["accesses"].dump(1);
+  EXPECT_GT(e["stalls"]["short_scoreboard"], 0.1);
+}
+
+TEST_F(Program, ReportIsOnePageAndTheLaddersPagesAreThoseThatItWrites) {
+  REQUIRE_INSTRUMENTED_BUILD();
+  const bool all = run("list").out.find("f16_cute") == std::string::npos;  // of which there is no page
+  const Output output = run("report --gpu h200 -o " + folder_.string() +
+                            (all ? " --check --markdown " LAPIDARY_SOURCE_DIR "/docs/ladder" : ""));
+  EXPECT_EQ(output.code, 0) << output.out << output.err;
+  const std::string html = contents(folder_ / "index.html");
+  expect_alone(html);
+  for (const Rung& rung : ladder()) {
+    const std::string name(rung.name());
+    EXPECT_NE(html.find("<section id=\"" + name + "\">"), std::string::npos) << name;
+    EXPECT_NE(html.find("href=\"#" + name + "\""), std::string::npos) << name;
+  }
+  expect_refused("report --check", "--markdown DIR");
+}
+
 TEST_F(Program, ExplainRefusesWhatItDoesNotKnow) {
   expect_refused("explain vectorized --gpu h2000", "h2000");
   expect_refused("explain vectorized --tile 7x7x7", "no tile 7x7x7");
