@@ -153,7 +153,7 @@ void add_counters(Document& page, const Explanation& e, const model::Predictions
                          {"measured", Column::number},
                          {"off", Column::number}});
     const auto count = [](double value) { return static_cast<std::uint64_t>(std::llround(value)); };
-    std::vector<std::string> reasons;
+    std::vector<std::pair<std::string, std::string>> reasons;  // counters, and why
     for (const model::PredictedCounter& c : launch.counters) {
       const bool same = count(c.compiled) == count(c.measured);
       table.add_row({{c.counter},
@@ -163,10 +163,15 @@ void add_counters(Document& page, const Explanation& e, const model::Predictions
                      {same ? "" : fmt::format("{:+.1f} %", 100 * (c.compiled / c.measured - 1)),
                       same ? report::Style::plain : report::Style::bad}});
       const std::string reason = same ? "" : reason_for(c, e);
-      if (!reason.empty()) reasons.push_back(fmt::format("`{}`: {}.", c.counter, reason));
+      if (reason.empty()) continue;
+      if (!reasons.empty() && reasons.back().second == reason) {
+        reasons.back().first += fmt::format(", `{}`", c.counter);
+      } else {
+        reasons.emplace_back(fmt::format("`{}`", c.counter), reason);
+      }
     }
     page.table(std::move(table));
-    for (std::string& reason : reasons) page.paragraph(std::move(reason));
+    for (const auto& [counters, reason] : reasons) page.paragraph(fmt::format("{}: {}.", counters, reason));
     std::string stalls;
     for (const model::MeasuredCounters& measured : model::measured_counters(gpu)) {
       if (measured.kernel != launch.kernel || measured.tile != launch.tile || measured.M != launch.M) continue;
