@@ -137,9 +137,10 @@ Document work_page(const Explanation& e) {
   page.paragraph(fmt::format("{:.4g} GFLOP on at least {:.4g} MB: {:.1f} FLOP a byte", e.flop / 1e9,
                              e.compulsory_bytes / 1e6, e.intensity));
   if (e.observation.blocks_run < e.observation.blocks)
-    page.paragraph(fmt::format("{} of {} blocks were run; the others do the same at other addresses",
+    page.paragraph(fmt::format("{} of {} blocks {} run; the others do the same at other addresses",
                                e.observation.blocks_run,
-                               report::with_separators(static_cast<std::uint64_t>(e.observation.blocks))));
+                               report::with_separators(static_cast<std::uint64_t>(e.observation.blocks)),
+                               e.observation.blocks_run == 1 ? "was" : "were"));
   return page;
 }
 

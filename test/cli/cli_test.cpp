@@ -512,6 +512,26 @@ TEST_F(Program, ExplainWritesAPageAndWhereTheCompilerMergedAccesses) {
   EXPECT_GT(e["stalls"]["short_scoreboard"], 0.1);
 }
 
+/// How often a text stands in another.
+int count_of(const std::string& part, const std::string& text) {
+  int count = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST_F(Program, PagesAreWholeInABrowserToWhichTheirScriptAddsASwitchOnly) {
+  REQUIRE_INSTRUMENTED_BUILD();
+  if (std::system("command -v chromium >/dev/null") != 0) GTEST_SKIP() << "there is no chromium here";
+  const std::string page = folder_ / "page.html", dom = folder_ / "dom", profile = folder_ / "profile";
+  ASSERT_EQ(run("explain naive -m 64 -n 64 -k 64 --gpu h200 --html " + page).code, 0);
+  const std::string browser = "chromium --headless --no-sandbox --disable-gpu --user-data-dir=" + profile;
+  ASSERT_EQ(std::system((browser + " --dump-dom file://" + page + " >" + dom + " 2>/dev/null").c_str()), 0);
+  EXPECT_EQ(count_of("<button>", contents(page)), 0);
+  EXPECT_EQ(count_of("<button>", contents(dom)), 1);
+  for (const char* element : {"<h1", "<h2", "<h3", "<p>", "<table", "<tr"})
+    EXPECT_EQ(count_of(element, contents(page)), count_of(element, contents(dom))) << element;
+}
+
 TEST_F(Program, ReportIsOnePageAndTheLaddersPagesAreThoseThatItWrites) {
   REQUIRE_INSTRUMENTED_BUILD();
   const bool all = run("list").out.find("f16_cute") == std::string::npos;  // of which there is no page
