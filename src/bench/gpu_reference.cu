@@ -76,7 +76,10 @@ LAPIDARY_HD void join(Findings& all, const Findings& part) {
 
 /// Whether an element is still the poison.
 __device__ bool untouched(float element) { return __float_as_uint(element) == 0xffffffffu; }
-__device__ bool untouched(f16 element) { return element.bits == 0xffffu; }
+template <class T>
+__device__ bool untouched(T element) {
+  return element.bits == 0xffffu;
+}
 
 template <class T>
 __global__ void __launch_bounds__(threads)
@@ -120,11 +123,9 @@ void verify(const Stream& stream, int blocks, const GemmProblem& problem, const 
 }  // namespace
 
 void compute_reference_on_gpu(Device& device, const GemmProblem& problem, double* results, double* bounds) {
-  if (problem.type == Type::f32) {
-    compute_reference<float>(device.stream(), problem, results, bounds);
-  } else {
-    compute_reference<f16>(device.stream(), problem, results, bounds);
-  }
+  with_type(problem.type, [&](auto element) {
+    compute_reference<decltype(element)>(device.stream(), problem, results, bounds);
+  });
 }
 
 void poison_on_gpu(Device& device, void* data, std::size_t bytes) {
@@ -135,11 +136,9 @@ Findings verify_on_gpu(Device& device, const GemmProblem& problem, const double*
   constexpr int blocks = 1024;
   const DeviceBuffer buffer(device, blocks * sizeof(Findings), "findings");
   Findings* const on_device = static_cast<Findings*>(buffer.data());
-  if (problem.type == Type::f32) {
-    verify<float>(device.stream(), blocks, problem, results, bounds, on_device);
-  } else {
-    verify<f16>(device.stream(), blocks, problem, results, bounds, on_device);
-  }
+  with_type(problem.type, [&](auto element) {
+    verify<decltype(element)>(device.stream(), blocks, problem, results, bounds, on_device);
+  });
   std::vector<Findings> parts(blocks);
   device.download(parts.data(), buffer.data(), buffer.bytes());
   Findings all = {-1, 0, 0, 0, 0};

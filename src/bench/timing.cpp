@@ -142,7 +142,7 @@ LadderReport measure_ladder(Device& device, std::span<const Entry> entries, cons
                             const OnProgress& progress) {
   LadderReport report;
   std::optional<std::string> peer_version;
-  for (const Type type : {Type::f32, Type::f16}) {
+  for (const Type type : all_types) {
     std::vector<Candidate> candidates;
     for (const Entry& entry : entries) {
       if (entry.variant->type == type) candidates.push_back({entry, contestant(entry)});

@@ -14,7 +14,9 @@ namespace lapidary::bench {
 namespace {
 
 /// The least number that rounds to infinity: the largest finite one and half a unit in its last place.
-constexpr double overflow_of(Type type) { return type == Type::f32 ? 0x1.ffffffp127 : 65520; }
+constexpr double overflow_of(Type type) {
+  return type == Type::f32 ? 0x1.ffffffp127 : type == Type::f16 ? 65520 : 0x1.ffp127;
+}
 
 /// Columns that a tile of the reference computes at a time: enough chains of additions to hide their latency, few
 /// enough to stay in registers.
@@ -189,11 +191,9 @@ Reference::Reference(const Problem& problem, const OnProgress& progress)
       rows_(covered_rows(spec_)),
       results_(rows_.size() * static_cast<std::size_t>(spec_.N)),
       bounds_(results_.size()) {
-  if (spec_.type == Type::f32) {
-    compute_reference<float>(problem, rows_, progress, results_, bounds_);
-  } else {
-    compute_reference<f16>(problem, rows_, progress, results_, bounds_);
-  }
+  with_type(spec_.type, [&](auto element) {
+    compute_reference<decltype(element)>(problem, rows_, progress, results_, bounds_);
+  });
 }
 
 Verification Reference::verify(const HostMatrix& D) const {

@@ -197,7 +197,7 @@ Command add_banks(CLI::App& program) {
       ->required();
   CLI::Option* access = app->add_option("ACCESS", a->access, "what the lanes of a warp read or write; see below");
   app->add_option("--tile", a->tile, "which tile of the kernel (its first one)")->excludes(access)->type_name("TILE");
-  app->add_option("--type", a->type, "f32 or f16 (the kernel's first one)")->excludes(access)->type_name("TYPE");
+  app->add_option("--type", a->type, "f32, f16 or bf16 (the kernel's first one)")->excludes(access)->type_name("TYPE");
   app->add_option("--lane", a->lane, "the lane that is marked in the picture (0)")->check(CLI::Range(0, 31));
   add_picture_options(*app, a->picture);
   app->add_flag("--json", a->json, "print JSON");

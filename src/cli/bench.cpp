@@ -214,7 +214,7 @@ Command add_bench(CLI::App& program) {
   app->add_option("--size", a->sizes, "M = N = K, may be given several times; 4096")
       ->check(whole_number(1))
       ->allow_extra_args(false);
-  app->add_option("--type", a->type, "f32 or f16; each kernel's first one");
+  app->add_option("--type", a->type, "f32, f16 or bf16; each kernel's first one");
   app->add_option("--mode", a->mode,
                   "burst (a cold card, after a rest), sustained (a warm one, launches without a pause) or both; both");
   app->add_option("--seconds", a->seconds, "of sustained launches of each kernel; 2")->check(CLI::Range(0.1, 600.0));

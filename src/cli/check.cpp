@@ -145,7 +145,7 @@ Command add_check(CLI::App& program) {
       "results, on the emulated machine");
   const auto a = std::make_shared<Arguments>();
   app->add_option("KERNEL", a->kernel, "a name that `lapidary list` shows")->type_name("");
-  app->add_option("--type", a->type, "f32 or f16 (the first one that the kernel has)")->type_name("TYPE");
+  app->add_option("--type", a->type, "f32, f16 or bf16 (the first one that the kernel has)")->type_name("TYPE");
   app->add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)")->type_name("TILE");
   app->add_option("-m", a->m, "rows of A and D (with none of these three: sizes around the tile's)")
       ->check(whole_number(0));

@@ -174,7 +174,7 @@ Command add_explain(CLI::App& program) {
   app->add_option("-m", a->m, "rows of A and D (1024)")->check(whole_number(1, most_predicted_size));
   app->add_option("-n", a->n, "columns of B and D (1024)")->check(whole_number(1, most_predicted_size));
   app->add_option("-k", a->k, "columns of A and rows of B (1024)")->check(whole_number(1, most_predicted_size));
-  app->add_option("--type", a->type, "f32 or f16 (the first one that the kernel has)")->type_name("TYPE");
+  app->add_option("--type", a->type, "f32, f16 or bf16 (the first one that the kernel has)")->type_name("TYPE");
   app->add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)")->type_name("TILE");
   app->add_flag("--beta", a->beta, "beta is not 0: C is read");
   app->add_flag("--as-compiled", a->as_compiled,

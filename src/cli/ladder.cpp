@@ -88,7 +88,7 @@ void climb(std::vector<Entry>& entries, Device& device, std::int64_t size) {
   const auto show = [&](std::string_view step, double done) {
     progress.update(step, done >= 0 ? done : static_cast<double>(finished) / static_cast<double>(entries.size()));
   };
-  for (const Type type : {Type::f32, Type::f16}) {
+  for (const Type type : all_types) {
     std::vector<Entry*> group;
     for (Entry& entry : entries) {
       if (entry.variant->type == type) group.push_back(&entry);
@@ -269,7 +269,7 @@ Command add_ladder(CLI::App& program) {
   CLI::App* app = program.add_subcommand("ladder", "run every kernel on one problem, check it and show what it costs");
   const auto a = std::make_shared<Arguments>();
   app->add_option("--size", a->size, "M = N = K (256, on a GPU 4096)")->check(whole_number(1));
-  app->add_option("--type", a->type, "f32 or f16 (of each kernel the first one that it has)")->type_name("TYPE");
+  app->add_option("--type", a->type, "f32, f16 or bf16 (of each kernel the first one that it has)")->type_name("TYPE");
   app->add_option("--device", a->device, "gpu or emulator (gpu where there is one)")->type_name("DEVICE");
   app->add_flag("--json", a->json, "print JSON");
   return {app, [a] { return climb_ladder(*a); }};

@@ -48,10 +48,10 @@ CLI::Validator finite_number() {
 }
 
 Type parse_type(std::string_view name) {
-  for (const Type type : {Type::f32, Type::f16}) {
+  for (const Type type : all_types) {
     if (name == name_of(type)) return type;
   }
-  throw InvalidArgument(fmt::format("no element type is named '{}'; there are f32, f16", name));
+  throw InvalidArgument(fmt::format("no element type is named '{}'; there are f32, f16, bf16", name));
 }
 
 DeviceKind parse_device(std::string_view name) {

@@ -157,7 +157,7 @@ Command add_run(CLI::App& program) {
   app->add_option("--ldb", a->ldb, "of B")->check(whole_number(1));
   app->add_option("--ldc", a->ldc, "of C")->check(whole_number(1));
   app->add_option("--ldd", a->ldd, "of D")->check(whole_number(1));
-  app->add_option("--type", a->type, "f32 or f16 (the first one that the kernel has)")->type_name("TYPE");
+  app->add_option("--type", a->type, "f32, f16 or bf16 (the first one that the kernel has)")->type_name("TYPE");
   app->add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)")->type_name("TILE");
   app->add_option("--seed", a->seed, "seed of the random data (1)")->check(whole_number(0));
   app->add_option("--device", a->device, "gpu or emulator (gpu where there is one and nothing is counted or checked)")

@@ -95,7 +95,7 @@ Command add_tiles(CLI::App& program) {
   const auto a = std::make_shared<Arguments>();
   app->add_option("KERNEL", a->kernel, "its name; see lapidary list")->required();
   app->add_option("--tile", a->tile, "which tile of the kernel (its first one)")->type_name("TILE");
-  app->add_option("--type", a->type, "f32 or f16 (the kernel's first one)")->type_name("TYPE");
+  app->add_option("--type", a->type, "f32, f16 or bf16 (the kernel's first one)")->type_name("TYPE");
   app->add_option("--thread", a->thread, "the thread that is marked (0)")->check(CLI::Range(0, 1023));
   add_picture_options(*app, a->picture);
   app->add_flag("--json", a->json, "print JSON");

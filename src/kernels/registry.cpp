@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/edit_distance.hpp"
@@ -187,7 +188,7 @@ const RungVariant& Rung::variant(Type type, std::string_view tile) const {
     throw InvalidArgument(fmt::format("{} has no tile {} for {}; it has {}", info->name, tile, name_of(type), tiles));
   }
   std::string types;
-  for (const Type other : {Type::f32, Type::f16}) {
+  for (const Type other : all_types) {
     if (has(other)) types += fmt::format("{}{}", types.empty() ? "" : ", ", name_of(other));
   }
   throw InvalidArgument(fmt::format("{} has no {} kernel; it has {}", info->name, name_of(type), types));
@@ -246,9 +247,9 @@ std::int64_t matrix_extent(std::int64_t rows, std::int64_t cols, std::int64_t ld
 }
 
 void validate_sizes(const GemmProblem& p) {
-  if (p.type != Type::f32 && p.type != Type::f16) {
+  if (std::find(std::begin(all_types), std::end(all_types), p.type) == std::end(all_types)) {
     throw InvalidArgument(
-        fmt::format("the element type has value {}; types are f32 and f16", static_cast<int>(p.type)));
+        fmt::format("the element type has value {}; types are f32, f16 and bf16", static_cast<int>(p.type)));
   }
   for (const auto& [name, size] : {std::pair{"M", p.M}, std::pair{"N", p.N}, std::pair{"K", p.K}}) {
     if (size < 0) throw InvalidArgument(fmt::format("{} is {}; sizes must be 0 or more", name, size));

@@ -28,7 +28,7 @@ TEST(Problem, GapsAndUnreadCArePoisoned) {
   ProblemSpec spec;
   spec.M = spec.N = spec.K = 4;
   spec.lda = spec.ldb = spec.ldc = 6;
-  for (const Type type : {Type::f32, Type::f16}) {
+  for (const Type type : all_types) {
     spec.type = type;
     for (const float beta : {0.f, 1.f}) {
       spec.beta = beta;

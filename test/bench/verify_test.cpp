@@ -69,7 +69,7 @@ ProblemSpec spec_of(std::int64_t M, std::int64_t N, std::int64_t K) {
 }
 
 TEST(Verify, PassesRightResultsInAnyOrderOfSummation) {
-  for (const Type type : {Type::f32, Type::f16}) {
+  for (const Type type : all_types) {
     for (const std::int64_t K : {0, 1, 2, 7, 64, 511, 4096}) {
       for (const float beta : {0.f, -0.75f}) {
         ProblemSpec spec = spec_of(23, 17, K);
@@ -129,7 +129,7 @@ TEST(Verify, FailsOperandsOfLowerPrecision) {
 }
 
 TEST(Verify, NanNeverPasses) {
-  for (const Type type : {Type::f32, Type::f16}) {
+  for (const Type type : all_types) {
     ProblemSpec spec = spec_of(8, 9, 5);
     spec.type = type;
     const Problem problem = make_problem(spec);
