@@ -78,9 +78,8 @@ Verification GpuExperiment::run(const Contestant& contestant) {
   const Findings found = verify_on_gpu(*device_, problem_, results, bounds);
 
   const std::int64_t place = found.row * spec_.N + found.col, offset = found.row * spec_.ldd + found.col;
-  const double value = with_type(spec_.type, [&](auto type) {
-    return to_float(element<decltype(type)>(*device_, D_.data(), offset));
-  });
+  const double value = with_type(
+      spec_.type, [&](auto type) { return to_float(element<decltype(type)>(*device_, D_.data(), offset)); });
   const double expected = element<double>(*device_, results, place);
   Verification verification;
   verification.ok = found.wrong == 0 && found.outside == 0;
