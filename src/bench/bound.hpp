@@ -36,9 +36,10 @@ namespace lapidary::bench::inline LAPIDARY_BUILD {
 /// @param result    alpha * A * B + beta * C in fp64
 LAPIDARY_HD inline double error_bound(Type type, std::int64_t K, double alpha, double square, double scaled_c,
                                       double result) {
-  constexpr double u32 = 0x1p-24, u16 = 0x1p-11, sum_factor = 8;
-  const double unit_roundoff = type == Type::f32 ? u32 : u16;
-  const double smallest = type == Type::f32 ? 0x1p-149 : 0x1p-24;  // spacing of the smallest numbers of the type
+  constexpr double u32 = 0x1p-24, sum_factor = 8;
+  const double unit_roundoff = type == Type::f32 ? u32 : type == Type::f16 ? 0x1p-11 : 0x1p-8;
+  // The spacing of the smallest numbers of the type.
+  const double smallest = type == Type::f32 ? 0x1p-149 : type == Type::f16 ? 0x1p-24 : 0x1p-133;
   return sum_factor * u32 * sqrt(static_cast<double>(K)) * fabs(alpha) * sqrt(square) + 2 * u32 * fabs(scaled_c) +
          2 * unit_roundoff * fabs(result) + smallest;
 }

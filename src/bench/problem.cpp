@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <numbers>
 #include <utility>
 
@@ -16,8 +17,14 @@ namespace {
 
 /// Quiet NaNs with a payload that arithmetic does not produce: its NaNs are 0x7fffffff and 0x7fff on a GPU, and the
 /// default NaN or an operand's on a CPU.
-constexpr std::uint32_t poison_f32 = 0x7fc0dead;
-constexpr f16 poison_f16 = {0x7ead};
+template <class T>
+constexpr T poison{};
+template <>
+constexpr float poison<float> = std::bit_cast<float>(0x7fc0dead);
+template <>
+constexpr f16 poison<f16> = {0x7ead};
+template <>
+constexpr bf16 poison<bf16> = {0x7fed};
 
 /// The output function of SplitMix64: G. L. Steele, D. Lea, C. H. Flood, "Fast Splittable Pseudorandom Number
 /// Generators", OOPSLA 2014. Applied to a counter it makes a generator that can start anywhere.
@@ -30,7 +37,8 @@ constexpr std::uint64_t golden_gamma = 0x9e3779b97f4a7c15u;
 
 /// Two independent normal random numbers, number `counter` of a sequence (G. E. P. Box, M. E. Muller, 1958). Unlike
 /// std::normal_distribution, whose algorithm each standard library chooses for itself, it gives the same numbers
-/// everywhere, but for the last bit of the logarithm or the cosine, which rounding to f32 or f16 all but always hides.
+/// everywhere, but for the last bit of the logarithm or the cosine, which rounding to an element type all but always
+/// hides.
 std::pair<double, double> normal_pair(std::uint64_t sequence, std::uint64_t counter) {
   const std::uint64_t first = mix(sequence + (2 * counter + 1) * golden_gamma);
   const std::uint64_t second = mix(sequence + (2 * counter + 2) * golden_gamma);
@@ -40,13 +48,13 @@ std::pair<double, double> normal_pair(std::uint64_t sequence, std::uint64_t coun
 }
 
 template <class T>
-void fill_row(T* row, std::int64_t first_element, std::int64_t cols, std::uint64_t sequence) {
+void fill_row(T* row, std::int64_t stride, std::int64_t first_element, std::int64_t cols, std::uint64_t sequence) {
   // Elements are numbered in rows without gaps; numbers 2c and 2c + 1 are pair c, and a row may begin within a pair.
   for (std::int64_t j = 0; j < cols;) {
     const std::uint64_t element = static_cast<std::uint64_t>(first_element + j);
     const auto [even, odd] = normal_pair(sequence, element / 2);
-    if (element % 2 == 0) row[j++] = from_float<T>(static_cast<float>(even));
-    if (j < cols) row[j++] = from_float<T>(static_cast<float>(odd));
+    if (element % 2 == 0) row[j++ * stride] = from_float<T>(static_cast<float>(even));
+    if (j < cols) row[j++ * stride] = from_float<T>(static_cast<float>(odd));
   }
 }
 
@@ -58,11 +66,10 @@ void fill_normal(HostMatrix& matrix, std::uint64_t sequence, const OnProgress& p
   parallel_for((rows + rows_per_task - 1) / rows_per_task, [&](std::int64_t task) {
     const std::int64_t end = std::min(rows, (task + 1) * rows_per_task);
     for (std::int64_t i = task * rows_per_task; i < end; ++i) {
-      if (matrix.type() == Type::f32) {
-        fill_row(matrix.as<float>() + i * matrix.ld(), i * matrix.cols(), matrix.cols(), sequence);
-      } else {
-        fill_row(matrix.as<f16>() + i * matrix.ld(), i * matrix.cols(), matrix.cols(), sequence);
-      }
+      with_type(matrix.type(), [&](auto element) {
+        fill_row(matrix.as<decltype(element)>() + i * matrix.row_stride(), matrix.col_stride(), i * matrix.cols(),
+                 matrix.cols(), sequence);
+      });
     }
     done += end - task * rows_per_task;
     if (progress) progress("random data", static_cast<double>(done) / static_cast<double>(rows));
@@ -72,8 +79,8 @@ void fill_normal(HostMatrix& matrix, std::uint64_t sequence, const OnProgress& p
 }  // namespace
 
 ProblemSpec resolve(ProblemSpec spec) {
-  if (spec.lda == 0) spec.lda = spec.K;
-  if (spec.ldb == 0) spec.ldb = spec.N;
+  if (spec.lda == 0) spec.lda = spec.kind.a == Order::row_major ? spec.K : spec.M;
+  if (spec.ldb == 0) spec.ldb = spec.kind.b == Order::row_major ? spec.N : spec.K;
   if (spec.ldc == 0) spec.ldc = spec.N;
   if (spec.ldd == 0) spec.ldd = spec.in_place ? spec.ldc : spec.N;
   GemmProblem problem = without_data(spec);
@@ -95,7 +102,7 @@ ProblemSpec resolve(ProblemSpec spec) {
 
 GemmProblem without_data(const ProblemSpec& spec) {
   GemmProblem problem{};
-  problem.type = spec.type;
+  problem.kind = spec.kind;
   problem.M = spec.M;
   problem.N = spec.N;
   problem.K = spec.K;
@@ -108,42 +115,45 @@ GemmProblem without_data(const ProblemSpec& spec) {
   return problem;
 }
 
-HostMatrix::HostMatrix(Type type, std::int64_t rows, std::int64_t cols, std::int64_t ld)
+HostMatrix::HostMatrix(Type type, std::int64_t rows, std::int64_t cols, std::int64_t ld, Order order)
     : type_(type),
       rows_(rows),
       cols_(cols),
       ld_(ld),
-      memory_(static_cast<std::size_t>(matrix_extent(rows, cols, ld) * size_of(type))) {
-  if (type == Type::f32) {
-    std::fill_n(as<float>(), extent(), std::bit_cast<float>(poison_f32));
-  } else {
-    std::fill_n(as<f16>(), extent(), poison_f16);
-  }
+      order_(order),
+      memory_(static_cast<std::size_t>(matrix_extent(rows, cols, ld, order) * size_of(type))) {
+  with_type(type, [&](auto element) {
+    using T = decltype(element);
+    std::fill_n(as<T>(), extent(), poison<T>);
+  });
 }
 
 float HostMatrix::at(std::int64_t row, std::int64_t col) const {
-  const std::int64_t offset = row * ld_ + col;
-  return type_ == Type::f32 ? as<float>()[offset] : to_float(as<f16>()[offset]);
+  const std::int64_t offset = row * row_stride() + col * col_stride();
+  return with_type(type_, [&](auto element) { return to_float(as<decltype(element)>()[offset]); });
 }
 
 void HostMatrix::set(std::int64_t row, std::int64_t col, float value) {
-  const std::int64_t offset = row * ld_ + col;
-  if (type_ == Type::f32) {
-    as<float>()[offset] = value;
-  } else {
-    as<f16>()[offset] = from_float<f16>(value);
-  }
+  const std::int64_t offset = row * row_stride() + col * col_stride();
+  with_type(type_, [&](auto element) {
+    using T = decltype(element);
+    as<T>()[offset] = from_float<T>(value);
+  });
 }
 
 bool HostMatrix::poisoned(std::int64_t offset) const {
-  return type_ == Type::f32 ? std::bit_cast<std::uint32_t>(as<float>()[offset]) == poison_f32
-                            : as<f16>()[offset].bits == poison_f16.bits;
+  return with_type(type_, [&](auto element) {
+    using T = decltype(element);
+    return std::memcmp(as<T>() + offset, &poison<T>, sizeof(T)) == 0;
+  });
 }
 
 Problem make_problem(const ProblemSpec& unresolved, const OnProgress& progress) {
   const ProblemSpec spec = resolve(unresolved);
-  Problem problem{spec, HostMatrix(spec.type, spec.M, spec.K, spec.lda),
-                  HostMatrix(spec.type, spec.K, spec.N, spec.ldb), HostMatrix(spec.type, spec.M, spec.N, spec.ldc)};
+  const GemmKind& kind = spec.kind;
+  Problem problem{spec, HostMatrix(kind.type, spec.M, spec.K, spec.lda, kind.a),
+                  HostMatrix(kind.type, spec.K, spec.N, spec.ldb, kind.b),
+                  HostMatrix(kind.result, spec.M, spec.N, spec.ldc)};
   const std::uint64_t sequence = mix(spec.seed);
   fill_normal(problem.A, mix(sequence + 1), progress);
   fill_normal(problem.B, mix(sequence + 2), progress);

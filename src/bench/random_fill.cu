@@ -47,11 +47,7 @@ void fill(Device& device, T* data, std::int64_t count, std::uint64_t seed) {
 
 void fill_normal(Device& device, Type type, void* data, std::int64_t count, std::uint64_t seed) {
   if (count == 0) return;
-  if (type == Type::f32) {
-    fill(device, static_cast<float*>(data), count, seed);
-  } else {
-    fill(device, static_cast<f16*>(data), count, seed);
-  }
+  with_type(type, [&](auto element) { fill(device, static_cast<decltype(element)*>(data), count, seed); });
 }
 
 }  // namespace lapidary::bench

@@ -137,7 +137,7 @@ Command add_raster(CLI::App& program) {
   app->add_option("-n", a->n, "columns of B and D (8192)")->check(whole_number(1, most_predicted_size));
   app->add_option("-k", a->k, "columns of A, rows of B (8192)")->check(whole_number(1, most_predicted_size));
   app->add_option("--tile", a->tile, "block tile, as in 128x128 or 128x128x8 (128x128x8)")->type_name("TILE");
-  app->add_option("--type", a->type, "f32 or f16 (f32)")->type_name("TYPE");
+  app->add_option("--type", a->type, "f32, f16 or bf16 (f32)")->type_name("TYPE");
   app->add_option("--beta", a->beta, "C is read unless it is 0 (0)")->check(finite_number());
   app->add_option("--blocks-per-sm", a->blocks_per_sm, "blocks that an SM holds (1)")->check(CLI::Range(1, 64));
   app->add_option("--order", a->orders,

@@ -4,17 +4,43 @@
 
 #include "core/build.hpp"
 #if defined(__CUDACC__)
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #endif
 
 namespace lapidary {
 
-/// Element types of A, B, C and D. Accumulation is in f32 for both.
-enum class Type : std::uint8_t { f32, f16 };
+/// Element types of A, B, C and D. Accumulation is in f32 for all of them.
+enum class Type : std::uint8_t { f32, f16, bf16 };
 
-/// IEEE 754 binary16, as bits: the same on host and device.
+constexpr Type all_types[] = {Type::f32, Type::f16, Type::bf16};
+
+// Numbers as bits, the same on host and device. Integers of 8 bits are std::int8_t.
+
+/// IEEE 754 binary16.
 struct f16 {
   std::uint16_t bits;
+};
+
+/// The upper half of a float: 8 exponent bits, 7 fraction bits.
+struct bf16 {
+  std::uint16_t bits;
+};
+
+/// A float of which tensor cores see the upper 10 of its 23 fraction bits.
+struct tf32 {
+  std::uint32_t bits;
+};
+
+/// 4 exponent bits and 3 fraction bits; no infinity, and one NaN, 0x7f, of either sign: the largest number is 448
+/// (P. Micikevicius et al., "FP8 Formats for Deep Learning", arXiv:2209.05433).
+struct e4m3 {
+  std::uint8_t bits;
+};
+
+/// The upper half of an f16: 5 exponent bits, 2 fraction bits; the largest finite number is 57344.
+struct e5m2 {
+  std::uint8_t bits;
 };
 
 template <class T>
@@ -28,16 +54,48 @@ struct TypeOf<f16> {
   static constexpr Type value = Type::f16;
 };
 
+template <>
+struct TypeOf<bf16> {
+  static constexpr Type value = Type::bf16;
+};
+
 }  // namespace lapidary
 
 namespace lapidary::inline LAPIDARY_BUILD {
 
 constexpr int size_of(Type type) { return type == Type::f32 ? 4 : 2; }
-constexpr const char* name_of(Type type) { return type == Type::f32 ? "f32" : "f16"; }
+constexpr const char* name_of(Type type) { return type == Type::f32 ? "f32" : type == Type::f16 ? "f16" : "bf16"; }
+
+/// Calls visit(element) with an element of the type, for code that is written for each of them.
+template <class Visit>
+constexpr decltype(auto) with_type(Type type, Visit&& visit) {
+  switch (type) {
+    case Type::f16: return visit(f16{});
+    case Type::bf16: return visit(bf16{});
+    case Type::f32: break;
+  }
+  return visit(float{});
+}
+
+LAPIDARY_HD inline std::uint32_t bits_of(float value) {
+#if defined(__CUDA_ARCH__)
+  return __float_as_uint(value);
+#else
+  return std::bit_cast<std::uint32_t>(value);
+#endif
+}
+LAPIDARY_HD inline float float_of(std::uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+  return __uint_as_float(bits);
+#else
+  return std::bit_cast<float>(bits);
+#endif
+}
+
+// ------------------------------------------------------------------- to f32, exactly
 
 LAPIDARY_HD constexpr float to_float(float value) { return value; }
 
-/// Exact: every f16 is a float.
 LAPIDARY_HD inline float to_float(f16 value) {
 #if defined(__CUDA_ARCH__)
   return __half2float(__ushort_as_half(value.bits));
@@ -45,11 +103,51 @@ LAPIDARY_HD inline float to_float(f16 value) {
   // Shift exponent and fraction into a float's place and scale away the difference of the biases, 127 - 15; the
   // multiplication also normalises subnormal numbers. Infinity and NaN get the rest of their exponent bits.
   const std::uint32_t magnitude = static_cast<std::uint32_t>(value.bits & 0x7fffu) << 13;
-  std::uint32_t bits = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112f);
+  std::uint32_t bits = bits_of(float_of(magnitude) * 0x1p112f);
   if (magnitude >= 0x7c00u << 13) bits |= 0x7f800000u;
-  return std::bit_cast<float>(bits | static_cast<std::uint32_t>(value.bits & 0x8000u) << 16);
+  return float_of(bits | static_cast<std::uint32_t>(value.bits & 0x8000u) << 16);
 #endif
 }
+
+LAPIDARY_HD inline float to_float(bf16 value) { return float_of(static_cast<std::uint32_t>(value.bits) << 16); }
+
+LAPIDARY_HD inline float to_float(tf32 value) { return float_of(value.bits); }
+
+LAPIDARY_HD inline float to_float(e4m3 value) {
+  // As for f16; the biases differ by 127 - 7.
+  const std::uint32_t magnitude = static_cast<std::uint32_t>(value.bits & 0x7fu) << 20;
+  std::uint32_t bits = bits_of(float_of(magnitude) * 0x1p120f);
+  if (magnitude == 0x7fu << 20) bits = 0x7fc00000u;
+  return float_of(bits | static_cast<std::uint32_t>(value.bits & 0x80u) << 24);
+}
+
+LAPIDARY_HD inline float to_float(e5m2 value) {
+  return to_float(f16{static_cast<std::uint16_t>(static_cast<unsigned>(value.bits) << 8)});
+}
+
+// ------------------------------------------------------------------- from f32
+
+}  // namespace lapidary::inline LAPIDARY_BUILD
+
+namespace lapidary::inline LAPIDARY_BUILD::types_detail {
+
+/// The bits of the nearest number that has `fraction_bits` fraction bits and normal exponents from `least_exponent` on;
+/// ties to even. `magnitude` is that of a finite float, and the result may lie beyond the format's largest number.
+template <int least_exponent, int fraction_bits>
+LAPIDARY_HD inline std::uint32_t nearest(std::uint32_t magnitude) {
+  constexpr int dropped = 23 - fraction_bits;
+  if (magnitude < static_cast<std::uint32_t>(127 + least_exponent) << 23) {
+    // Subnormal: in the sum with this number the least bits of both formats stand for the same.
+    constexpr std::uint32_t aligner = static_cast<std::uint32_t>(127 + least_exponent + dropped) << 23;
+    return bits_of(float_of(magnitude) + float_of(aligner)) - aligner;
+  }
+  constexpr std::uint32_t half = 1u << (dropped - 1), bias = static_cast<std::uint32_t>(126 + least_exponent) << 23;
+  return (magnitude + (half - 1) + (magnitude >> dropped & 1u) - bias) >> dropped;
+}
+
+}  // namespace lapidary::inline LAPIDARY_BUILD::types_detail
+
+namespace lapidary::inline LAPIDARY_BUILD {
 
 template <class T>
 LAPIDARY_HD T from_float(float value);
@@ -65,19 +163,52 @@ LAPIDARY_HD inline f16 from_float<f16>(float value) {
 #if defined(__CUDA_ARCH__)
   return {__half_as_ushort(__float2half_rn(value))};
 #else
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t sign = bits >> 16 & 0x8000u;
-  std::uint32_t magnitude = bits & 0x7fffffffu;
+  const std::uint32_t bits = bits_of(value), magnitude = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;
   if (magnitude > 0x7f800000u) return {static_cast<std::uint16_t>(sign | 0x7e00u)};
   if (magnitude >= 0x477ff000u) return {static_cast<std::uint16_t>(sign | 0x7c00u)};  // from 65520 on: infinity
-  if (magnitude < 0x38800000u) {
-    // Below 2^-14 the result is subnormal: adding 0.5 leaves the rounded multiple of 2^-24 in the low fraction bits.
-    const float aligned = std::bit_cast<float>(magnitude) + 0.5f;
-    return {static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(aligned) - 0x3f000000u))};
-  }
-  magnitude += 0xfffu + (magnitude >> 13 & 1u) - (112u << 23);
-  return {static_cast<std::uint16_t>(sign | magnitude >> 13)};
+  return {static_cast<std::uint16_t>(sign | types_detail::nearest<-14, 10>(magnitude))};
 #endif
+}
+
+/// Rounds to nearest, ties to even; overflow gives infinity, NaN stays NaN.
+template <>
+LAPIDARY_HD inline bf16 from_float<bf16>(float value) {
+#if defined(__CUDA_ARCH__)
+  return {__bfloat16_as_ushort(__float2bfloat16_rn(value))};
+#else
+  const std::uint32_t bits = bits_of(value);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return {static_cast<std::uint16_t>(bits >> 16 | 0x40u)};
+  // Subnormal numbers of both formats have the same exponent, so that one rule does for all.
+  return {static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16)};
+#endif
+}
+
+/// Rounds to nearest, ties away from zero, as the instruction that there is for it (PTX ISA, "cvt": cvt.rna.tf32.f32);
+/// overflow gives infinity, NaN stays NaN.
+template <>
+LAPIDARY_HD inline tf32 from_float<tf32>(float value) {
+  const std::uint32_t bits = bits_of(value);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return {bits | 0x400000u};
+  return {(bits + 0x1000u) & ~0x1fffu};
+}
+
+/// Rounds to nearest, ties to even; what is larger, infinity too, becomes the largest number (PTX ISA, "cvt":
+/// cvt.rn.satfinite.e4m3x2.f32), NaN stays NaN.
+template <>
+LAPIDARY_HD inline e4m3 from_float<e4m3>(float value) {
+  const std::uint32_t bits = bits_of(value), magnitude = bits & 0x7fffffffu, sign = bits >> 24 & 0x80u;
+  if (magnitude > 0x7f800000u) return {0x7f};
+  if (magnitude >= 0x43e00000u) return {static_cast<std::uint8_t>(sign | 0x7eu)};  // from 448 on
+  return {static_cast<std::uint8_t>(sign | types_detail::nearest<-6, 3>(magnitude))};
+}
+
+/// The same for e5m2, whose largest number is 57344.
+template <>
+LAPIDARY_HD inline e5m2 from_float<e5m2>(float value) {
+  const std::uint32_t bits = bits_of(value), magnitude = bits & 0x7fffffffu, sign = bits >> 24 & 0x80u;
+  if (magnitude > 0x7f800000u) return {0x7f};
+  if (magnitude >= 0x47600000u) return {static_cast<std::uint8_t>(sign | 0x7bu)};
+  return {static_cast<std::uint8_t>(sign | types_detail::nearest<-14, 2>(magnitude))};
 }
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

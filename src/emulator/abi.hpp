@@ -2,6 +2,8 @@
 #include <cstdint>
 #include <source_location>
 
+#include "emulator/tensor_core.hpp"
+
 /// What kernels call on the emulated machine. These functions are compiled once, without instrumentation, and shared by
 /// all builds of a kernel; each must be called by a running CUDA thread. `where` is the line that fault messages name.
 namespace lapidary::emulator::abi {
@@ -54,6 +56,22 @@ void async_copy(void* shared, const void* global, unsigned bytes, unsigned sourc
 void async_commit_group();
 /// Waits until at most `pending` of this thread's newest groups are not complete.
 void async_wait_group(unsigned pending);
+
+// What all 32 lanes of a warp execute together: it is a fault if some of them are elsewhere or have exited. A form
+// lives as long as the program, and its address is what tells one instruction from another.
+
+/// mma.sync: D = A * B + C, each lane's part in the registers' order (layout/fragment.hpp); d may be c.
+void mma_sync(const TensorOperation& form, const void* a, const void* b, const void* c, void* d,
+              std::source_location where);
+
+/// `count` (1, 2 or 4) matrices of 8 x 8 elements of 16 bits; lane 8 j + i gives the address of row i of matrix j, and
+/// those of the other lanes do not count.
+struct MatrixForm {
+  int count;
+  bool transposed;
+};
+void ldmatrix(const MatrixForm& form, std::uint32_t* d, const void* row, std::source_location where);
+void stmatrix(const MatrixForm& form, void* row, const std::uint32_t* a, std::source_location where);
 
 /// Counts a fused multiply-add on the caller's line.
 float counted_fma(float a, float b, float c);

@@ -457,8 +457,11 @@ void BlockRunner::collective(Collective kind, std::uint32_t mask, std::source_lo
     if (other.kind == Collective::none) {
       if (!pending) pending = &other;
     } else if (other.mask & mask) {
-      if (other.kind != kind || other.mask != mask) {
-        const auto waiting = static_cast<unsigned>(std::countr_zero(other.arrived));
+      const auto waiting = static_cast<unsigned>(std::countr_zero(other.arrived));
+      const bool same_instruction = kind != Collective::instruction ||
+                                    (lane.instruction == warp.lanes[waiting]->instruction &&
+                                     where.line() == warp.lanes[waiting]->where.line());
+      if (other.kind != kind || other.mask != mask || !same_instruction) {
         fault(FaultKind::divergence,
               fmt::format("lanes of warp {} are at different collectives: lane {} is at {}", warp.id, waiting,
                           to_string(source_line(warp.lanes[waiting]->where))),
@@ -533,8 +536,29 @@ void BlockRunner::complete(Warp& warp, PendingCollective& pending) {
     barrier.arrived += 32;  // a whole warp, however many lanes it has left
     if (races_) races_->release(warp.id, barrier.clock);
     if (barrier.arrived == threads) complete_barrier(barrier);
+  } else if (done.kind == Collective::instruction) {
+    if (lanes != ~0u) fault_part_of_warp(any);
+    void* operands[32];
+    for (unsigned i = 0; i < 32; ++i) operands[i] = warp.lanes[i]->operands;
+    any.instruction.execute(any.instruction.form, operands);
   }
   set_ready(warp, lanes);
+}
+
+void BlockRunner::warp_instruction(const WarpInstruction& instruction, void* operands, std::source_location where) {
+  Lane& lane = *running;
+  lane.instruction = instruction;
+  lane.operands = operands;
+  lane.where = where;
+  if (lane.warp->alive != ~0u) fault_part_of_warp(lane);
+  collective(Collective::instruction, ~0u, where);
+}
+
+void BlockRunner::fault_part_of_warp(const Lane& lane) {
+  fault(FaultKind::divergence,
+        fmt::format("warp {} has {} of 32 lanes at an instruction that takes all of them", lane.warp->id,
+                    std::popcount(lane.warp->alive)),
+        lane.where);
 }
 
 // ---------------------------------------------------------------------------------------------------- cp.async

@@ -37,6 +37,14 @@ struct AsyncCopy {
   void arrive();
 };
 
+/// What all 32 lanes of a warp execute as one, such as mma.sync: the last lane to come does it for all.
+struct WarpInstruction {
+  void (*execute)(const void* form, void* const (&operands)[32]) = nullptr;
+  const void* form = nullptr;  ///< shape, types and the like; one object for each, so that its address tells them apart
+
+  bool operator==(const WarpInstruction&) const = default;
+};
+
 /// One CUDA thread.
 struct Lane {
   Fiber fiber;
@@ -52,6 +60,8 @@ struct Lane {
   std::uint64_t value = 0, result = 0;
   int operand = 0, width = 0;
   abi::Shuffle shuffle{};
+  WarpInstruction instruction{};
+  void* operands = nullptr;
 
   std::vector<AsyncCopy> copies;
   unsigned copy_group = 0;
@@ -64,7 +74,7 @@ struct Lane {
   std::uint32_t bit() const { return 1u << lane; }
 };
 
-enum class Collective : std::uint8_t { none, sync, shuffle, vote, arrive };
+enum class Collective : std::uint8_t { none, sync, shuffle, vote, arrive, instruction };
 
 /// A collective that some lanes of a warp have come to and others have not.
 struct PendingCollective {
@@ -124,6 +134,8 @@ class BlockRunner {
   void barrier_arrive(unsigned id, unsigned threads, std::source_location where);
   /// Brings lanes together; the last one to come executes for all.
   void collective(Collective kind, std::uint32_t mask, std::source_location where);
+  /// Brings a whole warp together to execute an instruction. `operands` are the running lane's, for `execute`.
+  void warp_instruction(const WarpInstruction& instruction, void* operands, std::source_location where);
   void async_copy(const AsyncCopy& copy);
   void async_wait(unsigned pending);
 
@@ -149,6 +161,7 @@ class BlockRunner {
   void complete_barrier(Barrier& barrier);
   void complete_barrier_if_due(Barrier& barrier);
   void complete(Warp& warp, PendingCollective& collective);
+  [[noreturn]] void fault_part_of_warp(const Lane& lane);
   [[noreturn]] void stop(KernelFault fault);
   KernelFault fault_at(FaultKind kind, const std::string& message, std::uintptr_t pc) const;
   std::string place() const;

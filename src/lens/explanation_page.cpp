@@ -132,7 +132,7 @@ std::string rate_text(const Explanation& e, double seconds) {
 Document work_page(const Explanation& e) {
   const Question& q = e.question;
   Document page;
-  page.paragraph(fmt::format("{}, tile {}, M = {}, N = {}, K = {}, on {}", name_of(q.variant->type),
+  page.paragraph(fmt::format("{}, tile {}, M = {}, N = {}, K = {}, on {}", to_string(q.variant->kind),
                              to_string(q.variant->tile), q.M, q.N, q.K, q.gpu.name));
   page.paragraph(fmt::format("{:.4g} GFLOP on at least {:.4g} MB: {:.1f} FLOP a byte", e.flop / 1e9,
                              e.compulsory_bytes / 1e6, e.intensity));

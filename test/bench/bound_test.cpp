@@ -10,9 +10,9 @@ namespace {
 
 // The reference on the CPU and the one on the GPU allow the same errors.
 TEST(Bound, IsThatOfTheReference) {
-  for (const Type type : {Type::f32, Type::f16}) {
+  for (const Type type : all_types) {
     ProblemSpec spec;
-    spec.type = type;
+    spec.kind = type;
     spec.M = 5;
     spec.N = 9;
     spec.K = 37;

@@ -26,7 +26,7 @@ class GpuBench : public testing::Test {
 
   static ProblemSpec spec(Type type) {
     ProblemSpec spec;
-    spec.type = type;
+    spec.kind = type;
     spec.M = 133;
     spec.N = 71;
     spec.K = 45;
@@ -62,7 +62,7 @@ class GpuBench : public testing::Test {
 
 TEST_F(GpuBench, RandomNumbersAreNormal) {
   constexpr std::size_t count = 1 << 20;
-  for (const Type type : {Type::f32, Type::f16}) {
+  for (const Type type : all_types) {
     const DeviceBuffer buffer(*device_, count * static_cast<std::size_t>(size_of(type)), "numbers");
     fill_normal(*device_, type, buffer.data(), count, 7);
     HostMatrix numbers(type, 1, count, count);
@@ -83,7 +83,7 @@ TEST_F(GpuBench, RandomNumbersAreNormal) {
 }
 
 TEST_F(GpuBench, ReferenceIsThatOfTheCpu) {
-  for (const Type type : {Type::f32, Type::f16}) {
+  for (const Type type : all_types) {
     const Problem problem = make_problem(spec(type));
     const Reference expected(problem);
     GemmProblem on_gpu = without_data(problem.spec);
@@ -127,7 +127,7 @@ TEST_F(GpuBench, WrongResultsDoNot) {
 }
 
 TEST_F(GpuBench, PeerIsRight) {
-  for (const Type type : {Type::f32, Type::f16}) {
+  for (const Type type : all_types) {
     const std::optional<Peer> peer = open_peer(*device_, type);
     if (!peer) GTEST_SKIP() << "built without cuBLAS";
     const Verification verification = GpuExperiment(*device_, spec(type)).run(peer->contestant);

@@ -28,8 +28,8 @@ TEST(Problem, GapsAndUnreadCArePoisoned) {
   ProblemSpec spec;
   spec.M = spec.N = spec.K = 4;
   spec.lda = spec.ldb = spec.ldc = 6;
-  for (const Type type : {Type::f32, Type::f16}) {
-    spec.type = type;
+  for (const Type type : all_types) {
+    spec.kind = type;
     for (const float beta : {0.f, 1.f}) {
       spec.beta = beta;
       const Problem problem = make_problem(spec);

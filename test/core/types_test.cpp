@@ -10,54 +10,110 @@
 namespace lapidary {
 namespace {
 
-constexpr std::uint16_t infinity = 0x7c00, sign = 0x8000;
+/// A format by its definition: a sign, `exponent_bits` of exponent and `fraction_bits` of fraction, in the upper bits
+/// of a number of `unused` more. `largest` is the largest finite number's magnitude.
+struct Format {
+  int exponent_bits, fraction_bits;
+  std::uint32_t largest;
+  bool has_infinity = true, saturates = false, ties_away = false;
+  int unused = 0;
+};
 
-std::uint16_t rounded(float value) { return from_float<f16>(value).bits; }
+template <class T>
+constexpr Format format_of{};
+template <>
+constexpr Format format_of<f16> = {.exponent_bits = 5, .fraction_bits = 10, .largest = 0x7bff};
+template <>
+constexpr Format format_of<bf16> = {.exponent_bits = 8, .fraction_bits = 7, .largest = 0x7f7f};
+template <>
+constexpr Format format_of<tf32> = {
+    .exponent_bits = 8, .fraction_bits = 10, .largest = 0x3fbff, .ties_away = true, .unused = 13};
+template <>
+constexpr Format format_of<e4m3> = {
+    .exponent_bits = 4, .fraction_bits = 3, .largest = 0x7e, .has_infinity = false, .saturates = true};
+template <>
+constexpr Format format_of<e5m2> = {.exponent_bits = 5, .fraction_bits = 2, .largest = 0x7b, .saturates = true};
 
-/// The value of finite bits by the definition of IEEE 754 binary16: 1 sign bit, 5 exponent bits, 10 fraction bits.
-double value_of(std::uint16_t bits) {
-  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-  const double magnitude = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
-  return bits & sign ? -magnitude : magnitude;
-}
+template <class T>
+class Rounding : public testing::Test {
+ protected:
+  static constexpr Format format = format_of<T>;
+  static constexpr std::uint32_t sign = 1u << (format.exponent_bits + format.fraction_bits);
 
-TEST(F16, EveryValueBecomesItsFloatAndComesBack) {
-  for (std::uint32_t i = 0; i < 0x10000; ++i) {
-    const auto bits = static_cast<std::uint16_t>(i);
-    const float value = to_float(f16{bits});
-    ASSERT_EQ(std::signbit(value), (bits & sign) != 0) << std::hex << i;
-    if ((bits & 0x7fff) > infinity) {
-      ASSERT_TRUE(std::isnan(value)) << std::hex << i;
-      ASSERT_TRUE(std::isnan(to_float(f16{rounded(value)}))) << std::hex << i;
-      continue;
+  static T number(std::uint32_t bits) { return {static_cast<decltype(T::bits)>(bits << format.unused)}; }
+  static std::uint32_t rounded(float value) { return from_float<T>(value).bits >> format.unused; }
+
+  static double value_of(std::uint32_t bits) {
+    const int f = format.fraction_bits, bias = (1 << (format.exponent_bits - 1)) - 1;
+    const int exponent = static_cast<int>(bits >> f & ((1u << format.exponent_bits) - 1));
+    const int fraction = static_cast<int>(bits & ((1u << f) - 1));
+    const double magnitude = exponent == 0 ? std::ldexp(fraction, 1 - bias - f)
+                                           : std::ldexp((1 << f) + fraction, exponent - bias - f);
+    return bits & sign ? -magnitude : magnitude;
+  }
+};
+
+using Formats = testing::Types<f16, bf16, tf32, e4m3, e5m2>;
+struct Name {
+  template <class T>
+  static std::string GetName(int i) {
+    constexpr const char* names[] = {"f16", "bf16", "tf32", "e4m3", "e5m2"};
+    return names[i];
+  }
+};
+TYPED_TEST_SUITE(Rounding, Formats, Name);
+
+TYPED_TEST(Rounding, EveryNumberBecomesItsFloatAndComesBack) {
+  const Format& format = this->format;
+  for (std::uint32_t bits = 0; bits < 2 * this->sign; ++bits) {
+    const float value = to_float(this->number(bits));
+    const std::uint32_t magnitude = bits & ~this->sign;
+    ASSERT_EQ(std::signbit(value), (bits & this->sign) != 0) << std::hex << bits;
+    if (magnitude <= format.largest) {
+      ASSERT_EQ(static_cast<double>(value), this->value_of(bits)) << std::hex << bits;
+      ASSERT_EQ(this->rounded(value), bits) << std::hex << bits;
+    } else if (format.has_infinity && magnitude == format.largest + 1) {
+      ASSERT_TRUE(std::isinf(value)) << std::hex << bits;
+    } else {
+      ASSERT_TRUE(std::isnan(value)) << std::hex << bits;
+      ASSERT_TRUE(std::isnan(to_float(from_float<TypeParam>(value)))) << std::hex << bits;
     }
-    if ((bits & 0x7fff) == infinity)
-      ASSERT_TRUE(std::isinf(value)) << std::hex << i;
-    else
-      ASSERT_EQ(static_cast<double>(value), value_of(bits)) << std::hex << i;
-    ASSERT_EQ(rounded(value), bits) << std::hex << i;
   }
 }
 
 // Rounding is monotonic, so the floats around the point half way between each two neighbours prove it for all floats.
-TEST(F16, RoundsToNearestAndTiesToEven) {
-  for (std::uint16_t low = 0; low < infinity; ++low) {
-    const std::uint16_t high = low + 1, even = low % 2 == 0 ? low : high;
-    // The next number of the format, had it more exponents, stands for infinity.
-    const double above = high == infinity ? 65536 : value_of(high);
-    const auto half_way = static_cast<float>((value_of(low) + above) / 2);
-    ASSERT_EQ(rounded(half_way), even) << std::hex << low;
-    ASSERT_EQ(rounded(std::nextafter(half_way, 0.0f)), low) << std::hex << low;
-    ASSERT_EQ(rounded(std::nextafter(half_way, 1e6f)), high) << std::hex << low;
-    ASSERT_EQ(rounded(-half_way), even | sign) << std::hex << low;
+TYPED_TEST(Rounding, IsToTheNearestNumber) {
+  const Format& format = this->format;
+  const float infinity = std::numeric_limits<float>::infinity();
+  // The next number of the format, had it more exponents, stands for infinity.
+  const std::uint32_t end = format.saturates ? format.largest : format.largest + 1;
+  for (std::uint32_t low = 0; low < end; ++low) {
+    const std::uint32_t high = low + 1, tie = format.ties_away || low % 2 == 1 ? high : low;
+    const double above = high > format.largest ? 2 * this->value_of(format.largest + 1 - (1u << format.fraction_bits))
+                                               : this->value_of(high);
+    const auto half_way = static_cast<float>((this->value_of(low) + above) / 2);
+    ASSERT_EQ(this->rounded(half_way), tie) << std::hex << low;
+    ASSERT_EQ(this->rounded(std::nextafter(half_way, 0.0f)), low) << std::hex << low;
+    ASSERT_EQ(this->rounded(std::nextafter(half_way, infinity)), high) << std::hex << low;
+    ASSERT_EQ(this->rounded(-half_way), tie | this->sign) << std::hex << low;
   }
 }
 
-TEST(F16, OverflowsToInfinityAndUnderflowsToZero) {
-  EXPECT_EQ(rounded(std::numeric_limits<float>::max()), infinity);
-  EXPECT_EQ(rounded(-std::numeric_limits<float>::infinity()), infinity | sign);
-  EXPECT_EQ(rounded(std::numeric_limits<float>::denorm_min()), 0);
-  EXPECT_EQ(rounded(-std::numeric_limits<float>::denorm_min()), sign);
+TYPED_TEST(Rounding, OverflowsAndUnderflows) {
+  const std::uint32_t most = this->format.saturates ? this->format.largest : this->format.largest + 1;
+  EXPECT_EQ(this->rounded(std::numeric_limits<float>::max()), most);
+  EXPECT_EQ(this->rounded(-std::numeric_limits<float>::infinity()), most | this->sign);
+  EXPECT_EQ(this->rounded(std::numeric_limits<float>::denorm_min()), 0);
+  EXPECT_EQ(this->rounded(-std::numeric_limits<float>::denorm_min()), this->sign);
+}
+
+TEST(Type, IsFoundByItsValue) {
+  for (const Type type : all_types) {
+    with_type(type, [&](auto element) {
+      EXPECT_EQ(TypeOf<decltype(element)>::value, type);
+      EXPECT_EQ(sizeof(element), static_cast<std::size_t>(size_of(type)));
+    });
+  }
 }
 
 }  // namespace

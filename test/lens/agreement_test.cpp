@@ -86,7 +86,7 @@ TEST(Time, IsPredictedWithinFifteenPercent) {
   for (const model::MeasuredRate& rate : model::measured_rates(h200)) {
     if (rate.mode != "burst" || rate.size != 1024) continue;
     const Rung& rung = find_rung(rate.kernel);
-    const RungVariant& variant = rung.variant(rung.variants.front().type, rate.tile);
+    const RungVariant& variant = rung.variant(rung.variants.front().kind, rate.tile);
     const Explanation e = explain({&rung, &variant, rate.size, rate.size, rate.size, false, h200});
     ASSERT_TRUE(e.time) << rate.kernel << ": " << e.no_time;
     const double off = e.time->seconds * rate.flops / e.flop - 1;

@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "bench/check.hpp"
 #include "core/error.hpp"
@@ -43,7 +44,7 @@ namespace {
 
 Json run(const Rung& rung, const RungVariant& variant, int schedules) {
   Json json = {{"number", selected}, {"caught", nullptr}};
-  for (const bench::CheckProblem& problem : bench::check_problems(variant.type, variant.tile)) {
+  for (const bench::CheckProblem& problem : bench::check_problems(variant.kind, variant.tile)) {
     const auto found = bench::check(rung, variant, problem.spec, 1, schedules);
     if (!found) continue;
     json["caught"] = found->kind;
@@ -83,18 +84,24 @@ Json run_apart(const Rung& rung, const RungVariant& variant, int schedules) {
   return {{"number", selected}, {"caught", hangs ? "hang" : "crash"}, {"reached", Json::array()}};
 }
 
+Type type_named(std::string_view name) {
+  for (const Type type : all_types)
+    if (name == name_of(type)) return type;
+  throw InvalidArgument("no element type has that name");
+}
+
 int run_all(int argc, char** argv) {
   if (argc < 7) throw InvalidArgument("run_mutants OBJECT KERNEL TYPE TILE SCHEDULES NUMBER...");
   void* const object = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
   if (!object) throw InvalidArgument(dlerror());
   const auto variants = reinterpret_cast<RungVariants (*)()>(dlsym(object, "lapidary_mutants"))();
   Rung rung = find_rung(argv[2]);
-  const RungVariant known = rung.variant(std::string(argv[3]) == "f16" ? Type::f16 : Type::f32, argv[4]);
+  const RungVariant known = rung.variant(type_named(argv[3]), argv[4]);
   std::optional<RungVariant> mutant;
   for (int i = 0; i < variants.count; ++i) {
     const Variant& variant = variants.variants[i];
-    if (variant.type != known.type || to_string(variant.tile) != argv[4]) continue;
-    mutant = {variant.tile, variant.type, {}};
+    if (variant.kind != known.kind || to_string(variant.tile) != argv[4]) continue;
+    mutant = {variant.tile, variant.kind, {}};
     mutant->launch[static_cast<std::size_t>(Build::instrumented)] = variant.launch;
   }
   if (!mutant) throw InvalidArgument("the object has no such variant");

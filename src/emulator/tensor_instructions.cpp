@@ -1,0 +1,138 @@
+// The instructions that a warp executes as one: mma.sync, ldmatrix and stmatrix.
+#include <cstring>
+#include <vector>
+
+#include "emulator/block.hpp"
+#include "layout/fragment.hpp"
+
+namespace lapidary::emulator::abi {
+namespace {
+
+BlockRunner& block() { return *BlockRunner::current(); }
+
+// ---------------------------------------------------------------------------------------------------- mma.sync
+
+struct MmaOperands {
+  const void *a, *b, *c;
+  void* d;
+};
+
+/// Where the elements of an operand are in a lane's registers, which hold them in order, low bits first.
+class Registers {
+ public:
+  explicit Registers(Number number) : bytes_(static_cast<unsigned>(width_of(number)) / 8) {}
+
+  std::uint64_t get(const void* registers, int element) const {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, static_cast<const unsigned char*>(registers) + static_cast<unsigned>(element) * bytes_, bytes_);
+    return bits;
+  }
+  void set(void* registers, int element, std::uint64_t bits) const {
+    std::memcpy(static_cast<unsigned char*>(registers) + static_cast<unsigned>(element) * bytes_, &bits, bytes_);
+  }
+  int packed() const { return bytes_ < 4 ? static_cast<int>(4 / bytes_) : 1; }
+
+ private:
+  unsigned bytes_;
+};
+
+void execute_mma(const void* form, void* const (&operands)[32]) {
+  const TensorOperation& what = *static_cast<const TensorOperation*>(form);
+  const int M = what.M, N = what.N, K = what.K;
+  const Registers in(what.a), out(what.d);
+  const int packed = in.packed();
+  std::vector<std::uint64_t> a(static_cast<std::size_t>(M * K)), b(static_cast<std::size_t>(N * K)),
+      c(static_cast<std::size_t>(M * N));
+  const auto at = [](std::vector<std::uint64_t>& matrix, int index) -> std::uint64_t& {
+    return matrix[static_cast<std::size_t>(index)];
+  };
+  for (int lane = 0; lane < 32; ++lane) {
+    const MmaOperands& mine = *static_cast<const MmaOperands*>(operands[lane]);
+    for (int i = 0; i < M * K / 32; ++i) {
+      const FragmentElement place = mma_a(packed, lane, i / packed, i % packed);
+      at(a, place.row * K + place.col) = in.get(mine.a, i);
+    }
+    for (int i = 0; i < N * K / 32; ++i) {
+      const FragmentElement place = mma_b(packed, lane, i / packed, i % packed);
+      at(b, place.col * K + place.row) = in.get(mine.b, i);
+    }
+    for (int i = 0; i < M * N / 32; ++i) {
+      const FragmentElement place = mma_d(lane, i);
+      at(c, place.row * N + place.col) = out.get(mine.c, i);
+    }
+  }
+  multiply(what, a.data(), b.data(), c.data(), c.data());
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int i = 0; i < M * N / 32; ++i) {
+      const FragmentElement place = mma_d(lane, i);
+      out.set(static_cast<const MmaOperands*>(operands[lane])->d, i, at(c, place.row * N + place.col));
+    }
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------- ldmatrix
+
+struct MatrixOperands {
+  std::uint32_t* registers;
+  unsigned char* row;  ///< of 16 bytes in shared memory; that of lane 8 j + i is row i of matrix j
+};
+
+template <class Move>
+void for_each_element(const MatrixForm& form, void* const (&operands)[32], Move&& move) {
+  for (int lane = 0; lane < 32; ++lane) {
+    auto* const registers = reinterpret_cast<unsigned char*>(static_cast<MatrixOperands*>(operands[lane])->registers);
+    for (int i = 0; i < 2 * form.count; ++i) {
+      const FragmentElement place = ldmatrix_element(form.transposed, lane, i % 2);
+      unsigned char* const row = static_cast<MatrixOperands*>(operands[i / 2 * 8 + place.row])->row;
+      move(registers + 2 * i, row + 2 * place.col);
+    }
+  }
+}
+
+void execute_load(const void* form, void* const (&operands)[32]) {
+  for_each_element(*static_cast<const MatrixForm*>(form), operands,
+                   [](unsigned char* part, const unsigned char* shared) { std::memcpy(part, shared, 2); });
+}
+
+void execute_store(const void* form, void* const (&operands)[32]) {
+  for_each_element(*static_cast<const MatrixForm*>(form), operands,
+                   [](const unsigned char* part, unsigned char* shared) { std::memcpy(shared, part, 2); });
+}
+
+/// Reports the row that this lane addresses, if its address counts, as the instrumentation would a load or a store.
+void record_row(const MatrixForm& form, const void* row, Access access, std::uintptr_t pc) {
+  constexpr unsigned bytes = 16;
+  if (BlockRunner::current_lane()->lane >= 8 * static_cast<unsigned>(form.count)) return;
+  const auto address = reinterpret_cast<std::uintptr_t>(row);
+  if (block().shared().offset(address) == SharedMemory::npos)
+    block().fault(FaultKind::out_of_bounds, "ldmatrix or stmatrix of memory that is not shared", pc);
+  block().check_alignment(address, bytes, bytes, access, pc);
+  if (!recorder.next) return;
+  if (recorder.check) block().check_bounds(address, bytes, access, pc);
+  if (recorder.next == recorder.end) block().grow_log();
+  *recorder.next++ = Event(address, bytes, access, pc);
+}
+
+std::uintptr_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
+
+}  // namespace
+
+void mma_sync(const TensorOperation& form, const void* a, const void* b, const void* c, void* d,
+              std::source_location where) {
+  MmaOperands operands = {a, b, c, d};
+  block().warp_instruction({execute_mma, &form}, &operands, where);
+}
+
+void ldmatrix(const MatrixForm& form, std::uint32_t* d, const void* row, std::source_location where) {
+  record_row(form, row, Access::shared_load, address_of(__builtin_return_address(0)));
+  MatrixOperands operands = {d, static_cast<unsigned char*>(const_cast<void*>(row))};
+  block().warp_instruction({execute_load, &form}, &operands, where);
+}
+
+void stmatrix(const MatrixForm& form, void* row, const std::uint32_t* a, std::source_location where) {
+  record_row(form, row, Access::shared_store, address_of(__builtin_return_address(0)));
+  MatrixOperands operands = {const_cast<std::uint32_t*>(a), static_cast<unsigned char*>(row)};
+  block().warp_instruction({execute_store, &form}, &operands, where);
+}
+
+}  // namespace lapidary::emulator::abi

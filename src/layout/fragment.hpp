@@ -1,0 +1,37 @@
+#pragma once
+#include "core/build.hpp"
+
+// Which elements of a matrix the registers of a warp hold when tensor cores multiply it, or ldmatrix moves it (PTX ISA,
+// "Matrix Fragments for mma.m16n8k16" and its neighbours, "ldmatrix"). Lane l is in group g = l / 4 and is t = l % 4 in
+// it.
+
+namespace lapidary::inline LAPIDARY_BUILD {
+
+struct FragmentElement {
+  int row, col;
+};
+
+/// Element number `element` (low bits first) of register `index` of A, M x K. A register holds `packed` elements: as
+/// many as 32 bits have, one of f64. Holds for every shape m16n8 and, with one register, for m8n8.
+LAPIDARY_HD constexpr FragmentElement mma_a(int packed, int lane, int index, int element) {
+  return {lane / 4 + index % 2 * 8, index / 2 * 4 * packed + lane % 4 * packed + element};
+}
+
+/// The same of B, K x N.
+LAPIDARY_HD constexpr FragmentElement mma_b(int packed, int lane, int index, int element) {
+  return {index * 4 * packed + lane % 4 * packed + element, lane / 4};
+}
+
+/// Element number `index` of a lane's part of C or D, M x N; those of f16 are two to a register.
+LAPIDARY_HD constexpr FragmentElement mma_d(int lane, int index) {
+  return {lane / 4 + index / 2 * 8, lane % 4 * 2 + index % 2};
+}
+
+/// Element number `element`, 0 or 1, of what a lane gets of an 8 x 8 matrix of 16-bit elements by ldmatrix, or gives by
+/// stmatrix.
+LAPIDARY_HD constexpr FragmentElement ldmatrix_element(bool transposed, int lane, int element) {
+  const int g = lane / 4, pair = lane % 4 * 2 + element;
+  return transposed ? FragmentElement{pair, g} : FragmentElement{g, pair};
+}
+
+}  // namespace lapidary::inline LAPIDARY_BUILD

@@ -1,0 +1,186 @@
+// Every instruction of tensor cores on tiles in global memory: one block of one warp a tile.
+#include "instruction.hpp"
+
+#include "device/launch.hpp"
+#include "layout/fragment.hpp"
+#include "ptx/ldmatrix.hpp"
+#include "ptx/mma.hpp"
+
+namespace lapidary::test::inline LAPIDARY_BUILD {
+
+/// Puts the elements that element(index, e) gives into registers, low bits first.
+template <class T, int packed, class Register, int count, class Element>
+LAPIDARY_DEVICE void gather(Register (&registers)[count], Element&& element) {
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    T elements[packed];
+#pragma unroll
+    for (int e = 0; e < packed; ++e) elements[e] = element(i, e);
+    __builtin_memcpy(&registers[i], elements, sizeof(Register));
+  }
+}
+
+template <class Form>
+__global__ void multiply_tiles(const typename Form::A* a, const typename Form::B* b, const typename Form::D* c,
+                               typename Form::D* d) {
+  constexpr int M = Form::M, N = Form::N, K = Form::K, packed = Form::packed;
+  constexpr int d_packed = M * N / 32 / Form::d_registers;
+  const int lane = static_cast<int>(threadIdx.x);
+  a += blockIdx.x * (M * K);
+  b += blockIdx.x * (N * K);
+  c += blockIdx.x * (M * N);
+  d += blockIdx.x * (M * N);
+  typename Form::Register rA[Form::a_registers], rB[Form::b_registers];
+  typename Form::Accumulator rC[Form::d_registers], rD[Form::d_registers];
+  gather<typename Form::A, packed>(rA, [&](int i, int e) {
+    const FragmentElement at = mma_a(packed, lane, i, e);
+    return a[at.row * K + at.col];
+  });
+  gather<typename Form::B, packed>(rB, [&](int i, int e) {
+    const FragmentElement at = mma_b(packed, lane, i, e);
+    return b[at.col * K + at.row];
+  });
+  gather<typename Form::D, d_packed>(rC, [&](int i, int e) {
+    const FragmentElement at = mma_d(lane, i * d_packed + e);
+    return c[at.row * N + at.col];
+  });
+  mma_sync<Form>(rD, rA, rB, rC);
+#pragma unroll
+  for (int i = 0; i < Form::d_registers; ++i) {
+    typename Form::D elements[d_packed];
+    __builtin_memcpy(elements, &rD[i], sizeof(rD[i]));
+#pragma unroll
+    for (int e = 0; e < d_packed; ++e) {
+      const FragmentElement at = mma_d(lane, i * d_packed + e);
+      d[at.row * N + at.col] = elements[e];
+    }
+  }
+}
+
+/// a: 32 rows of 8 elements of shared memory; d: the registers of each lane.
+template <int count, bool transposed>
+__global__ void load_matrices(const float4* a, std::uint32_t* d) {
+  __shared__ float4 rows[32];
+  const unsigned lane = threadIdx.x;
+  rows[lane] = a[blockIdx.x * 32 + lane];
+  __syncwarp();
+  std::uint32_t registers[count];
+  // Rows in an order of their own, and no addresses where none count.
+  ldmatrix<count, transposed>(registers, &rows[lane < 8 * count ? lane * 5 % 32 : 0]);
+#pragma unroll
+  for (int i = 0; i < count; ++i) d[(blockIdx.x * 32 + lane) * count + static_cast<unsigned>(i)] = registers[i];
+}
+
+/// The reverse: a, the registers of each lane; c, what shared memory holds before; d, what it holds after.
+template <int count, bool transposed>
+__global__ void store_matrices(const std::uint32_t* a, const float4* c, float4* d) {
+  __shared__ float4 rows[32];
+  const unsigned lane = threadIdx.x;
+  rows[lane] = c[blockIdx.x * 32 + lane];
+  __syncwarp();
+  std::uint32_t registers[count];
+#pragma unroll
+  for (int i = 0; i < count; ++i) registers[i] = a[(blockIdx.x * 32 + lane) * count + static_cast<unsigned>(i)];
+  stmatrix<count, transposed>(&rows[lane < 8 * count ? lane * 5 % 32 : 0], registers);
+  __syncwarp();
+  d[blockIdx.x * 32 + lane] = rows[lane];
+}
+
+LaunchShape one_warp_a_tile(const char* name, int tiles) { return {.kernel = name, .grid = tiles, .block = 32}; }
+
+template <class T>
+constexpr emulator::Number number = emulator::Number::f64;
+template <>
+constexpr emulator::Number number<f16> = emulator::Number::f16;
+template <>
+constexpr emulator::Number number<bf16> = emulator::Number::bf16;
+template <>
+constexpr emulator::Number number<tf32> = emulator::Number::tf32;
+template <>
+constexpr emulator::Number number<e4m3> = emulator::Number::e4m3;
+template <>
+constexpr emulator::Number number<e5m2> = emulator::Number::e5m2;
+template <>
+constexpr emulator::Number number<std::int8_t> = emulator::Number::s8;
+template <>
+constexpr emulator::Number number<std::uint8_t> = emulator::Number::u8;
+template <>
+constexpr emulator::Number number<float> = emulator::Number::f32;
+template <>
+constexpr emulator::Number number<std::int32_t> = emulator::Number::s32;
+
+template <class A, class B, class D, int M, int N, int K, bool saturate = false>
+constexpr Instruction mma(const char* name) {
+  using Form = Mma<A, B, D, M, N, K, saturate>;
+  return {name,
+          {number<A>, M * K},
+          {number<B>, N * K},
+          {number<D>, M * N},
+          {number<D>, M * N},
+          [](const Stream& stream, int tiles, const void* a, const void* b, const void* c, void* d) {
+            launch(stream, one_warp_a_tile("mma_sync", tiles), multiply_tiles<Form>, static_cast<const A*>(a),
+                   static_cast<const B*>(b), static_cast<const D*>(c), static_cast<D*>(d));
+          }};
+}
+
+template <int count, bool transposed>
+constexpr Instruction load(const char* name) {
+  return {name,
+          {emulator::Number::f16, 256},
+          {},
+          {},
+          {emulator::Number::f16, 64 * count},
+          [](const Stream& stream, int tiles, const void* a, const void*, const void*, void* d) {
+            launch(stream, one_warp_a_tile("ldmatrix", tiles), load_matrices<count, transposed>,
+                   static_cast<const float4*>(a), static_cast<std::uint32_t*>(d));
+          }};
+}
+
+template <int count, bool transposed>
+constexpr Instruction store(const char* name) {
+  return {name,
+          {emulator::Number::f16, 64 * count},
+          {},
+          {emulator::Number::f16, 256},
+          {emulator::Number::f16, 256},
+          [](const Stream& stream, int tiles, const void* a, const void*, const void* c, void* d) {
+            launch(stream, one_warp_a_tile("stmatrix", tiles), store_matrices<count, transposed>,
+                   static_cast<const std::uint32_t*>(a), static_cast<const float4*>(c), static_cast<float4*>(d));
+          }};
+}
+
+constexpr Instruction instruction_table[] = {
+    mma<f16, f16, float, 16, 8, 8>("mma.sync.m16n8k8.f32.f16.f16.f32"),
+    mma<f16, f16, float, 16, 8, 16>("mma.sync.m16n8k16.f32.f16.f16.f32"),
+    mma<f16, f16, f16, 16, 8, 8>("mma.sync.m16n8k8.f16.f16.f16.f16"),
+    mma<f16, f16, f16, 16, 8, 16>("mma.sync.m16n8k16.f16.f16.f16.f16"),
+    mma<bf16, bf16, float, 16, 8, 8>("mma.sync.m16n8k8.f32.bf16.bf16.f32"),
+    mma<bf16, bf16, float, 16, 8, 16>("mma.sync.m16n8k16.f32.bf16.bf16.f32"),
+    mma<tf32, tf32, float, 16, 8, 4>("mma.sync.m16n8k4.f32.tf32.tf32.f32"),
+    mma<tf32, tf32, float, 16, 8, 8>("mma.sync.m16n8k8.f32.tf32.tf32.f32"),
+    mma<e4m3, e4m3, float, 16, 8, 32>("mma.sync.m16n8k32.f32.e4m3.e4m3.f32"),
+    mma<e5m2, e5m2, float, 16, 8, 32>("mma.sync.m16n8k32.f32.e5m2.e5m2.f32"),
+    mma<e4m3, e5m2, float, 16, 8, 32>("mma.sync.m16n8k32.f32.e4m3.e5m2.f32"),
+    mma<std::int8_t, std::int8_t, std::int32_t, 16, 8, 16>("mma.sync.m16n8k16.s32.s8.s8.s32"),
+    mma<std::int8_t, std::int8_t, std::int32_t, 16, 8, 32>("mma.sync.m16n8k32.s32.s8.s8.s32"),
+    mma<std::uint8_t, std::int8_t, std::int32_t, 16, 8, 32>("mma.sync.m16n8k32.s32.u8.s8.s32"),
+    mma<std::int8_t, std::int8_t, std::int32_t, 16, 8, 32, true>("mma.sync.m16n8k32.satfinite.s32.s8.s8.s32"),
+    mma<double, double, double, 8, 8, 4>("mma.sync.m8n8k4.f64.f64.f64.f64"),
+    mma<double, double, double, 16, 8, 16>("mma.sync.m16n8k16.f64.f64.f64.f64"),
+    load<1, false>("ldmatrix.x1"),
+    load<2, false>("ldmatrix.x2"),
+    load<4, false>("ldmatrix.x4"),
+    load<1, true>("ldmatrix.x1.trans"),
+    load<2, true>("ldmatrix.x2.trans"),
+    load<4, true>("ldmatrix.x4.trans"),
+    store<1, false>("stmatrix.x1"),
+    store<2, false>("stmatrix.x2"),
+    store<4, false>("stmatrix.x4"),
+    store<1, true>("stmatrix.x1.trans"),
+    store<2, true>("stmatrix.x2.trans"),
+    store<4, true>("stmatrix.x4.trans"),
+};
+
+std::span<const Instruction> instructions() { return instruction_table; }
+
+}  // namespace lapidary::test::inline LAPIDARY_BUILD
