@@ -3,6 +3,7 @@
 #include <source_location>
 
 #include "emulator/tensor_core.hpp"
+#include "layout/fragment.hpp"
 
 /// What kernels call on the emulated machine. These functions are compiled once, without instrumentation, and shared by
 /// all builds of a kernel; each must be called by a running CUDA thread. `where` is the line that fault messages name.
@@ -72,6 +73,23 @@ struct MatrixForm {
 };
 void ldmatrix(const MatrixForm& form, std::uint32_t* d, const void* row, std::source_location where);
 void stmatrix(const MatrixForm& form, void* row, const std::uint32_t* a, std::source_location where);
+
+/// An operand of the WMMA API, in memory row by row or column by column. Its elements in a lane's registers are those
+/// that wmma_element (layout/fragment.hpp) says, once each.
+struct WmmaForm {
+  WmmaOperand operand;
+  Number number;
+  int M, N, K;
+  bool column_major;
+};
+/// `ld` counts elements. What is recorded is what ptxas 13.0 makes of it for sm_90a: loads and stores of 32 bits, of
+/// two neighbours in memory, also where registers hold others (they are transposed there); of 64 or 32 bits for f32;
+/// and of A and B in shared memory ldmatrix, if `ld` is a `constant` there.
+void wmma_load(const WmmaForm& form, void* elements, const void* memory, unsigned ld, bool constant,
+               std::source_location where);
+void wmma_store(const WmmaForm& form, const void* elements, void* memory, unsigned ld, std::source_location where);
+void wmma_multiply(const TensorOperation& form, const void* a, const void* b, const void* c, void* d,
+                   std::source_location where);
 
 /// Counts a fused multiply-add on the caller's line.
 float counted_fma(float a, float b, float c);
