@@ -289,7 +289,9 @@ Explanation explain(const Question& q) {
   e.instructions_per_fma = ratio(written, fma / 32);
   e.compiled_instructions_per_fma = ratio(compiled, fma / 32);
 
-  e.compiled = model::find_compiled(q.rung->name(), to_string(q.variant->tile));
+  // Of kernels of several types the first one's machine code is on record.
+  if (q.variant->kind == q.rung->variants.front().kind)
+    e.compiled = model::find_compiled(q.rung->name(), to_string(q.variant->tile));
   e.stale = e.compiled && e.compiled->source_hash != rung_source_hash(q.rung->name());
   if (!e.compiled) {
     e.no_time = "there is no record of its machine code (script/compiled writes one)";

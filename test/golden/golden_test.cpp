@@ -23,8 +23,6 @@ namespace {
 
 class Golden : public testing::TestWithParam<const Instruction*> {};
 
-void PrintTo(const Instruction* instruction, std::ostream* out) { *out << instruction->name; }
-
 std::string test_name(const testing::TestParamInfo<const Instruction*>& info) {
   std::string name = info.param->name;
   std::replace(name.begin(), name.end(), '.', '_');

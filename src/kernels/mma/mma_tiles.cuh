@@ -31,11 +31,11 @@ constexpr RungInfo info = {
     .architecture = 80,
 };
 
-template <class T, class R, int padding>
-struct Config : MmaTile<Mma<T, T, float, 16, 8, 16>, 128, 64, 32> {
+template <int BM_, int BN_, int BK_, class T, class R, int padding>
+struct Config : MmaTile<Mma<T, T, float, 16, 8, 16>, BN_, 64, 32> {
   using Element = T;
   using Result = R;
-  static constexpr int BM = 128, BN = 128, BK = 32;
+  static constexpr int BM = BM_, BN = BN_, BK = BK_;
   static constexpr TileShape tile = {BM, BN, BK};
   static constexpr int threads = BM / 64 * (BN / 32) * 32;
   static constexpr Layout a = Layout({BM, BK}, {BK + padding, 1}), b = Layout({BK, BN}, {BN + padding, 1});
@@ -58,7 +58,7 @@ struct Config : MmaTile<Mma<T, T, float, 16, 8, 16>, 128, 64, 32> {
   }
 };
 
-using Plain = Config<bf16, bf16, 0>;
+using Plain = Config<128, 128, 32, bf16, bf16, 0>;
 static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return Plain::a_write(lane, 0); })) == 4, "the minimum");
 static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return Plain::b_write(lane, 0); })) == 4, "the minimum");
 static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return Plain::a_read(lane, 0, 0); })) == 16, "a conflict");
@@ -116,7 +116,7 @@ void launch(const Stream& stream, const GemmProblem& problem) {
 }
 
 template <class T, class R>
-constexpr Variant plain = variant<Config<T, R, 0>>(launch<Config<T, R, 0>>);
+constexpr Variant plain = variant<Config<128, 128, 32, T, R, 0>>(launch<Config<128, 128, 32, T, R, 0>>);
 template <class>
 constexpr Variant variants[] = {plain<bf16, bf16>, plain<f16, f16>, plain<bf16, float>, plain<f16, float>};
 
