@@ -70,6 +70,8 @@ void add_shared(Document& page, const Explanation& e) {
                    {line.cause}});
   }
   page.table(std::move(table));
+  // Products of tensor cores are not counted as multiply-adds.
+  if (e.observation.written.total.fma == 0) return;
   page.paragraph(fmt::format(
       "elements read for each multiply-add: {:.3g}; load instructions of a warp: {:.3g} as written, {:.3g} with "
       "neighbours merged to vectors",
