@@ -11,7 +11,7 @@ LadderTimes time_ladder(Device&, const GemmProblem&, std::span<const RungVariant
   throw InvalidArgument("this program was built without CUDA and times no kernels");
 }
 
-KernelTime time_kernel(Device&, const GemmProblem&, Type, const std::function<void(const Stream&, const GemmProblem&)>&,
+KernelTime time_kernel(Device&, const GemmProblem&, const std::function<void(const Stream&, const GemmProblem&)>&,
                        const OnProgress&) {
   throw InvalidArgument("this program was built without CUDA and times no kernels");
 }

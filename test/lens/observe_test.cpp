@@ -12,7 +12,9 @@ namespace {
 
 emulator::Report whole_launch(const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K) {
   const auto device = open_emulator({.count = true});
-  const auto bytes = [&](std::int64_t elements) { return static_cast<std::size_t>(elements * size_of(variant.kind.type)); };
+  const auto bytes = [&](std::int64_t elements) {
+    return static_cast<std::size_t>(elements * size_of(variant.kind.type));
+  };
   const DeviceBuffer A(*device, bytes(M * K), "A"), B(*device, bytes(K * N), "B"), C(*device, bytes(M * N), "C"),
       D(*device, bytes(M * N), "D");
   run(variant, Build::instrumented, device->stream(),

@@ -20,10 +20,10 @@ constexpr RungInfo info = {
         "One mma.sync is 2048 multiply-adds, where a warp's FFMA is 32; and A need not be transposed, as lanes get "
         "the pairs along k that they want",
     .counter =
-        "shared_load: a quarter of the instructions, as each ldmatrix brings what feeds several products; its "
+        "shared_load: a fifth of the instructions, as each ldmatrix brings what feeds several products; its "
         "wavefronts are 4 times the minimum for A and 8 times for B",
     .cost =
-        "Rows of 64 and of 256 bytes without padding: the eight rows of a matrix meet in half of the banks, or in "
+        "Rows of 64 and of 256 bytes without padding: the eight rows of a matrix meet in eight of the 32 banks, or in "
         "four of them",
     .exercise =
         "`lapidary banks mma_tiles`: the rows of a matrix share banks. By how many elements must a row be padded "
