@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "core/build.hpp"
-#include "core/types.hpp"
+#include "core/gemm.hpp"
 
 namespace lapidary::bench::inline LAPIDARY_BUILD {
 
@@ -27,6 +27,10 @@ namespace lapidary::bench::inline LAPIDARY_BUILD {
 // variance of a rounding is averaged over significands.) Among the 1.7e7 results of a 4096^3 problem t = 4 is exceeded
 // about once, t = 8 by one result in 10^13.
 //
+// Tensor cores do not round: they cut partial sums off towards 0 after each 16 products or so, by half a unit in the
+// last place on average. These errors add up: sum_k u |s_k| over K / 16 steps, at most K / 16 u (q + |A B|) with
+// partial sums that grow to the result.
+//
 // What is wrong still shows: one product left out moves a result by about q / sqrt(K), which is 2^21 / K bounds, and
 // operands rounded to tf32 move the worst of many results by about 5 q / 2^12, which is 2560 / sqrt(K) bounds.
 
@@ -34,13 +38,16 @@ namespace lapidary::bench::inline LAPIDARY_BUILD {
 /// @param square    q^2, the sum of the squares of the K products
 /// @param scaled_c  beta * C, 0 if beta is 0
 /// @param result    alpha * A * B + beta * C in fp64
-LAPIDARY_HD inline double error_bound(Type type, std::int64_t K, double alpha, double square, double scaled_c,
-                                      double result) {
+LAPIDARY_HD inline double error_bound(const GemmKind& kind, std::int64_t K, double alpha, double square,
+                                      double scaled_c, double result) {
+  const Type type = kind.result;
   constexpr double u32 = 0x1p-24, sum_factor = 8;
   const double unit_roundoff = type == Type::f32 ? u32 : type == Type::f16 ? 0x1p-11 : 0x1p-8;
   // The spacing of the smallest numbers of the type.
   const double smallest = type == Type::f32 ? 0x1p-149 : type == Type::f16 ? 0x1p-24 : 0x1p-133;
-  return sum_factor * u32 * sqrt(static_cast<double>(K)) * fabs(alpha) * sqrt(square) + 2 * u32 * fabs(scaled_c) +
+  const double length = static_cast<double>(K), product = fabs(alpha) * sqrt(square);
+  const double cut_off = kind.type == Type::f32 ? 0 : length / 16 * u32 * (product + fabs(result - scaled_c));
+  return sum_factor * u32 * sqrt(length) * product + cut_off + 2 * u32 * fabs(scaled_c) +
          2 * unit_roundoff * fabs(result) + smallest;
 }
 

@@ -27,10 +27,9 @@ struct Strides {
 };
 
 /// Results and bounds of one tile of D. A thread's results are `side` apart, so that neighbours store to neighbours.
-/// @param type  of D
 template <class T, class R>
 __global__ void __launch_bounds__(threads)
-    reference_kernel(const Gemm<T, R> g, Strides a, Strides b, Type type, double* results, double* bounds) {
+    reference_kernel(const Gemm<T, R> g, Strides a, Strides b, GemmKind kind, double* results, double* bounds) {
   // The extra element keeps the stores of A's columns, `depth` lanes beside each other, out of each other's banks.
   __shared__ double sA[depth][tile + 1], sB[depth][tile];
   const std::int64_t tiles_n = ceil_div<std::int64_t>(g.N, tile);
@@ -67,7 +66,7 @@ __global__ void __launch_bounds__(threads)
       const double scaled_c = beta == 0 ? 0 : beta * to_float(g.C[row * g.ldc + col]);
       const double result = alpha * sum[i][j] + scaled_c;
       results[row * g.N + col] = result;
-      bounds[row * g.N + col] = error_bound(type, g.K, alpha, square[i][j], scaled_c, result);
+      bounds[row * g.N + col] = error_bound(kind, g.K, alpha, square[i][j], scaled_c, result);
     }
   }
 }
@@ -133,7 +132,7 @@ void compute_reference(const Stream& stream, const GemmKind& kind, const Gemm<T,
                        double* bounds) {
   const std::int64_t tiles = ceil_div<std::int64_t>(g.M, tile) * ceil_div<std::int64_t>(g.N, tile);
   launch(stream, {.kernel = "reference", .grid = tiles, .block = threads}, reference_kernel<T, R>, g,
-         Strides(kind.a, g.lda), Strides(kind.b, g.ldb), kind.result, results, bounds);
+         Strides(kind.a, g.lda), Strides(kind.b, g.ldb), kind, results, bounds);
 }
 
 template <class T, class R>

@@ -76,7 +76,7 @@ void compute_reference(const Problem& problem, const std::vector<std::int64_t>& 
         const double result = alpha * sum[j] + scaled_c;
         const std::size_t place = static_cast<std::size_t>(r * spec.N + first_col + j);
         results[place] = result;
-        bounds[place] = error_bound(spec.kind.result, spec.K, alpha, square[j], scaled_c, result);
+        bounds[place] = error_bound(spec.kind, spec.K, alpha, square[j], scaled_c, result);
       }
     }
     ++done;

@@ -132,6 +132,7 @@ class Translator {
   static Unit unit_of(const MachineInstruction& i) {
     switch (i.kind) {
       case InstructionClass::fma:
+      case InstructionClass::tensor:
       case InstructionClass::other_float: return Unit::fma;
       case InstructionClass::integer: return i.opcode.starts_with("IMAD") ? Unit::fma : Unit::alu;
       case InstructionClass::uniform: return Unit::uniform;
@@ -218,6 +219,9 @@ std::vector<std::array<int, 2>> bank_reads(const std::vector<MachineInstruction>
 KernelProgram program_of(const CompiledKernel& kernel, const ThreadWork& work) {
   const Loop* const loop = kernel.main_loop();
   if (!loop) throw Error("the machine code of " + kernel.kernel + " has no loop with multiply-adds");
+  if (std::any_of(kernel.instructions.begin() + loop->first, kernel.instructions.begin() + loop->last + 1,
+                  [](const MachineInstruction& i) { return i.kind == InstructionClass::tensor; }))
+    throw Error(kernel.kernel + " multiplies on tensor cores, whose time is not modelled");
   const int last = static_cast<int>(kernel.instructions.size()) - 1;
   const Translator translate(kernel, work);
   using Cost = std::array<double, 3>;

@@ -24,7 +24,8 @@ bool starts_with_any(std::string_view text, std::initializer_list<std::string_vi
 InstructionClass class_of(std::string_view opcode) {
   const std::string_view base = opcode.substr(0, opcode.find('.'));
   if (base == "FFMA") return InstructionClass::fma;
-  if (base == "LDS") return InstructionClass::shared_load;
+  if (starts_with_any(base, {"HMMA", "IMMA", "DMMA", "HGMMA", "IGMMA", "QGMMA"})) return InstructionClass::tensor;
+  if (base == "LDS" || base == "LDSM") return InstructionClass::shared_load;
   if (base == "STS") return InstructionClass::shared_store;
   if (base == "LDG") return InstructionClass::global_load;
   if (base == "STG") return InstructionClass::global_store;
@@ -54,8 +55,11 @@ int access_bytes(std::string_view opcode, InstructionClass kind) {
 }
 
 InstructionClass ptx_class_of(std::string_view opcode, std::string_view operands) {
-  constexpr std::array<std::pair<std::string_view, InstructionClass>, 18> prefixes = {
+  constexpr std::array<std::pair<std::string_view, InstructionClass>, 21> prefixes = {
       {{"fma.", InstructionClass::fma},
+       {"mma.sync", InstructionClass::tensor},
+       {"wgmma.mma_async", InstructionClass::tensor},
+       {"ldmatrix", InstructionClass::shared_load},
        {"ld.shared", InstructionClass::shared_load},
        {"st.shared", InstructionClass::shared_store},
        {"ld.global", InstructionClass::global_load},
@@ -231,23 +235,28 @@ class Parser {
 }  // namespace
 
 const char* name_of(InstructionClass c) {
-  constexpr std::array names = {"multiply-add", "other float",  "integer",    "uniform", "shared load", "shared store",
-                                "global load",  "global store", "async copy", "barrier", "control",     "special"};
+  constexpr std::array names = {"multiply-add", "tensor",       "other float", "integer",      "uniform",
+                                "shared load",  "shared store", "global load", "global store", "async copy",
+                                "barrier",      "control",      "special"};
   return names[static_cast<std::size_t>(c)];
 }
 
 const Loop* CompiledKernel::main_loop() const {
-  const Loop* best = nullptr;
-  std::ptrdiff_t most = 0;
-  for (const Loop& loop : loops) {
-    const auto fma = std::count_if(instructions.begin() + loop.first, instructions.begin() + loop.last + 1,
-                                   [](const MachineInstruction& i) { return i.kind == InstructionClass::fma; });
-    if (fma > most) {
-      most = fma;
-      best = &loop;
+  // Tensor cores multiply what they can; the loop with most of the others' products is their epilogue.
+  for (const InstructionClass product : {InstructionClass::tensor, InstructionClass::fma}) {
+    const Loop* best = nullptr;
+    std::ptrdiff_t most = 0;
+    for (const Loop& loop : loops) {
+      const auto products = std::count_if(instructions.begin() + loop.first, instructions.begin() + loop.last + 1,
+                                          [&](const MachineInstruction& i) { return i.kind == product; });
+      if (products > most) {
+        most = products;
+        best = &loop;
+      }
     }
+    if (best) return best;
   }
-  return best;
+  return nullptr;
 }
 
 CompiledKernel parse_sass(std::string_view text, std::string_view name) { return Parser(text, name, false).parse(); }

@@ -15,6 +15,7 @@ namespace lapidary::model {
 /// What an instruction is for.
 enum class InstructionClass : std::uint8_t {
   fma,          ///< FFMA, in PTX fma: the multiply-adds of the product
+  tensor,       ///< HMMA and its like, in PTX mma.sync and wgmma.mma_async: products of tensor cores
   other_float,  ///< FMUL, FADD, and conversions
   integer,      ///< addresses, counters, predicates
   uniform,      ///< the same, once for a warp
@@ -27,7 +28,7 @@ enum class InstructionClass : std::uint8_t {
   control,  ///< branches, and waiting for copies
   special,  ///< constants, special registers and functions
 };
-constexpr int instruction_classes = 12;
+constexpr int instruction_classes = 13;
 const char* name_of(InstructionClass c);
 
 /// One machine instruction with its control bits (script/compiled tells their format), or one instruction of PTX, which
@@ -61,7 +62,7 @@ struct CompiledKernel {
   std::vector<MachineInstruction> instructions;
   std::vector<Loop> loops;  ///< by their first instruction; an inner loop follows the one that it is in
 
-  /// The outermost loop with the most multiply-adds: the walk along K. Null if there is none.
+  /// The outermost loop with the most products, of tensor cores if there are any: the walk along K. Null if there is none.
   const Loop* main_loop() const;
 };
 
