@@ -123,9 +123,8 @@ void verify(const Stream& stream, int blocks, const GemmProblem& problem, const 
 }  // namespace
 
 void compute_reference_on_gpu(Device& device, const GemmProblem& problem, double* results, double* bounds) {
-  with_type(problem.type, [&](auto element) {
-    compute_reference<decltype(element)>(device.stream(), problem, results, bounds);
-  });
+  with_type(problem.type,
+            [&](auto element) { compute_reference<decltype(element)>(device.stream(), problem, results, bounds); });
 }
 
 void poison_on_gpu(Device& device, void* data, std::size_t bytes) {

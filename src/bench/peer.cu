@@ -25,8 +25,8 @@ class Cublas {
   explicit Cublas(const Stream& stream) : stream_(static_cast<cudaStream_t>(stream.cuda)) {
     check_cublas(cublasCreate(&handle_), "cublasCreate");
     check_cublas(cublasSetStream(handle_, stream_), "cublasSetStream");
-    // f32 becomes tf32 only in CUBLAS_TF32_TENSOR_OP_MATH. The flag keeps partial sums of f16 and bf16 products in f32 where the
-    // sum over K is split.
+    // f32 becomes tf32 only in CUBLAS_TF32_TENSOR_OP_MATH. The flag keeps partial sums of f16 and bf16 products in f32
+    // where the sum over K is split.
     constexpr int mode = CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
     check_cublas(cublasSetMathMode(handle_, static_cast<cublasMath_t>(mode)), "cublasSetMathMode");
   }
@@ -42,9 +42,7 @@ class Cublas {
   }
 
   void run(const GemmProblem& p) {
-    const cudaDataType_t type = p.type == Type::f32   ? CUDA_R_32F
-                                : p.type == Type::f16 ? CUDA_R_16F
-                                                      : CUDA_R_16BF;
+    const cudaDataType_t type = p.type == Type::f32 ? CUDA_R_32F : p.type == Type::f16 ? CUDA_R_16F : CUDA_R_16BF;
     if (p.beta != 0 && p.C != p.D) copy_c(p);
     // cuBLAS is column-major and sees the transposes of row-major matrices: D^T = B^T A^T, N x M.
     check_cublas(cublasGemmEx_64(handle_, CUBLAS_OP_N, CUBLAS_OP_N, p.N, p.M, p.K, &p.alpha, p.B, type, p.ldb, p.A,

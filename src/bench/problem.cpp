@@ -37,7 +37,8 @@ constexpr std::uint64_t golden_gamma = 0x9e3779b97f4a7c15u;
 
 /// Two independent normal random numbers, number `counter` of a sequence (G. E. P. Box, M. E. Muller, 1958). Unlike
 /// std::normal_distribution, whose algorithm each standard library chooses for itself, it gives the same numbers
-/// everywhere, but for the last bit of the logarithm or the cosine, which rounding to an element type all but always hides.
+/// everywhere, but for the last bit of the logarithm or the cosine, which rounding to an element type all but always
+/// hides.
 std::pair<double, double> normal_pair(std::uint64_t sequence, std::uint64_t counter) {
   const std::uint64_t first = mix(sequence + (2 * counter + 1) * golden_gamma);
   const std::uint64_t second = mix(sequence + (2 * counter + 2) * golden_gamma);

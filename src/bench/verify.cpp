@@ -191,9 +191,8 @@ Reference::Reference(const Problem& problem, const OnProgress& progress)
       rows_(covered_rows(spec_)),
       results_(rows_.size() * static_cast<std::size_t>(spec_.N)),
       bounds_(results_.size()) {
-  with_type(spec_.type, [&](auto element) {
-    compute_reference<decltype(element)>(problem, rows_, progress, results_, bounds_);
-  });
+  with_type(spec_.type,
+            [&](auto element) { compute_reference<decltype(element)>(problem, rows_, progress, results_, bounds_); });
 }
 
 Verification Reference::verify(const HostMatrix& D) const {

@@ -35,15 +35,18 @@ Format format_of(Number number) {
   }
 }
 
-/// Below all exponents that sums of two can have; what is 0 has it.
+/// 2^exponent, which a double has.
+double power_of_two(int exponent) { return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52); }
+
+/// What is 0 has it: below all exponents that sums of two others can have, and so is its sum with any other.
 constexpr int no_exponent = -10000;
 
 enum class Kind : std::uint8_t { finite, infinite, nan };
 
-/// significand * 2^(exponent - fraction bits of its format); not normalised where it is subnormal.
+/// A number as a double, which has them all, and the exponent that it is stored with.
 struct Unpacked {
-  std::int32_t significand;
-  std::int32_t exponent;
+  double value;
+  int exponent;
   Kind kind;
 };
 
@@ -52,22 +55,14 @@ Unpacked unpack(std::uint64_t bits, const Format& format) {
   bits >>= format.unused_bits;
   const auto fraction = static_cast<std::int32_t>(bits & ((1u << f) - 1));
   const auto field = static_cast<int>(bits >> f & ((1u << format.exponent_bits) - 1));
-  const bool negative = bits >> (format.exponent_bits + f) & 1;
+  const double sign = bits >> (format.exponent_bits + f) & 1 ? -1 : 1;
   if (field == (1 << format.exponent_bits) - 1) {
-    if (format.has_infinity) return {negative ? -1 : 1, 0, fraction ? Kind::nan : Kind::infinite};
-    if (fraction == (1 << f) - 1) return {1, 0, Kind::nan};
+    if (format.has_infinity) return {sign, 0, fraction ? Kind::nan : Kind::infinite};
+    if (fraction == (1 << f) - 1) return {sign, 0, Kind::nan};
   }
-  const std::int32_t magnitude = field ? fraction | 1 << f : fraction;
-  const int exponent = magnitude == 0 ? no_exponent : std::max(field, 1) - format.bias();
-  return {negative ? -magnitude : magnitude, exponent, Kind::finite};
-}
-
-/// value * 2^shift, cut off towards zero.
-std::int64_t shifted(std::int64_t value, int shift) {
-  if (shift >= 0) return value << shift;
-  if (shift <= -63) return 0;
-  const std::int64_t magnitude = std::abs(value) >> -shift;
-  return value < 0 ? -magnitude : magnitude;
+  const std::int32_t significand = field ? fraction | 1 << f : fraction;
+  const int exponent = std::max(field, 1) - format.bias();
+  return {sign * significand * power_of_two(exponent - f), significand ? exponent : no_exponent, Kind::finite};
 }
 
 /// The bits of sum * 2^scale as a number that keeps `kept` of its format's fraction bits.
@@ -105,18 +100,18 @@ struct SumRule {
 
 /// Infinities and NaNs among the terms of a sum.
 Unpacked special_sum(const Unpacked* a, const Unpacked* b, int K, const Unpacked& c) {
-  bool positive = c.kind == Kind::infinite && c.significand > 0;
-  bool negative = c.kind == Kind::infinite && c.significand < 0;
+  bool positive = c.kind == Kind::infinite && c.value > 0;
+  bool negative = c.kind == Kind::infinite && c.value < 0;
   bool nan = c.kind == Kind::nan;
   for (int k = 0; k < K; ++k) {
     const bool infinite = a[k].kind == Kind::infinite || b[k].kind == Kind::infinite;
     nan |= a[k].kind == Kind::nan || b[k].kind == Kind::nan;
     if (!infinite) continue;
-    nan |= a[k].significand == 0 || b[k].significand == 0;
-    ((a[k].significand < 0) != (b[k].significand < 0) ? negative : positive) = true;
+    nan |= a[k].value == 0 || b[k].value == 0;
+    ((a[k].value < 0) != (b[k].value < 0) ? negative : positive) = true;
   }
   if (nan || (positive && negative)) return {0, 0, Kind::nan};
-  return {negative ? -1 : 1, 0, positive || negative ? Kind::infinite : Kind::finite};
+  return {negative ? -1. : 1., 0, positive || negative ? Kind::infinite : Kind::finite};
 }
 
 void multiply_floats(const TensorOperation& what, const Format& in_a, const Format& in_b, const Format& out,
@@ -133,8 +128,6 @@ void multiply_floats(const TensorOperation& what, const Format& in_a, const Form
     return special;
   };
   const bool special_a = unpack_all(a, a_bits, in_a), special_b = unpack_all(b, b_bits, in_b);
-  const int product_shift = rule.aligned_bits - in_a.fraction_bits - in_b.fraction_bits;
-  const int c_shift = rule.aligned_bits - out.fraction_bits;
   for (int row = 0; row < M; ++row) {
     for (int col = 0; col < N; ++col) {
       const Unpacked *const x = a.data() + row * K, *const y = b.data() + col * K;
@@ -143,15 +136,20 @@ void multiply_floats(const TensorOperation& what, const Format& in_a, const Form
       if (special_a || special_b || c.kind != Kind::finite) {
         const Unpacked special = special_sum(x, y, K, c);
         if (special.kind == Kind::nan) d = quiet_nan(out);
-        if (special.kind == Kind::infinite) d = pack(special.significand, 1000, out, rule.kept_bits, false);
+        if (special.kind == Kind::infinite) d = pack(special.value < 0 ? -1 : 1, 1000, out, rule.kept_bits, false);
         if (special.kind != Kind::finite) continue;
       }
       int largest = c.exponent;
       for (int k = 0; k < K; ++k) largest = std::max(largest, x[k].exponent + y[k].exponent);
-      std::int64_t sum = shifted(c.significand, c_shift - (largest - c.exponent));
-      for (int k = 0; k < K; ++k)
-        sum += shifted(std::int64_t{x[k].significand} * y[k].significand,
-                       product_shift - (largest - x[k].exponent - y[k].exponent));
+      if (largest < no_exponent / 2) {
+        d = 0;
+        continue;
+      }
+      // Scaled, what stays of a term is its whole part, to which the conversion cuts it off. Nothing is rounded:
+      // products have 22 bits at most, and the scale is a power of two.
+      const double scale = power_of_two(rule.aligned_bits - largest);
+      auto sum = static_cast<std::int64_t>(c.value * scale);
+      for (int k = 0; k < K; ++k) sum += static_cast<std::int64_t>(x[k].value * y[k].value * scale);
       d = pack(sum, largest - rule.aligned_bits, out, rule.kept_bits, rule.nearest);
     }
   }

@@ -23,9 +23,13 @@ class Registers {
   explicit Registers(Number number) : bytes_(static_cast<unsigned>(width_of(number)) / 8) {}
 
   std::uint64_t get(const void* registers, int element) const {
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, static_cast<const unsigned char*>(registers) + static_cast<unsigned>(element) * bytes_, bytes_);
-    return bits;
+    const auto* const from = static_cast<const unsigned char*>(registers) + static_cast<unsigned>(element) * bytes_;
+    switch (bytes_) {
+      case 1: return *from;
+      case 2: return load<std::uint16_t>(from);
+      case 4: return load<std::uint32_t>(from);
+      default: return load<std::uint64_t>(from);
+    }
   }
   void set(void* registers, int element, std::uint64_t bits) const {
     std::memcpy(static_cast<unsigned char*>(registers) + static_cast<unsigned>(element) * bytes_, &bits, bytes_);
@@ -33,6 +37,13 @@ class Registers {
   int packed() const { return bytes_ < 4 ? static_cast<int>(4 / bytes_) : 1; }
 
  private:
+  template <class T>
+  static T load(const unsigned char* from) {
+    T value;
+    std::memcpy(&value, from, sizeof(T));
+    return value;
+  }
+
   unsigned bytes_;
 };
 

@@ -12,14 +12,17 @@
 
 namespace lapidary::report {
 
-// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html. NumPy has no bf16: the name of 16 bits without a
-// meaning is what the package ml_dtypes writes for it.
+// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html. NumPy has no bf16: the name of 16 bits
+// without a meaning is what the package ml_dtypes writes for it.
 void write_npy(const std::filesystem::path& path, Type type, std::int64_t rows, std::int64_t cols, std::int64_t ld,
                const void* data) {
   static_assert(std::endian::native == std::endian::little, "'<f4' and '<f2' are little-endian");
   constexpr std::size_t prefix = 10, alignment = 64;  // magic, version and length; where the data begin
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}, {}), }}",
-                                   type == Type::f32 ? "<f4" : type == Type::f16 ? "<f2" : "<V2", rows, cols);
+                                   type == Type::f32   ? "<f4"
+                                   : type == Type::f16 ? "<f2"
+                                                       : "<V2",
+                                   rows, cols);
   header.append(alignment - 1 - (prefix + header.size()) % alignment, ' ');
   header += '\n';
 

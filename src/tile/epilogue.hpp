@@ -22,27 +22,27 @@ LAPIDARY_DEVICE void store_result(const Gemm<T>& g, std::int64_t row, std::int64
   g.D[row * g.ldd + col] = scaled(g, sum, g.beta != 0 ? g.C[row * g.ldc + col] : T{});
 }
 
-/// The same for as many neighbours of a row as 128 bits hold: by 128-bit accesses if `vectorized`, which asks for a
-/// problem that is `vectorizable` and a col that is a multiple of the vector; by single ones otherwise.
-template <bool vectorized, class T>
+/// The same for `count` neighbours of a row, as many as 128 bits hold unless it is said: by one access if `vectorized`,
+/// which asks for a problem that is `vectorizable` and a col that is a multiple of `count`; by single ones otherwise.
+template <bool vectorized, class T, int count = packed<T>>
 LAPIDARY_DEVICE void store_results(const Gemm<T>& g, std::int64_t row, std::int64_t col, const float* sums) {
   if constexpr (vectorized) {
     if (row >= g.M || col >= g.N) return;
-    float results[packed<T>];
+    float results[count];
 #pragma unroll
-    for (int i = 0; i < packed<T>; ++i) results[i] = g.alpha * sums[i];
+    for (int i = 0; i < count; ++i) results[i] = g.alpha * sums[i];
     if (g.beta != 0) {
-      const Vector<T, packed<T>> c = load_vector<packed<T>>(g.C[row * g.ldc + col]);
+      const Vector<T, count> c = load_vector<count>(g.C[row * g.ldc + col]);
 #pragma unroll
-      for (int i = 0; i < packed<T>; ++i) results[i] = fmaf(g.beta, to_float(c.element[i]), results[i]);
+      for (int i = 0; i < count; ++i) results[i] = fmaf(g.beta, to_float(c.element[i]), results[i]);
     }
-    T rounded[packed<T>];
+    T rounded[count];
 #pragma unroll
-    for (int i = 0; i < packed<T>; ++i) rounded[i] = from_float<T>(results[i]);
-    store_global<packed<T>>(g.D[row * g.ldd + col], rounded);
+    for (int i = 0; i < count; ++i) rounded[i] = from_float<T>(results[i]);
+    store_global<count>(g.D[row * g.ldd + col], rounded);
   } else {
 #pragma unroll
-    for (int i = 0; i < packed<T>; ++i) store_result(g, row, col + i, sums[i]);
+    for (int i = 0; i < count; ++i) store_result(g, row, col + i, sums[i]);
   }
 }
 
