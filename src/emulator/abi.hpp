@@ -1,8 +1,10 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <source_location>
 
 #include "emulator/tensor_core.hpp"
+#include "layout/matrix_descriptor.hpp"
 
 /// What kernels call on the emulated machine. These functions are compiled once, without instrumentation, and shared by
 /// all builds of a kernel; each must be called by a running CUDA thread. `where` is the line that fault messages name.
@@ -72,6 +74,22 @@ struct MatrixForm {
 };
 void ldmatrix(const MatrixForm& form, std::uint32_t* d, const void* row, std::source_location where);
 void stmatrix(const MatrixForm& form, void* row, const std::uint32_t* a, std::source_location where);
+
+/// wgmma of a warpgroup (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions"): D = A * B + D, or A * B if not
+/// `accumulate`, no sooner than all four warps have issued it and no later than the wait for its group. A is in
+/// registers, or if `a` is null in shared memory as B is, where descriptors tell. D stays where it is until then.
+struct WgmmaForm {
+  TensorOperation operation;
+  Major a_major, b_major;
+  bool negate_a, negate_b;
+};
+void wgmma_mma_async(const WgmmaForm& form, void* d, const void* a, std::uint64_t a_descriptor,
+                     std::uint64_t b_descriptor, bool accumulate, std::source_location where);
+/// The registers, if there are any, are such as products that follow have for A or D.
+void wgmma_fence(const void* registers, std::size_t bytes, std::source_location where);
+void wgmma_commit_group(std::source_location where);
+/// Waits until at most `pending`, 0 to 7, of the warp's newest groups are not complete.
+void wgmma_wait_group(unsigned pending, std::source_location where);
 
 /// Counts a fused multiply-add on the caller's line.
 float counted_fma(float a, float b, float c);

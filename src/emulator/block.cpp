@@ -115,6 +115,7 @@ void BlockRunner::run(const BlockSample& sample) {
   if (options_.seed) random_.seed(static_cast<unsigned>(options_.seed * 0x9e3779b97f4a7c15u + linear_block));
   shared_.reset(shape_.shared_bytes, options_.check);
   if (races_) races_->begin_block(linear_block);
+  warpgroups_.begin_block();
   barriers_ = {};
   fault_.reset();
   early_read_.reset();
@@ -131,6 +132,7 @@ void BlockRunner::run(const BlockSample& sample) {
     lanes_[i].logged = lanes_[i].examined = 0;
     lanes_[i].copies.clear();
     lanes_[i].copy_group = 0;
+    lanes_[i].registers.clear();
   }
   while (live_ && !fault_) {
     Lane* const next = pick();
@@ -173,6 +175,7 @@ void BlockRunner::lane_main(void* argument) {
 
 void BlockRunner::exit_lane(Lane& lane) {
   Warp& warp = *lane.warp;
+  warpgroups_.check_exit(warp);
   warp.alive &= ~lane.bit();
   --live_;
   // Those who wait for all threads that have not exited may go on now.
@@ -192,6 +195,7 @@ void BlockRunner::set_ready(Warp& warp, std::uint32_t lanes) {
 Lane* BlockRunner::pick() {
   if (!ready_warps_) return nullptr;
   if (options_.seed) {
+    if (warpgroups_.busy() && random_() % 4 == 0) warpgroups_.advance(random_);
     const auto any_bit = [&](std::uint32_t bits) {
       for (auto skip = random_() % static_cast<unsigned>(std::popcount(bits)); skip; --skip) bits &= bits - 1;
       return std::countr_zero(bits);
@@ -210,7 +214,27 @@ void BlockRunner::enter(Lane* lane) {
   if (recording_) {
     recorder.next = lane->log.data() + lane->logged;
     recorder.end = lane->log.data() + lane->log.size();
+    recorder.watch_registers = !lane->registers.empty();
   }
+}
+
+void BlockRunner::wake(LaneState state) {
+  for (unsigned i = 0; i < threads_; ++i)
+    if (lanes_[i].state == state) set_ready(*lanes_[i].warp, lanes_[i].bit());
+}
+
+void BlockRunner::registers_watched(const Lane& lane) {
+  if (&lane == running) recorder.watch_registers = true;
+}
+
+void BlockRunner::touch_registers(std::uintptr_t address, unsigned bytes, bool write, std::uintptr_t pc) {
+  warpgroups_.touch(*running, address, bytes, write, pc);
+}
+
+void BlockRunner::count_wgmma(std::uintptr_t pc, const WgmmaCounters& one) {
+  if (!options_.count) return;
+  WgmmaCounters& sum = sites_.wgmma[pc];
+  for (std::uint64_t i = 0; i < sample_.weight; ++i) sum += one;
 }
 
 void BlockRunner::leave(Lane* lane) {
@@ -289,6 +313,8 @@ std::string BlockRunner::describe_waiting() const {
         if (barriers_[id].waiting[lane.warp->id] & lane.bit())
           what = fmt::format("at barrier {}, {} of {} threads there", id, barriers_[id].arrived,
                              barriers_[id].expected ? barriers_[id].expected : live_);
+    } else if (lane.state == LaneState::at_wgmma) {
+      what = warpgroups_.describe_wait(*lane.warp);
     } else {
       for (const PendingCollective& pending : lane.warp->collectives)
         if (pending.kind != Collective::none && pending.arrived & lane.bit())
@@ -354,6 +380,8 @@ void BlockRunner::check_bounds(std::uintptr_t address, unsigned bytes, Access ac
             fmt::format("out-of-bounds {} of the block's {} bytes of dynamic shared memory", describe(i),
                         shape_.shared_bytes),
             pc);
+    if (state == ByteState::reading && is_write(access))
+      fault(FaultKind::in_flight, fmt::format("{}, {}", describe(i), warpgroups_.reader(address + i)), pc);
     const bool in_flight = state == ByteState::in_flight;
     const bool early = in_flight || (state == ByteState::unwritten && (!is_write(access) || is_atomic(access)));
     if (!early || early_read_) continue;

@@ -17,6 +17,7 @@
 #include "emulator/race_detector.hpp"
 #include "emulator/recorder.hpp"
 #include "emulator/shared_memory.hpp"
+#include "emulator/warpgroup.hpp"
 #include "layout/access.hpp"
 
 namespace lapidary::emulator {
@@ -24,7 +25,7 @@ namespace lapidary::emulator {
 class BlockRunner;
 struct Warp;
 
-enum class LaneState : std::uint8_t { ready, at_barrier, at_collective, log_full, exited };
+enum class LaneState : std::uint8_t { ready, at_barrier, at_collective, at_wgmma, log_full, exited };
 
 /// A copy that cp.async has issued; `group` counts the thread's commits before it.
 struct AsyncCopy {
@@ -65,6 +66,7 @@ struct Lane {
 
   std::vector<AsyncCopy> copies;
   unsigned copy_group = 0;
+  std::vector<RegisterArray> registers;  ///< arrays that wgmma has for registers, in checked runs
 
   // Accesses since its warp's interval began. While the lane runs, the end is in the recorder.
   std::vector<Event> log;
@@ -127,7 +129,9 @@ class BlockRunner {
   // What abi.hpp promises.
   const LaunchShape& shape() const { return shape_; }
   abi::Index3 block_index() const { return block_index_; }
+  const Options& options() const { return options_; }
   SharedMemory& shared() { return shared_; }
+  unsigned warps() const { return warps_; }
   bool first_in_block();
   /// Waits; returns how many of the threads that came had a predicate that is not 0.
   int barrier(unsigned id, unsigned threads, int predicate, std::source_location where);
@@ -136,6 +140,14 @@ class BlockRunner {
   void collective(Collective kind, std::uint32_t mask, std::source_location where);
   /// Brings a whole warp together to execute an instruction. `operands` are the running lane's, for `execute`.
   void warp_instruction(const WarpInstruction& instruction, void* operands, std::source_location where);
+  Warpgroups& warpgroups() { return warpgroups_; }
+  void count_wgmma(std::uintptr_t pc, const WgmmaCounters& one);
+  /// The running lane, or one of its warp, has registers that accesses are to be reported of.
+  void registers_watched(const Lane& lane);
+  void touch_registers(std::uintptr_t address, unsigned bytes, bool write, std::uintptr_t pc);
+  /// Takes the lane off until it is its turn again; from `ready` at once.
+  void suspend(Lane& lane, LaneState state);
+  void wake(LaneState state);
   void async_copy(const AsyncCopy& copy);
   void async_wait(unsigned pending);
 
@@ -153,7 +165,6 @@ class BlockRunner {
   static void lane_main(void* lane);
   void exit_lane(Lane& lane);
   Lane* pick();
-  void suspend(Lane& lane, LaneState state);
   void enter(Lane* lane);
   void leave(Lane* lane);
 
@@ -201,6 +212,7 @@ class BlockRunner {
   std::optional<KernelFault> early_read_;  ///< see check_bounds
 
   SharedMemory shared_;
+  Warpgroups warpgroups_{*this};
   std::unique_ptr<RaceDetector> races_;
   std::minstd_rand random_;
   Sites sites_;

@@ -51,7 +51,9 @@ inline void record(std::uintptr_t address, unsigned bytes, bool store, std::uint
   } else if (address - r.arena_base < r.arena_bytes) {
     access = store ? Access::global_store : Access::global_load;
   } else if (address - r.stack_base < r.stack_bytes) {
-    return;  // registers, or local memory
+    // Registers, or local memory.
+    if (r.watch_registers) BlockRunner::current()->touch_registers(address, bytes, store, pc);
+    return;
   } else if (address - r.static_base < r.static_bytes) {
     access = store ? Access::shared_store : Access::shared_load;
   } else {

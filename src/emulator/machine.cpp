@@ -83,6 +83,14 @@ void SiteCounters::merge(const SiteCounters& other) {
 void Sites::merge(const Sites& other) {
   for (const auto& [key, counters] : other.memory) memory[key].merge(counters);
   for (const auto& [pc, count] : other.fma) fma[pc] += count;
+  for (const auto& [pc, counters] : other.wgmma) wgmma[pc] += counters;
+}
+
+WgmmaCounters& operator+=(WgmmaCounters& sum, const WgmmaCounters& other) {
+  sum.instructions += other.instructions;
+  sum.shared_bytes += other.shared_bytes;
+  sum.flop += other.flop;
+  return sum;
 }
 
 Counters& operator+=(Counters& sum, const Counters& other) {
@@ -102,6 +110,7 @@ Counters& operator+=(Counters& sum, const Counters& other) {
   shared(sum.shared_load, other.shared_load);
   shared(sum.shared_store, other.shared_store);
   shared(sum.shared_atomic, other.shared_atomic);
+  sum.wgmma += other.wgmma;
   sum.fma += other.fma;
   return sum;
 }
@@ -185,6 +194,7 @@ Report Machine::report() const {
   std::vector<std::uintptr_t> pcs;
   for (const auto& [key, counters] : sites.memory) pcs.push_back(SiteKey(key).pc());
   for (const auto& [pc, count] : sites.fma) pcs.push_back(pc);
+  for (const auto& [pc, counters] : sites.wgmma) pcs.push_back(pc);
   std::sort(pcs.begin(), pcs.end());
   pcs.erase(std::unique(pcs.begin(), pcs.end()), pcs.end());
   const auto lines = source_lines(pcs);
@@ -205,6 +215,7 @@ Report Machine::report() const {
     site_pcs.push_back(key.pc());
   }
   for (const auto& [pc, count] : sites.fma) by_line[line_of(pc)].fma += count;
+  for (const auto& [pc, counters] : sites.wgmma) by_line[line_of(pc)].wgmma += counters;
   for (auto& [place, entry] : by_site) {
     const auto& [file, line, access, memory, bytes] = place;
     auto& [c, site_pcs] = entry;

@@ -23,12 +23,23 @@ struct SharedCounters {
   std::uint64_t minimum = 0;
 };
 
+/// wgmma.mma_async, which a warpgroup executes as one: bytes of shared memory that A and B are read from, each operand
+/// once for all four warps, and operations, two for each multiply-add.
+struct WgmmaCounters {
+  std::uint64_t instructions = 0;
+  std::uint64_t shared_bytes = 0;
+  std::uint64_t flop = 0;
+};
+
+WgmmaCounters& operator+=(WgmmaCounters& sum, const WgmmaCounters& other);
+
 /// Counted per warp instruction, except `fma`: fused multiply-adds of single threads.
 struct Counters {
   GlobalCounters global_load, global_store, global_atomic;
   /// cp.async: global memory to shared memory past the registers. Its traffic is in no other counter.
   GlobalCounters async_copy;
   SharedCounters shared_load, shared_store, shared_atomic;
+  WgmmaCounters wgmma;
   std::uint64_t fma = 0;
 };
 

@@ -9,7 +9,8 @@
 namespace lapidary::emulator {
 
 /// What is known of a byte of shared memory.
-enum class ByteState : std::uint8_t { unwritten, in_flight, written, red_zone };
+/// `reading`: a wgmma that nobody has waited for does.
+enum class ByteState : std::uint8_t { unwritten, in_flight, written, reading, red_zone };
 
 /// The shared memory of the one block that a host thread runs: an arena for dynamic shared memory between two red
 /// zones, and the host thread's TLS block, where __shared__ variables are. Both have a state for each byte in checked
@@ -47,6 +48,11 @@ class SharedMemory {
     return address - (address - arena_base() < arena_bytes ? base : static_base_ / 128 * 128);
   }
   std::size_t bytes() const { return arena_bytes + static_bytes_; }
+  /// What has an offset; null beyond the end.
+  unsigned char* at(std::size_t offset) const {
+    if (offset < arena_bytes) return arena_ + offset;
+    return offset < bytes() ? reinterpret_cast<unsigned char*>(static_base_) + (offset - arena_bytes) : nullptr;
+  }
   ByteState* states() const { return states_.get(); }
   void set_state(std::uintptr_t address, std::size_t bytes, ByteState state);
 
