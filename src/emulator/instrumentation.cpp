@@ -57,6 +57,9 @@ inline void record(std::uintptr_t address, unsigned bytes, bool store, std::uint
   } else if (address - r.static_base < r.static_bytes) {
     access = store ? Access::shared_store : Access::shared_load;
   } else {
+    if (BlockRunner::current()->cluster_access(address, bytes, store ? Access::cluster_store : Access::cluster_load,
+                                               pc))
+      return;
     if (r.check && (store || !(in_program_image(address) || in_loaded_object(address))))
       fault_foreign(address, store, pc);
     return;

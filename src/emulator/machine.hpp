@@ -44,8 +44,8 @@ struct Options {
   /// 0 runs warps in order and lets asynchronous copies arrive as late as they may; any other value seeds a random
   /// order of warps and lanes and random arrivals, the same for the same seed.
   std::uint64_t seed = 0;
-  /// Chooses the blocks of a launch that are run; what they count is multiplied by their weights. The rest of the grid
-  /// does not run, and its results stay unwritten. Empty: all blocks run.
+  /// Chooses the blocks of a launch that are run, with the others of their clusters; what they count is multiplied by
+  /// their weights. The rest of the grid does not run, and its results stay unwritten. Empty: all blocks run.
   std::function<std::vector<BlockSample>(const LaunchShape&)> sample = {};
   /// What a compiler has merged, by the machine instructions of an AccessSite, which stay the same as long as the
   /// program runs. Empty: accesses count as they are written.

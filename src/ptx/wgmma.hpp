@@ -7,6 +7,7 @@
 #include "layout/matrix_descriptor.hpp"
 #include "ptx/cuda.hpp"
 #include "ptx/mma.hpp"
+#include "ptx/shared_address.hpp"
 
 // wgmma (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions", sm_90a): a warpgroup, 4 warps the first of which
 // is a multiple of 4 in its block, multiplies matrices in shared memory while its threads go on. All of its threads
