@@ -182,6 +182,9 @@ class BlockRunner {
   void warp_instruction(const WarpInstruction& instruction, void* operands, std::source_location where);
   Warpgroups& warpgroups() { return warpgroups_; }
   void count_wgmma(std::uintptr_t pc, const WgmmaCounters& one);
+  RaceDetector* races() { return races_; }
+  /// Hands the race detector 16 bytes that a wgmma of the running warp reads, and checks that they may be.
+  void record_wgmma_read(const RaceDetector::Copy& mark, std::uintptr_t chunk, std::uintptr_t pc);
   /// The running lane, or one of its warp, has registers that accesses are to be reported of.
   void registers_watched(const Lane& lane);
   void touch_registers(std::uintptr_t address, unsigned bytes, bool write, std::uintptr_t pc);
@@ -281,7 +284,7 @@ class BlockRunner {
   // Checks a copy's accesses, and hands them to the counters and the race detector.
   void record_copy(BulkCopy& copy);
   void count_copy(const BulkCopy& copy);
-  void check_fences(const BulkCopy& copy);
+  void check_fences(const char* reader, std::uintptr_t chunk, std::uintptr_t pc);
   unsigned thread_of_cluster(const Lane& lane) const { return rank_ * LaunchLimits::threads + lane.thread; }
 
   Options options_;

@@ -52,8 +52,9 @@ void BlockRunner::fault_race(const Race& race) {
     const auto line = lines.find(event.pc);
     const auto& block = shape_.block;
     const unsigned rank = thread / LaunchLimits::threads, t = thread % LaunchLimits::threads;
-    std::string text = fmt::format("{}thread ({}, {}, {})", copy ? "a bulk copy of " : "", t % block.x,
-                                   t / block.x % block.y, t / block.x / block.y);
+    const char* const who = !copy ? "" : warpgroups_.issued_at(event.pc) ? "a wgmma of " : "a bulk copy of ";
+    std::string text = fmt::format("{}thread ({}, {}, {})", who, t % block.x, t / block.x % block.y,
+                                   t / block.x / block.y);
     if (rank != rank_) {
       const abi::Index3 other = cluster_.block(rank).block_index_;
       text += fmt::format(" of block ({}, {}, {})", other.x, other.y, other.z);

@@ -145,7 +145,7 @@ void Warpgroups::for_each_chunk(const Product& product, Visit&& visit) const {
 unsigned char* Warpgroups::address(std::uint32_t shared) const { return block_.shared().at(shared); }
 
 // Checks what a product reads, and counts it.
-void Warpgroups::begin_product(Product& product) {
+void Warpgroups::begin_product(Group& group, Product& product) {
   const auto check = [&](std::uint64_t bits, Major major, const char* operand) {
     if (const char* const why = misalignment_of(decode_matrix_descriptor(bits), major))
       block_.fault(FaultKind::misaligned,
@@ -161,15 +161,17 @@ void Warpgroups::begin_product(Product& product) {
                    fmt::format("wgmma.mma_async reads element ({}, {}) of {} at address {:#x}, beyond shared memory",
                                is_a ? mn : k, is_a ? k : mn, is_a ? "A" : "B", shared),
                    product.where);
-    product.chunks.push_back(reinterpret_cast<std::uintptr_t>(memory));
+    product.chunks.push_back({reinterpret_cast<std::uintptr_t>(memory), is_a ? 1u << mn / 16 : 15});
   });
   if (!block_.options().check) return;
-  for (const std::uintptr_t chunk : product.chunks)
+  for (const auto& [chunk, warps] : product.chunks)
     block_.check_bounds(chunk, chunk_bytes, Access::shared_load, product.operands.pc);
-  for (const std::uintptr_t chunk : product.chunks) {
+  for (const auto& [chunk, warps] : product.chunks) {
     ++readers_[block_.shared().offset(chunk) / chunk_bytes];
     block_.shared().set_state(chunk, chunk_bytes, ByteState::reading);
   }
+  instructions_.insert(product.operands.pc);
+  product.mark = block_.races()->begin_copy(reinterpret_cast<std::uintptr_t>(&group));
 }
 
 void Warpgroups::issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lanes)[32], std::source_location where) {
@@ -194,8 +196,11 @@ void Warpgroups::issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lan
     block_.count_wgmma(first.pc, {.instructions = 1,
                                   .shared_bytes = static_cast<std::uint64_t>((first.a ? 0 : what.M) + what.N) * 32,
                                   .flop = std::uint64_t{2} * static_cast<unsigned>(what.M * what.N * what.K)});
-    begin_product(product);
+    begin_product(group, product);
   }
+  if (block_.options().check)
+    for (const auto& [chunk, warps] : product.chunks)
+      if (warps >> place & 1) block_.record_wgmma_read(product.mark, chunk, first.pc);
   if (product.c.empty()) product.c.resize(static_cast<std::size_t>(what.M * what.N));
   if (first.a && product.a.empty()) product.a.resize(static_cast<std::size_t>(what.M * what.K));
   // A product that this warp has not waited for may be writing the same registers.
@@ -339,7 +344,7 @@ void Warpgroups::compute(Group& group, Product& product) {
 void Warpgroups::end_reading(Product& product) {
   product.waited_for = true;
   if (!block_.options().check) return;
-  for (const std::uintptr_t chunk : product.chunks)
+  for (const auto& [chunk, warps] : product.chunks)
     if (--readers_[block_.shared().offset(chunk) / chunk_bytes] == 0)
       block_.shared().set_state(chunk, chunk_bytes, ByteState::written);
 }
@@ -350,6 +355,7 @@ void Warpgroups::deliver(Group& group, std::uint64_t number, Warp& warp) {
   Product& product = group.at(number);
   const TensorOperation& what = product.form->operation;
   product.delivered |= 1u << place;
+  if (block_.options().check) block_.races()->end_copy(product.mark, block_.party(warp));
   // A later product that adds to the same registers still has them.
   bool last = true;
   for (std::uint64_t later = number + 1; later < member.issued; ++later)
@@ -374,7 +380,8 @@ std::string Warpgroups::reader(std::uintptr_t byte) const {
   const std::uintptr_t chunk = byte / chunk_bytes * chunk_bytes;
   for (const Group& group : groups_)
     for (const Product& product : group.products)
-      if (!product.waited_for && std::find(product.chunks.begin(), product.chunks.end(), chunk) != product.chunks.end())
+      if (!product.waited_for && std::any_of(product.chunks.begin(), product.chunks.end(),
+                                             [&](const Product::Chunk& read) { return read.address == chunk; }))
         return fmt::format("which a wgmma.mma_async that nobody has waited for reads: the one at {}",
                            line_of(product.where));
   return "";

@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <deque>
 #include <random>
+#include <set>
 #include <source_location>
 #include <string>
 #include <vector>
 
 #include "core/launch_shape.hpp"
 #include "emulator/abi.hpp"
+#include "emulator/race_detector.hpp"
 #include "layout/matrix_descriptor.hpp"
 
 namespace lapidary::emulator {
@@ -70,6 +72,9 @@ class Warpgroups {
   /// A product that reads this byte of shared memory and that nobody has waited for; of its message. Empty if none.
   std::string reader(std::uintptr_t address) const;
 
+  /// Whether an instruction is a wgmma.mma_async that the block has issued.
+  bool issued_at(std::uintptr_t pc) const { return instructions_.contains(pc); }
+
   /// Stops the kernel if the warp must not exit.
   void check_exit(const Warp& warp);
 
@@ -84,8 +89,13 @@ class Warpgroups {
     std::array<const void*, 128> a_from{};
     /// Of each warp: the product whose D is its C, or none.
     std::array<std::int64_t, 4> after = {-1, -1, -1, -1};
-    std::vector<std::uint64_t> a, c;     ///< from registers; c becomes D
-    std::vector<std::uintptr_t> chunks;  ///< of 16 bytes that it reads
+    std::vector<std::uint64_t> a, c;  ///< from registers; c becomes D
+    struct Chunk {
+      std::uintptr_t address;
+      unsigned warps;  ///< of the warpgroup that have it for an operand
+    };
+    std::vector<Chunk> chunks;  ///< of 16 bytes of shared memory
+    RaceDetector::Copy mark{};
 
     bool is_computable() const { return issued == 15 && !computed; }
   };
@@ -105,7 +115,7 @@ class Warpgroups {
   };
 
   Group& group_of(const Warp& warp);
-  void begin_product(Product& product);
+  void begin_product(Group& group, Product& product);
   void check_same(const Warp& warp, const Product& product, const abi::WgmmaForm& form, const WgmmaOperands& operands,
                   std::source_location where);
   void check_registers(Lane& lane, const WgmmaOperands& operands, const abi::WgmmaForm& form,
@@ -122,6 +132,7 @@ class Warpgroups {
   BlockRunner& block_;
   std::array<Group, LaunchLimits::threads / 128> groups_;
   std::vector<std::uint8_t> readers_;  ///< products that read each 16 bytes of shared memory, in checked runs
+  std::set<std::uintptr_t> instructions_;
   unsigned computable_ = 0;
 };
 
