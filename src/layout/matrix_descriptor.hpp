@@ -145,6 +145,7 @@ class MatrixTile {
             1);
     require(stride_[1 - along][1] == row, "wgmma: rows follow each other, a stride apart of", stride_[1 - along][1],
             row);
+    at_zero_ = encode(descriptor(0));
   }
 
   /// Of the matrix from element (mn, k) on; `start` is the tile's address in shared memory. mn and k are multiples of
@@ -161,6 +162,12 @@ class MatrixTile {
       if (S == 0) result.leading = by_k;
     }
     return result;
+  }
+
+  /// The same as bits, without checks of the start, which would be branches between the products of a kernel: a
+  /// constant and a 16th of the address.
+  LAPIDARY_HD constexpr std::uint64_t encoded(std::uint32_t start, int mn = 0, int k = 0) const {
+    return at_zero_ + (start + static_cast<std::uint32_t>(offset(mn, k))) / 16;
   }
 
   /// Bytes from the tile's beginning to element (mn, k), before the swizzle; adding them to a descriptor's start, or a
@@ -206,8 +213,9 @@ class MatrixTile {
   int element_bytes_;
   TensorSwizzle swizzle_;
   Major major_;
-  int inner_[2] = {};      ///< of mn and k: elements of the inner half
-  int stride_[2][2] = {};  ///< of mn and k: of outer and inner half, in elements
+  int inner_[2] = {};          ///< of mn and k: elements of the inner half
+  int stride_[2][2] = {};      ///< of mn and k: of outer and inner half, in elements
+  std::uint64_t at_zero_ = 0;  ///< the descriptor of a tile at address 0
 };
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

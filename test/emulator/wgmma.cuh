@@ -38,7 +38,7 @@ struct Operand {
   }
   LAPIDARY_HD static constexpr std::uint64_t descriptor(std::uint32_t start, int k) {
     constexpr MatrixTile tile(layout, major, element_bytes);
-    return encode(tile.descriptor(start, 0, k));
+    return tile.encoded(start, 0, k);
   }
 };
 

@@ -93,6 +93,7 @@ TEST(MatrixDescriptor, OfATileReadsEveryElementWhereTheLayoutPutsIt) {
       for (int k0 = 0; k0 < tile.K; k0 += step) {
         const MatrixDescriptor d = decode_matrix_descriptor(encode(matrix.descriptor(start, mn0, k0)));
         EXPECT_EQ(misalignment_of(d, tile.major), nullptr) << tile.name;
+        EXPECT_EQ(matrix.encoded(start, mn0, k0), encode(d)) << tile.name;
         for (int mn = 0; mn < tile.N; ++mn)
           for (int k = 0; k < step; ++k)
             ASSERT_EQ(address_of(d, tile.major, tile.element_bytes, mn, k),
