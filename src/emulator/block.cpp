@@ -272,10 +272,11 @@ std::string BlockRunner::place() const {
   return text + fmt::format(" of kernel {}", shape_.kernel);
 }
 
-// What comes after a read of unwritten memory may follow from it, unless it tells who else was there.
+// What comes after a read of unwritten memory may follow from it, unless it tells who else was there, or which copy.
 void BlockRunner::stop(KernelFault fault) {
   if (running && running->block != this) running->block->stop(std::move(fault));
-  fault_ = early_read_ && fault.kind() != FaultKind::race ? *early_read_ : std::move(fault);
+  const bool tells_more = fault.kind() == FaultKind::race || fault.kind() == FaultKind::in_flight;
+  fault_ = early_read_ && !tells_more ? *early_read_ : std::move(fault);
   Lane* const lane = running;
   if (!lane) throw KernelFault(*fault_);
   current_ = running = nullptr;

@@ -196,6 +196,8 @@ void BlockRunner::mbarrier_arrive(std::uintptr_t address, unsigned arrivals, uns
     if (owner != this) cluster_.reach(*owner, self, entry->barrier.arrived[self], pc);
   }
   owner->update_mbarrier(address, *entry);
+  // What was released too early is used before the thread comes to it.
+  if (options_.seed && random_() % 4 == 0) suspend(*current_lane(), LaneState::ready);
 }
 
 bool BlockRunner::mbarrier_wait(std::uintptr_t address, unsigned parity, bool may_suspend, std::source_location where,
@@ -310,7 +312,7 @@ void BlockRunner::bulk_load(BulkCopy&& copy, std::uint32_t targets) {
       chunk.shared = reinterpret_cast<unsigned char*>(map_to_rank(address_of(chunk.shared), rank, copy.where));
     find_mbarrier(one.mbarrier, "bulk copy to the barrier", copy.where);
     record_copy(one);
-    if (one.owner != this && races_) cluster_.reach(*one.owner, one.mark.party, one.mark.interval, copy.pc);
+    if (races_) cluster_.reach(*one.owner, one.mark.party, one.mark.interval, copy.pc);
     cluster_.copies().issue(std::move(one));
   }
 }

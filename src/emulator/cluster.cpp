@@ -169,6 +169,9 @@ void ClusterRunner::exit(Lane& lane) {
     bool known = false;
     for (unsigned warp = 0; warp < block.warps(); ++warp)
       known |= races_->knows(races_->party(block.rank(), warp), party, last.interval);
+    if (!known && races_->is_copy(party))
+      block.fault(FaultKind::in_flight,
+                  "a block exits, and none of its threads has waited for this bulk copy to its shared memory", last.pc);
     if (!known)
       block.fault(FaultKind::exited,
                   "a block of the cluster exits, and nothing orders that after this access to its shared memory; a "

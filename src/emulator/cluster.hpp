@@ -54,7 +54,7 @@ class ClusterRunner {
   std::uint64_t arrived() const { return arrived_; }
   std::uint64_t live() const;
 
-  /// Takes note that a party of the race detector reaches shared memory of a block ...
+  /// Takes note that a party of the race detector, of another block or a copy, reaches shared memory of a block ...
   void reach(const BlockRunner& owner, unsigned party, std::uint32_t interval, std::uintptr_t pc);
   /// A thread has exited. Once its block has no more, that block has to know that nobody reaches it any longer.
   void exit(Lane& lane);

@@ -73,6 +73,7 @@ class RaceDetector {
   };
   /// @param end  stands for what tells of the copy's end; copies with one end are told apart by order alone
   Copy begin_copy(std::uintptr_t end);
+  bool is_copy(unsigned party) const { return party >= copies_; }
   /// What a copy that `thread` issues now reads or writes in shared memory.
   std::optional<Race> add_copy(unsigned thread, const Copy& copy, const Event& event);
   /// Adds the copy's end to the clock of a barrier, or tells a warp of it.

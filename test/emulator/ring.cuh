@@ -26,7 +26,7 @@ enum class Bug {
   wrong_swizzle,
   wrong_mask,
   no_proxy_fence,
-  no_cluster_barrier,
+  no_wait_for_peers,
   no_store_wait,
 };
 
@@ -88,7 +88,7 @@ __global__ __launch_bounds__(384, 1) void ring(const __grid_constant__ TensorMap
         else
           cp_async_bulk_tensor_multicast(to, B, from, pipeline.full(p), bug == Bug::wrong_mask ? 1 : (1 << blocks) - 1);
       }
-      pipeline.drain(p);
+      if (bug != Bug::no_wait_for_peers) pipeline.drain(p);
     }
   } else {
     setmaxnreg_inc<232>();
@@ -128,7 +128,7 @@ __global__ __launch_bounds__(384, 1) void ring(const __grid_constant__ TensorMap
       if (bug != Bug::no_store_wait) cp_async_bulk_wait_group_read<0>();
     }
   }
-  if constexpr (blocks > 1 && bug != Bug::no_cluster_barrier) {
+  if constexpr (blocks > 1 && bug != Bug::no_wait_for_peers) {
     barrier_cluster_arrive();
     barrier_cluster_wait();
   }
@@ -156,7 +156,7 @@ void launch_ring(const Stream& stream, const LaunchShape& shape, void* a, void* 
   grid.cluster = {1, blocks};
   grid.shared_bytes = sizeof(typename R::Storage);
   launch(stream, grid, ring<blocks, bug>, map(a, R::BM, R::BK, swizzle),
-         map(b, R::BN / blocks, R::BK, bug == Bug::wrong_swizzle ? TensorSwizzle::bytes64 : swizzle),
+         map(b, R::BN / blocks, R::BK, bug == Bug::wrong_swizzle ? TensorSwizzle::none : swizzle),
          map(c, R::BM, R::BN, TensorSwizzle::none), round_up(n, R::BK));
 }
 
