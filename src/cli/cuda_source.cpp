@@ -179,15 +179,14 @@ int CudaSource::line_of(std::size_t position) const {
 }
 
 void CudaSource::refuse_unsupported() const {
-  constexpr std::array features = {"asm",          "__asm__", "__asm", "wmma",  "nvcuda", "cooperative_groups",
-                                   "texture",      "tex1D",   "tex2D", "tex3D", "surf2D", "__cluster_dims__",
-                                   "__nv_bfloat16"};
+  constexpr std::array features = {"asm",   "__asm__", "__asm",  "cooperative_groups", "texture", "tex1D",
+                                   "tex2D", "tex3D",   "surf2D", "__cluster_dims__"};
   for (const char* feature : features) {
     const std::size_t place = find_word(code_, feature, 0);
     if (place == code_.npos) continue;
     throw InvalidArgument(fmt::format(
-        "{}:{}: `{}` is not supported; kernels may use CUDA C++ with float, half and double, shared memory, "
-        "barriers, warp shuffles and votes, atomics and vector types",
+        "{}:{}: `{}` is not supported; kernels may use CUDA C++ with float, half, bfloat16 and double, shared "
+        "memory, barriers, warp shuffles and votes, warp matrix functions, atomics and vector types",
         path_, line_of(place), feature));
   }
 }
@@ -426,7 +425,7 @@ void CudaSource::find_host_functions() {
 
 void CudaSource::find_includes() {
   static const std::regex include(R"((^|\n)[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">])");
-  static const std::regex unsupported(R"(mma\.h|cooperative_groups.*|cuda_bf16\.h|cuda/(barrier|pipeline))");
+  static const std::regex unsupported(R"(cooperative_groups.*|cuda/(barrier|pipeline))");
   static const std::regex host(R"((curand|cusparse|cusolver|cuda_profiler|nvToolsExt|thrust|cub/|nvml).*)");
   const std::string text = without_comments(text_);
   for (auto m = std::sregex_iterator(text.begin(), text.end(), include); m != std::sregex_iterator(); ++m) {
@@ -434,7 +433,8 @@ void CudaSource::find_includes() {
     const std::size_t begin = static_cast<std::size_t>(m->position()) + (*m)[1].str().size();
     if (std::regex_match(name, unsupported))
       throw InvalidArgument(
-          fmt::format("{}:{}: <{}> is not supported; cuda_runtime.h and cuda_fp16.h are", path_, line_of(begin), name));
+          fmt::format("{}:{}: <{}> is not supported; cuda_runtime.h, cuda_fp16.h, cuda_bf16.h and mma.h are", path_,
+                      line_of(begin), name));
     const bool missing = (*m)[2] == "\"" &&
                          !std::filesystem::exists(std::filesystem::path(path_).parent_path() / name) &&
                          !name.starts_with("cuda");

@@ -145,10 +145,14 @@ void bind_parameters(Call& call, const CudaSource& source, const TryOptions& opt
       if (type.find(kernel.template_parameters[t].name) != type.npos)
         type = source.without_aliases(call.template_values[t]);
     const auto is = [&](const char* word) { return type.find(word) != type.npos; };
-    if (elements && !is("half") && !is("float") && !is("double"))
-      throw InvalidArgument(fmt::format("{}: `{}` is of type {}; matrices of float, half and double are supported",
-                                        signature(kernel), parameter.name, type));
-    call.elements.push_back(is("half") ? Element::f16 : is("double") ? Element::f64 : Element::f32);
+    if (elements && !is("half") && !is("bfloat16") && !is("float") && !is("double"))
+      throw InvalidArgument(
+          fmt::format("{}: `{}` is of type {}; matrices of float, half, bfloat16 and double are supported",
+                      signature(kernel), parameter.name, type));
+    call.elements.push_back(is("half")       ? Element::f16
+                            : is("bfloat16") ? Element::bf16
+                            : is("double")   ? Element::f64
+                                             : Element::f32);
   }
 }
 
@@ -210,7 +214,7 @@ std::string sizes_of(const bench::ProblemSpec& spec) {
 
 std::optional<Type> type_of(Element element) {
   if (element == Element::f64) return std::nullopt;
-  return element == Element::f16 ? Type::f16 : Type::f32;
+  return element == Element::f16 ? Type::f16 : element == Element::bf16 ? Type::bf16 : Type::f32;
 }
 
 Call bind_call(const CudaSource& source, const TryOptions& options) {

@@ -13,10 +13,12 @@ namespace {
 /// between rows or columns. Arithmetic passes payloads on, so that a result of what lies between rows would look as if
 /// it was never written, were they the same.
 constexpr std::uint64_t poison_of(Element element) {
-  return element == Element::f16 ? 0x7ead : element == Element::f32 ? 0x7fc0dead : 0x7ff8dead0000dead;
+  constexpr std::uint64_t bits[] = {0x7ead, 0x7fed, 0x7fc0dead, 0x7ff8dead0000dead};
+  return bits[static_cast<int>(element)];
 }
 constexpr std::uint64_t gap_of(Element element) {
-  return element == Element::f16 ? 0x7eef : element == Element::f32 ? 0x7fc0beef : 0x7ff8beef0000beef;
+  constexpr std::uint64_t bits[] = {0x7eef, 0x7feb, 0x7fc0beef, 0x7ff8beef0000beef};
+  return bits[static_cast<int>(element)];
 }
 
 template <class T>
@@ -45,10 +47,14 @@ std::string to_string(const Layouts& layouts) {
 }
 
 void round_to(bench::HostMatrix& matrix, Element element) {
-  if (element != Element::f16 || matrix.type() == Type::f16) return;
+  const bool half = element == Element::f16 && matrix.type() != Type::f16;
+  if (!half && (element != Element::bf16 || matrix.type() == Type::bf16)) return;
+  const auto rounded = [&](float value) {
+    return half ? to_float(from_float<f16>(value)) : to_float(from_float<bf16>(value));
+  };
   for (std::int64_t i = 0; i < matrix.rows(); ++i)
     for (std::int64_t j = 0; j < matrix.cols(); ++j)
-      if (!matrix.poisoned(i * matrix.ld() + j)) matrix.set(i, j, to_float(from_float<f16>(matrix.at(i, j))));
+      if (!matrix.poisoned(i * matrix.ld() + j)) matrix.set(i, j, rounded(matrix.at(i, j)));
 }
 
 MatrixImage::MatrixImage(const bench::HostMatrix& matrix, const Storage& storage)
@@ -88,6 +94,7 @@ double MatrixImage::value(std::int64_t place) const {
   const std::byte* const from = memory_.data() + place * size_of(storage_.element);
   switch (storage_.element) {
     case Element::f16: return to_float(read<f16>(from));
+    case Element::bf16: return to_float(read<bf16>(from));
     case Element::f32: return read<float>(from);
     case Element::f64: break;
   }
@@ -98,8 +105,10 @@ void MatrixImage::set(std::int64_t place, double value) {
   std::byte* const to = memory_.data() + place * size_of(storage_.element);
   const float single = static_cast<float>(value);
   const f16 half = from_float<f16>(single);
+  const bf16 brain = from_float<bf16>(single);
   switch (storage_.element) {
     case Element::f16: std::memcpy(to, &half, sizeof(half)); break;
+    case Element::bf16: std::memcpy(to, &brain, sizeof(brain)); break;
     case Element::f32: std::memcpy(to, &single, sizeof(single)); break;
     case Element::f64: std::memcpy(to, &value, sizeof(value)); break;
   }

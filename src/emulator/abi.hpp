@@ -4,6 +4,7 @@
 #include <source_location>
 
 #include "emulator/tensor_core.hpp"
+#include "layout/fragment.hpp"
 #include "layout/matrix_descriptor.hpp"
 
 namespace lapidary {
@@ -78,6 +79,23 @@ struct MatrixForm {
 };
 void ldmatrix(const MatrixForm& form, std::uint32_t* d, const void* row, std::source_location where);
 void stmatrix(const MatrixForm& form, void* row, const std::uint32_t* a, std::source_location where);
+
+/// An operand of the WMMA API, in memory row by row or column by column. Its elements in a lane's registers are those
+/// that wmma_element (layout/fragment.hpp) says, once each.
+struct WmmaForm {
+  WmmaOperand operand;
+  Number number;
+  int M, N, K;
+  bool column_major;
+};
+/// `ld` counts elements. What is recorded is what ptxas 13.0 makes of it for sm_90a: loads and stores of 32 bits, of
+/// two neighbours in memory, also where registers hold others (they are transposed there); of 64 or 32 bits for f32;
+/// and of A and B in shared memory ldmatrix, if `ld` is a `constant` there.
+void wmma_load(const WmmaForm& form, void* elements, const void* memory, unsigned ld, bool constant,
+               std::source_location where);
+void wmma_store(const WmmaForm& form, const void* elements, void* memory, unsigned ld, std::source_location where);
+void wmma_multiply(const TensorOperation& form, const void* a, const void* b, const void* c, void* d,
+                   std::source_location where);
 
 /// wgmma of a warpgroup (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions"): D = A * B + D, or A * B if not
 /// `accumulate`, no sooner than all four warps have issued it and no later than the wait for its group. A is in

@@ -50,4 +50,27 @@ LAPIDARY_HD constexpr FragmentElement wgmma_a(int packed, int thread, int index,
   return {thread / 32 * 16 + in_warp.row, in_warp.col};
 }
 
+/// An operand of the WMMA API (CUDA C++ Programming Guide, "Warp Matrix Functions"), D = A * B + C; C is as D.
+enum class WmmaOperand { a, b, d };
+
+/// Element number `index` of a lane's part of an operand of 16-bit elements, of shape 16 x 16 x 16, 32 x 8 x 16 or
+/// 8 x 32 x 16 (M x N x K). CUDA does not say where they are; ptxas makes m16n8k16 of all shapes, of 8 x 32 as of its
+/// transpose, and this is the order of those.
+LAPIDARY_HD constexpr FragmentElement wmma_element(WmmaOperand operand, int M, int N, int lane, int index) {
+  if (M == 8) {
+    const WmmaOperand other = operand == WmmaOperand::a   ? WmmaOperand::b
+                              : operand == WmmaOperand::b ? WmmaOperand::a
+                                                          : WmmaOperand::d;
+    const FragmentElement mirrored = wmma_element(other, N, M, lane, index);
+    return {mirrored.col, mirrored.row};
+  }
+  const int per_product = operand == WmmaOperand::a ? 8 : 4, product = index / per_product, i = index % per_product;
+  FragmentElement at = operand == WmmaOperand::a   ? mma_a(2, lane, i / 2, i % 2)
+                       : operand == WmmaOperand::b ? mma_b(2, lane, i / 2, i % 2)
+                                                   : mma_d(lane, i);
+  if (M == 32 && operand != WmmaOperand::b) at.row += product * 16;
+  if (M == 16 && operand != WmmaOperand::a) at.col += product * 8;
+  return at;
+}
+
 }  // namespace lapidary::inline LAPIDARY_BUILD

@@ -68,6 +68,22 @@ TEST(Try, DynamicSharedMemoryIsRight) {
   expect_right(std::string("dynamic.cu --shared '2 * 16 * 16 * sizeof(float)'") + tiles_of_16);
 }
 TEST(Try, HalfIsRight) { expect_right("half.cu"); }
+TEST(Try, WarpMatricesInSharedMemoryAreRightAndLoadedByLdmatrix) {
+  const Output output = run("wmma.cu --json");
+  ASSERT_EQ(output.code, 0) << output.text;
+  const Json json = Json::parse(output.text);
+  EXPECT_TRUE(json["ragged"]["ok"]) << output.text;
+  // 8 x 16 tiles, 4 steps of k: one instruction for each of A and B; then 8 loads to copy the results.
+  const std::int64_t loads = 8 * 16 * 4 * 2, copies = 8 * 16 * 8;
+  EXPECT_EQ(json["counters"]["shared_load"]["instructions"], loads + copies);
+  EXPECT_EQ(json["counters"]["shared_load"]["wavefronts"], 4 * loads + copies) << "padded: no conflicts";
+}
+TEST(Try, WarpMatricesOfBfloat16InGlobalMemoryAreRight) { expect_right("wmma_global.cu --layout RCR", false); }
+TEST(Try, WarpMatricesOfHalfSumsAreAsFarOffAsThoseAre) {
+  const Output output = run("wmma_half.cu --layout CRC");
+  EXPECT_EQ(output.code, 1) << output.text;
+  EXPECT_NE(output.text.find("they are as far off as sums of half precision are"), std::string::npos) << output.text;
+}
 TEST(Try, LeadingDimensionsAndSeparateDAreRight) { expect_right(std::string("pitched.cu") + tiles_of_16); }
 
 TEST(Try, ColumnMajorMatricesAreRightAndFoundToBe) {
@@ -163,9 +179,10 @@ TEST(Try, MissingLaunchIsAskedForWithAnExample) {
   EXPECT_NE(output.text.find("--grid \"ceil_div(N,32), ceil_div(M,32)\""), std::string::npos) << output.text;
 }
 TEST(Try, WhatIsNotSupportedIsNamedWithItsLine) {
-  const Output output = run("tensor_cores.cu");
+  const Output output = run("cooperative.cu");
   EXPECT_EQ(output.code, 2);
-  EXPECT_NE(output.text.find("tensor_cores.cu:3: `nvcuda` is not supported"), std::string::npos) << output.text;
+  EXPECT_NE(output.text.find("cooperative.cu:3: `cooperative_groups` is not supported"), std::string::npos)
+      << output.text;
 }
 
 }  // namespace

@@ -59,6 +59,14 @@ TEST(Fragment, HoldsEachElementOnce) {
                      [&](int lane, int i, int e) { return mma_b(elements, lane, i, e); });
     expect_each_once(M, 8, M * 8 / 32, 1, [&](int lane, int i, int) { return mma_d(lane, i); });
   }
+  for (const auto& [M, N] : {std::pair{16, 16}, std::pair{32, 8}, std::pair{8, 32}}) {
+    const auto at = [M = M, N = N](WmmaOperand operand) {
+      return [=](int lane, int i, int) { return wmma_element(operand, M, N, lane, i); };
+    };
+    expect_each_once(M, 16, M / 2, 1, at(WmmaOperand::a));
+    expect_each_once(16, N, N / 2, 1, at(WmmaOperand::b));
+    expect_each_once(M, N, M * N / 32, 1, at(WmmaOperand::d));
+  }
   for (const bool transposed : {false, true})
     expect_each_once(8, 8, 1, 2, [&](int lane, int, int e) { return ldmatrix_element(transposed, lane, e); });
 }
