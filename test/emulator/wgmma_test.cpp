@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 #include <random>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "core/error.hpp"
@@ -12,15 +15,18 @@
 #include "device/device.hpp"
 #include "device_array.hpp"
 #include "emulator/machine.hpp"
+#include "test_kernel.hpp"
 #include "wgmma_case.hpp"
 
 namespace lapidary::test {
 namespace plain {
 std::span<const WgmmaCase> wgmma_cases();
-}
+TestKernels wgmma_faults();
+}  // namespace plain
 namespace instrumented {
 std::span<const WgmmaCase> wgmma_cases();
-}
+TestKernels wgmma_faults();
+}  // namespace instrumented
 namespace gpu {
 std::span<const WgmmaCase> wgmma_cases();
 }
@@ -154,6 +160,122 @@ TEST(Wgmma, IsCounted) {
     EXPECT_EQ(counted.flop, 2u * 64u * static_cast<unsigned>(one.N * one.K));
   }
 }
+#endif
+
+// ---------------------------------------------------------------- planted bugs
+
+#if LAPIDARY_WITH_INSTRUMENTED
+struct Fault {
+  const char* bug;
+  std::vector<std::string> message;  ///< what it begins with, and what it also holds
+  std::vector<std::string> lines;    ///< text of the lines that it names
+};
+
+/// The line of wgmma_faults.cuh that has a text.
+int line_of(const std::string& text) {
+  std::ifstream file(LAPIDARY_WGMMA_FAULTS);
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number)
+    if (line.find(text) != line.npos) return number;
+  throw std::out_of_range("no line has " + text);
+}
+
+struct Outcome {
+  std::string fault;
+  std::vector<float> sums;
+};
+
+Outcome run(const TestKernel& kernel, const emulator::Options& options) {
+  const auto device = open_emulator(options);
+  const DeviceArray<float> a(*device, 128, 1, "a"), b(*device, 128, 1, "b"), c(*device, 128, 0, "c");
+  try {
+    kernel.launch(device->stream(), kernel.shape, a.data(), b.data(), c.data(), 0);
+  } catch (const KernelFault& fault) {
+    return {fault.what(), {}};
+  }
+  return {"", c.content()};
+}
+
+const char* const the_product = "wgmma_mma_async<Form>(d, from_a, from_b, accumulate)";
+const char* const product_of_registers = "wgmma_mma_async<Form>(d, rA, from_b, true)";
+const char* const pending = "that a wgmma.mma_async which nobody has waited for";
+const char* const pending_reader = "which a wgmma.mma_async that nobody has waited for reads: the one at";
+
+const Fault faults[] = {
+    {"no_fence", {"wgmma.mma_async without a wgmma.fence before the warp's first one"}, {the_product}},
+    {"no_fence_after_write",
+     {"wgmma.mma_async without a wgmma.fence since other code has touched its accumulators, at"},
+     {"d[3] = 1;", the_product}},
+    {"no_fence_after_write_of_a",
+     {"wgmma.mma_async without a wgmma.fence since other code has touched the registers of A, at"},
+     {"rA[2] = 1;", product_of_registers}},
+    {"read_before_wait", {"a register is read", pending, "adds to: the one at"}, {"c[thread] = d[5];", the_product}},
+    {"write_before_wait", {"a register is written", pending, "adds to: the one at"}, {"d[5] = 0;", the_product}},
+    {"a_written_before_wait",
+     {"a register is written", pending, "reads: the one at"},
+     {"rA[1] = 7;", product_of_registers}},
+    {"wait_leaves_it", {"a register is read", pending, "adds to: the one at"}, {"sum += d[i];", the_product}},
+    {"no_commit", {"a register is read", pending, "adds to: the one at"}, {"sum += d[i];", the_product}},
+    {"no_wait", {"a thread exits without having waited for this wgmma.mma_async"}, {the_product}},
+    {"slot_stored", {"shared store of 2 bytes at offset", pending_reader}, {"sB[8] = bf16{0};", the_product}},
+    {"slot_copied", {"shared store of 16 bytes at offset", pending_reader}, {"cp_async<16>(", the_product}},
+    {"slot_bulk_copied", {"shared store of 16 bytes at offset", pending_reader}, {"cp_async_bulk_load(", the_product}},
+    {"no_barrier",
+     {"race on shared memory", "writes it at", "a wgmma of thread"},
+     {"s[at(i / 64, i % 64)] =", the_product}},
+    {"no_proxy_fence",
+     {"wgmma.mma_async reads shared memory that thread", "without fence.proxy.async by that thread"},
+     {"s[at(i / 64, i % 64)] =", the_product}},
+    {"other_descriptor",
+     {"the threads of a warpgroup give wgmma.mma_async different descriptors of A: warp"},
+     {the_product}},
+    {"other_scale", {"the threads of a warpgroup give wgmma.mma_async different values of scale-d"}, {the_product}},
+    {"warp_missing",
+     {"deadlock: no thread can go on", "for the wgmma.mma_async at", "to which these warps have not come: 3"},
+     {the_product, "wgmma_wait_group<bug"}},
+    {"warp_exits", {"", "wgmma.mma_async"}, {the_product}},
+    {"other_shape",
+     {"wgmma.mma_async adds to registers of one of another shape that nobody has waited for: the one at"},
+     {the_product, "wgmma_mma_async<Narrow>"}},
+    {"half_a_warpgroup",
+     {"warp ", " is in no warpgroup: those are four warps each, and the block has 2"},
+     {"wgmma_fence(rA);"}},
+    {"leading", {"out-of-bounds shared load of 16 bytes at offset"}, {the_product}},
+    {"stride", {"out-of-bounds shared load of 16 bytes at offset"}, {the_product}},
+    {"misaligned", {"wgmma.mma_async with the descriptor", "first of the swizzle's 8 rows"}, {the_product}},
+    {"base_offset", {"wgmma.mma_async with the descriptor", "base offset other than 0"}, {the_product}},
+};
+
+TEST(Wgmma, StopsAtPlantedBugsAndNamesTheLines) {
+  for (const Fault& fault : faults) {
+    const TestKernel& kernel = instrumented::wgmma_faults()[fault.bug];
+    const std::string message = run(kernel, {.check = true, .threads = 1}).fault;
+    EXPECT_EQ(message.find(fault.message.front()), 0u) << fault.bug << ": " << message;
+    for (const std::string& part : fault.message)
+      EXPECT_NE(message.find(part), std::string::npos) << fault.bug << ": " << message;
+    for (const std::string& text : fault.lines)
+      EXPECT_NE(message.find(fmt::format("wgmma_faults.cuh:{}", line_of(text))), std::string::npos)
+          << fault.bug << " at " << text << ": " << message;
+  }
+}
+
+// Nothing tells that stores meant another order.
+TEST(Wgmma, GivesWrongNumbersWhereTheSwizzleIsAnother) {
+  const auto sums = [](const char* name) { return run(instrumented::wgmma_faults()[name], {.check = true}).sums; };
+  ASSERT_EQ(sums("none").size(), 128u);
+  ASSERT_EQ(sums("swizzle").size(), 128u);
+  EXPECT_NE(sums("swizzle"), sums("none"));
+}
+
+TEST(Wgmma, StopsAtPlantedBugsInEveryOrder) {
+  for (const Fault& fault : faults)
+    for (unsigned seed = 1; seed <= 10; ++seed)
+      EXPECT_NE(run(instrumented::wgmma_faults()[fault.bug], {.check = true, .threads = 1, .seed = seed}).fault, "")
+          << fault.bug << ", seed " << seed;
+  for (unsigned seed = 0; seed <= 10; ++seed)
+    EXPECT_EQ(run(instrumented::wgmma_faults()["none"], {.check = true, .seed = seed}).fault, "") << seed;
+}
+
 #endif
 
 #if LAPIDARY_WITH_CUDA
