@@ -23,6 +23,7 @@ Command add_run(CLI::App& program);
 Command add_ladder(CLI::App& program);
 Command add_device(CLI::App& program);
 Command add_check(CLI::App& program);
+Command add_descriptor(CLI::App& program);
 Command add_diff(CLI::App& program);
 Command add_bench(CLI::App& program);
 Command add_gpus(CLI::App& program);
