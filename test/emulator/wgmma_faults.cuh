@@ -23,6 +23,8 @@ struct Tiles {
 
 enum class Bug {
   none,
+  bulk,  ///< none: bulk copies bring the tiles
+  bulk_not_waited_for,
   no_fence,
   no_fence_after_write,
   no_fence_after_write_of_a,
@@ -68,14 +70,24 @@ LAPIDARY_DEVICE std::uint64_t descriptor(const bf16* start, Bug bug) {
 }
 
 template <Bug bug>
-__global__ void faulty_product(float* a, float*, float* c, int) {
+__global__ void faulty_product(float* a, float* b, float* c, int) {
   auto& [sA, sB, barrier] = shared_storage<Tiles>();
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32;
-  fill(sA);
-  fill(sB);
+  constexpr bool bulk = bug == Bug::bulk || bug == Bug::bulk_not_waited_for;
+  if (!bulk) {
+    fill(sA);
+    fill(sB);
+  }
   if (thread == 0) mbarrier_init(barrier, 1);
   if (bug != Bug::no_proxy_fence) fence_proxy_async();
   if (bug != Bug::no_barrier) __syncthreads();
+  if (bulk && thread == 0) {
+    mbarrier_arrive_expect_tx(barrier, 2 * 8192);
+    cp_async_bulk_load(&sA[0], a, 8192, barrier);
+    cp_async_bulk_load(&sB[0], b, 8192, barrier);
+  }
+  if (bug == Bug::bulk)
+    while (!mbarrier_try_wait(barrier, 0)) continue;
   float d[Form::d_registers] = {};
   std::uint32_t rA[4] = {};
   if (bug != Bug::no_fence) {
@@ -115,6 +127,8 @@ __global__ void faulty_product(float* a, float*, float* c, int) {
 
 constexpr TestKernel wgmma_fault_table[] = {
     entry<faulty_product<Bug::none>>("none", 1, 128, sizeof(Tiles)),
+    entry<faulty_product<Bug::bulk>>("bulk", 1, 128, sizeof(Tiles)),
+    entry<faulty_product<Bug::bulk_not_waited_for>>("bulk_not_waited_for", 1, 128, sizeof(Tiles)),
     entry<faulty_product<Bug::no_fence>>("no_fence", 1, 128, sizeof(Tiles)),
     entry<faulty_product<Bug::no_fence_after_write>>("no_fence_after_write", 1, 128, sizeof(Tiles)),
     entry<faulty_product<Bug::no_fence_after_write_of_a>>("no_fence_after_write_of_a", 1, 128, sizeof(Tiles)),

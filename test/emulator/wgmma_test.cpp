@@ -187,7 +187,7 @@ struct Outcome {
 
 Outcome run(const TestKernel& kernel, const emulator::Options& options) {
   const auto device = open_emulator(options);
-  const DeviceArray<float> a(*device, 128, 1, "a"), b(*device, 128, 1, "b"), c(*device, 128, 0, "c");
+  const DeviceArray<float> a(*device, 2048, 1, "a"), b(*device, 2048, 1, "b"), c(*device, 128, 0, "c");
   try {
     kernel.launch(device->stream(), kernel.shape, a.data(), b.data(), c.data(), 0);
   } catch (const KernelFault& fault) {
@@ -219,7 +219,12 @@ const Fault faults[] = {
     {"no_wait", {"a thread exits without having waited for this wgmma.mma_async"}, {the_product}},
     {"slot_stored", {"shared store of 2 bytes at offset", pending_reader}, {"sB[8] = bf16{0};", the_product}},
     {"slot_copied", {"shared store of 16 bytes at offset", pending_reader}, {"cp_async<16>(", the_product}},
-    {"slot_bulk_copied", {"shared store of 16 bytes at offset", pending_reader}, {"cp_async_bulk_load(", the_product}},
+    {"slot_bulk_copied",
+     {"shared store of 16 bytes at offset", pending_reader},
+     {"cp_async_bulk_load(&sB[0], a, 256", the_product}},
+    {"bulk_not_waited_for",
+     {"shared store of 16 bytes at offset 0", pending_reader},
+     {the_product, "cp_async_bulk_load(&sA[0], a, 8192"}},
     {"no_barrier",
      {"race on shared memory", "writes it at", "a wgmma of thread"},
      {"s[at(i / 64, i % 64)] =", the_product}},
@@ -272,8 +277,9 @@ TEST(Wgmma, StopsAtPlantedBugsInEveryOrder) {
     for (unsigned seed = 1; seed <= 10; ++seed)
       EXPECT_NE(run(instrumented::wgmma_faults()[fault.bug], {.check = true, .threads = 1, .seed = seed}).fault, "")
           << fault.bug << ", seed " << seed;
-  for (unsigned seed = 0; seed <= 10; ++seed)
-    EXPECT_EQ(run(instrumented::wgmma_faults()["none"], {.check = true, .seed = seed}).fault, "") << seed;
+  for (const char* sound : {"none", "bulk"})
+    for (unsigned seed = 0; seed <= 10; ++seed)
+      EXPECT_EQ(run(instrumented::wgmma_faults()[sound], {.check = true, .seed = seed}).fault, "") << sound << seed;
 }
 
 #endif
