@@ -14,9 +14,9 @@ constexpr std::int64_t some_k = 8;
 /// More tiles of the sum than two turns of a ring of four stages.
 constexpr std::int64_t many_tiles = 9;
 
-ProblemSpec sized(Type type, std::int64_t M, std::int64_t N, std::int64_t K) {
+ProblemSpec sized(const GemmKind& kind, std::int64_t M, std::int64_t N, std::int64_t K) {
   ProblemSpec spec;
-  spec.type = type;
+  spec.kind = kind;
   spec.M = M;
   spec.N = N;
   spec.K = K;
@@ -32,8 +32,8 @@ ProblemSpec with_beta(ProblemSpec spec) {
 /// Each leading dimension is longer by a number of its own, so that none can stand for another.
 ProblemSpec scattered(ProblemSpec spec) {
   spec = with_beta(spec);
-  spec.lda = spec.K + 3;
-  spec.ldb = spec.N + 5;
+  spec.lda = (spec.kind.a == Order::row_major ? spec.K : spec.M) + 3;
+  spec.ldb = (spec.kind.b == Order::row_major ? spec.N : spec.K) + 5;
   spec.ldc = spec.N + 1;
   spec.ldd = spec.N + 7;
   spec.displacement = 1;
@@ -48,23 +48,23 @@ ProblemSpec in_place(ProblemSpec spec) {
 
 }  // namespace
 
-std::vector<CheckProblem> check_problems(Type type, const TileShape& tile) {
+std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& tile) {
   const std::int64_t m = tile.m, n = tile.n, k = tile.k ? tile.k : some_k;
-  const std::int64_t vector = 16 / size_of(type);
+  const std::int64_t vector = 16 / size_of(kind.type);
   return {
-      {sized(type, m + 1, n - 1, 2 * k), "edges beside whole tiles; C is null"},
-      {scattered(sized(type, m - 1, n + 1, 3 * k - 1)), "long rows, bases off their alignment"},
-      {with_beta(sized(type, m + vector, n + vector, 2 * k + vector)), "edges between whole vectors"},
-      {sized(type, m, n, many_tiles * k + vector), "a long sum of whole tiles"},
-      {in_place(sized(type, 17, 13, 7)), "primes; D is C"},
-      {with_beta(sized(type, 5, 3, 0)), "no sum at all"},
-      {sized(type, 1, 1, 1), "one product"},
+      {sized(kind, m + 1, n - 1, 2 * k), "edges beside whole tiles; C is null"},
+      {scattered(sized(kind, m - 1, n + 1, 3 * k - 1)), "long rows, bases off their alignment"},
+      {with_beta(sized(kind, m + vector, n + vector, 2 * k + vector)), "edges between whole vectors"},
+      {sized(kind, m, n, many_tiles * k + vector), "a long sum of whole tiles"},
+      {in_place(sized(kind, 17, 13, 7)), "primes; D is C"},
+      {with_beta(sized(kind, 5, 3, 0)), "no sum at all"},
+      {sized(kind, 1, 1, 1), "one product"},
   };
 }
 
-std::vector<CheckProblem> check_problems(Type type, std::int64_t M, std::int64_t N, std::int64_t K) {
-  return {{sized(type, M, N, K), "as it is; C is null"},
-          {scattered(sized(type, M, N, K)), "long rows, bases off their alignment"}};
+std::vector<CheckProblem> check_problems(const GemmKind& kind, std::int64_t M, std::int64_t N, std::int64_t K) {
+  return {{sized(kind, M, N, K), "as it is; C is null"},
+          {scattered(sized(kind, M, N, K)), "long rows, bases off their alignment"}};
 }
 
 std::optional<Finding> check(const Rung& rung, const RungVariant& variant, const ProblemSpec& spec, std::uint64_t seed,

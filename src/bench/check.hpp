@@ -19,10 +19,10 @@ struct CheckProblem {
 /// Small problems at which kernels of that tile go wrong if they do: sizes beside the tile's, primes, sums of no
 /// element and of many tiles, leading dimensions that are longer than rows, bases off their alignment, C that is null
 /// and D that is C.
-std::vector<CheckProblem> check_problems(Type type, const TileShape& tile);
+std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& tile);
 
 /// Problems of one size: as it is, and with the leading dimensions, bases and factors of the list above.
-std::vector<CheckProblem> check_problems(Type type, std::int64_t M, std::int64_t N, std::int64_t K);
+std::vector<CheckProblem> check_problems(const GemmKind& kind, std::int64_t M, std::int64_t N, std::int64_t K);
 
 /// What was wrong.
 struct Finding {

@@ -48,14 +48,14 @@ class Event {
 /// Copies of A, B and D in GPU memory, for a problem with beta = 0.
 class RotatingOperands {
  public:
-  RotatingOperands(Device& device, Type type, std::int64_t M, std::int64_t N, std::int64_t K, Type result)
-      : a_(padded(type, M * K)),
-        b_(padded(type, K * N)),
-        d_(padded(result, M * N)),
+  RotatingOperands(Device& device, const GemmKind& kind, std::int64_t M, std::int64_t N, std::int64_t K)
+      : a_(padded(kind.type, M * K)),
+        b_(padded(kind.type, K * N)),
+        d_(padded(kind.result, M * N)),
         copies_(std::max<std::size_t>(2, ceil_div(3 * device.properties().l2_bytes + 1, a_ + b_ + d_))),
         memory_(device, copies_ * (a_ + b_ + d_), "copies of A, B and D"),
-        problem_{type, M, N, K, 1, nullptr, K, nullptr, N, 0, nullptr, N, nullptr, N} {
-    fill_normal(device, type, memory_.data(), static_cast<std::int64_t>(memory_.bytes()) / size_of(type), 1);
+        problem_(dense_problem(kind, M, N, K)) {
+    fill_normal(device, kind.type, memory_.data(), static_cast<std::int64_t>(memory_.bytes()) / size_of(kind.type), 1);
     device.synchronize();
   }
 
@@ -141,10 +141,10 @@ int launches_in(double seconds, double launch_ms, int least) {
 }  // namespace
 
 struct GemmTimer::State {
-  State(Device& device, Type type, std::int64_t M_, std::int64_t N_, std::int64_t K_, Type result)
+  State(Device& device, const GemmKind& kind, std::int64_t M_, std::int64_t N_, std::int64_t K_)
       : properties(device.properties()),
         stream(device.stream()),
-        operands(device, type, M_, N_, K_, result),
+        operands(device, kind, M_, N_, K_),
         M(M_),
         N(N_),
         K(K_) {
@@ -267,8 +267,8 @@ struct GemmTimer::State {
   }
 };
 
-GemmTimer::GemmTimer(Device& device, Type type, std::int64_t M, std::int64_t N, std::int64_t K, Type result)
-    : state_(std::make_unique<State>(device, type, M, N, K, result)) {}
+GemmTimer::GemmTimer(Device& device, const GemmKind& kind, std::int64_t M, std::int64_t N, std::int64_t K)
+    : state_(std::make_unique<State>(device, kind, M, N, K)) {}
 GemmTimer::~GemmTimer() = default;
 
 Measurements GemmTimer::burst(std::span<const Contestant> contestants, const Contestant* peer,

@@ -54,12 +54,8 @@ struct Measurements {
 /// microseconds.
 class GemmTimer {
  public:
-  /// @param type    of A and B
-  /// @param result  of D
   /// @throws InvalidArgument if there is not enough memory
-  GemmTimer(Device& device, Type type, std::int64_t M, std::int64_t N, std::int64_t K, Type result);
-  GemmTimer(Device& device, Type type, std::int64_t M, std::int64_t N, std::int64_t K)
-      : GemmTimer(device, type, M, N, K, type) {}
+  GemmTimer(Device& device, const GemmKind& kind, std::int64_t M, std::int64_t N, std::int64_t K);
   ~GemmTimer();
 
   /// @param peer  null if there is none

@@ -40,8 +40,9 @@ ProblemSpec legal(const ProblemSpec& unresolved) {
   return spec;
 }
 
-std::size_t matrix_bytes(const ProblemSpec& spec, std::int64_t rows, std::int64_t cols, std::int64_t ld) {
-  return static_cast<std::size_t>(matrix_extent(rows, cols, ld) * size_of(spec.type));
+std::size_t matrix_bytes(Type type, std::int64_t rows, std::int64_t cols, std::int64_t ld,
+                         Order order = Order::row_major) {
+  return static_cast<std::size_t>(matrix_extent(rows, cols, ld, order) * size_of(type));
 }
 
 }  // namespace
@@ -49,10 +50,10 @@ std::size_t matrix_bytes(const ProblemSpec& spec, std::int64_t rows, std::int64_
 GpuExperiment::GpuExperiment(Device& device, const ProblemSpec& spec)
     : device_(&device),
       spec_(legal(spec)),
-      A_(device, matrix_bytes(spec_, spec_.M, spec_.K, spec_.lda), "A"),
-      B_(device, matrix_bytes(spec_, spec_.K, spec_.N, spec_.ldb), "B"),
-      C_(device, spec_.beta == 0 ? 0 : matrix_bytes(spec_, spec_.M, spec_.N, spec_.ldc), "C"),
-      D_(device, matrix_bytes(spec_, spec_.M, spec_.N, spec_.ldd), "D"),
+      A_(device, matrix_bytes(spec_.kind.type, spec_.M, spec_.K, spec_.lda, spec_.kind.a), "A"),
+      B_(device, matrix_bytes(spec_.kind.type, spec_.K, spec_.N, spec_.ldb, spec_.kind.b), "B"),
+      C_(device, spec_.beta == 0 ? 0 : matrix_bytes(spec_.kind.result, spec_.M, spec_.N, spec_.ldc), "C"),
+      D_(device, matrix_bytes(spec_.kind.result, spec_.M, spec_.N, spec_.ldd), "D"),
       results_(device, static_cast<std::size_t>(spec_.M * spec_.N) * sizeof(double), "the reference"),
       bounds_(device, results_.bytes(), "the bounds of the reference"),
       problem_(without_data(spec_)) {
@@ -62,8 +63,8 @@ GpuExperiment::GpuExperiment(Device& device, const ProblemSpec& spec)
   problem_.D = D_.data();
   std::uint64_t seed = 3 * spec_.seed;
   for (const DeviceBuffer* matrix : {&A_, &B_, &C_}) {
-    fill_normal(device, spec_.type, matrix->data(), static_cast<std::int64_t>(matrix->bytes()) / size_of(spec_.type),
-                seed++);
+    const Type type = matrix == &C_ ? spec_.kind.result : spec_.kind.type;
+    fill_normal(device, type, matrix->data(), static_cast<std::int64_t>(matrix->bytes()) / size_of(type), seed++);
   }
   compute_reference_on_gpu(device, problem_, static_cast<double*>(results_.data()),
                            static_cast<double*>(bounds_.data()));
@@ -79,7 +80,7 @@ Verification GpuExperiment::run(const Contestant& contestant) {
 
   const std::int64_t place = found.row * spec_.N + found.col, offset = found.row * spec_.ldd + found.col;
   const double value = with_type(
-      spec_.type, [&](auto type) { return to_float(element<decltype(type)>(*device_, D_.data(), offset)); });
+      spec_.kind.result, [&](auto type) { return to_float(element<decltype(type)>(*device_, D_.data(), offset)); });
   const double expected = element<double>(*device_, results, place);
   Verification verification;
   verification.ok = found.wrong == 0 && found.outside == 0;

@@ -18,10 +18,19 @@ constexpr int tile = side * per_thread;
 constexpr int depth = 16;  ///< of the sum, at a time
 constexpr int threads = side * side;
 
+/// Elements from one to the next of a matrix's column, and of its row.
+struct Strides {
+  std::int64_t row, col;
+
+  Strides(Order order, std::int64_t ld)
+      : row(order == Order::row_major ? ld : 1), col(order == Order::row_major ? 1 : ld) {}
+};
+
 /// Results and bounds of one tile of D. A thread's results are `side` apart, so that neighbours store to neighbours.
-template <class T>
+/// @param type  of D
+template <class T, class R>
 __global__ void __launch_bounds__(threads)
-    reference_kernel(const Gemm<T> g, Type type, double* results, double* bounds) {
+    reference_kernel(const Gemm<T, R> g, Strides a, Strides b, Type type, double* results, double* bounds) {
   // The extra element keeps the stores of A's columns, `depth` lanes beside each other, out of each other's banks.
   __shared__ double sA[depth][tile + 1], sB[depth][tile];
   const std::int64_t tiles_n = ceil_div<std::int64_t>(g.N, tile);
@@ -32,9 +41,9 @@ __global__ void __launch_bounds__(threads)
   for (std::int64_t k0 = 0; k0 < g.K; k0 += depth) {
     for (int i = static_cast<int>(threadIdx.x); i < tile * depth; i += threads) {
       const std::int64_t row = first_row + i / depth, a_k = k0 + i % depth;
-      sA[i % depth][i / depth] = row < g.M && a_k < g.K ? to_float(g.A[row * g.lda + a_k]) : 0;
+      sA[i % depth][i / depth] = row < g.M && a_k < g.K ? to_float(g.A[row * a.row + a_k * a.col]) : 0;
       const std::int64_t b_k = k0 + i / tile, col = first_col + i % tile;
-      sB[i / tile][i % tile] = b_k < g.K && col < g.N ? to_float(g.B[b_k * g.ldb + col]) : 0;
+      sB[i / tile][i % tile] = b_k < g.K && col < g.N ? to_float(g.B[b_k * b.row + col * b.col]) : 0;
     }
     __syncthreads();
     for (int k = 0; k < depth; ++k) {
@@ -81,9 +90,9 @@ __device__ bool untouched(T element) {
   return element.bits == 0xffffu;
 }
 
-template <class T>
+template <class T, class R>
 __global__ void __launch_bounds__(threads)
-    verify_kernel(const Gemm<T> g, const double* results, const double* bounds, Findings* blocks) {
+    verify_kernel(const Gemm<T, R> g, const double* results, const double* bounds, Findings* blocks) {
   __shared__ Findings found[threads];
   Findings mine = {-1, 0, 0, 0, 0};
   const std::int64_t extent = (g.M - 1) * g.ldd + g.N, step = std::int64_t{gridDim.x} * threads;
@@ -106,25 +115,38 @@ __global__ void __launch_bounds__(threads)
   blocks[blockIdx.x] = mine;
 }
 
-template <class T>
-void compute_reference(const Stream& stream, const GemmProblem& problem, double* results, double* bounds) {
-  const std::int64_t tiles = ceil_div<std::int64_t>(problem.M, tile) * ceil_div<std::int64_t>(problem.N, tile);
-  launch(stream, {.kernel = "reference", .grid = tiles, .block = threads}, reference_kernel<T>, typed<T>(problem),
-         problem.type, results, bounds);
+/// Calls visit(problem) with a problem's matrices as what they are.
+template <class Visit>
+void with_types(const GemmProblem& problem, Visit&& visit) {
+  with_type(problem.kind.type, [&](auto element) {
+    using T = decltype(element);
+    if (problem.kind.result == problem.kind.type) {
+      visit(typed<T>(problem));
+    } else {
+      visit(typed<T, float>(problem));
+    }
+  });
 }
 
-template <class T>
-void verify(const Stream& stream, int blocks, const GemmProblem& problem, const double* results, const double* bounds,
+template <class T, class R>
+void compute_reference(const Stream& stream, const GemmKind& kind, const Gemm<T, R>& g, double* results,
+                       double* bounds) {
+  const std::int64_t tiles = ceil_div<std::int64_t>(g.M, tile) * ceil_div<std::int64_t>(g.N, tile);
+  launch(stream, {.kernel = "reference", .grid = tiles, .block = threads}, reference_kernel<T, R>, g,
+         Strides(kind.a, g.lda), Strides(kind.b, g.ldb), kind.result, results, bounds);
+}
+
+template <class T, class R>
+void verify(const Stream& stream, int blocks, const Gemm<T, R>& g, const double* results, const double* bounds,
             Findings* parts) {
-  launch(stream, {.kernel = "verify", .grid = blocks, .block = threads}, verify_kernel<T>, typed<T>(problem), results,
-         bounds, parts);
+  launch(stream, {.kernel = "verify", .grid = blocks, .block = threads}, verify_kernel<T, R>, g, results, bounds,
+         parts);
 }
 
 }  // namespace
 
 void compute_reference_on_gpu(Device& device, const GemmProblem& problem, double* results, double* bounds) {
-  with_type(problem.type,
-            [&](auto element) { compute_reference<decltype(element)>(device.stream(), problem, results, bounds); });
+  with_types(problem, [&](const auto& g) { compute_reference(device.stream(), problem.kind, g, results, bounds); });
 }
 
 void poison_on_gpu(Device& device, void* data, std::size_t bytes) {
@@ -135,9 +157,7 @@ Findings verify_on_gpu(Device& device, const GemmProblem& problem, const double*
   constexpr int blocks = 1024;
   const DeviceBuffer buffer(device, blocks * sizeof(Findings), "findings");
   Findings* const on_device = static_cast<Findings*>(buffer.data());
-  with_type(problem.type, [&](auto element) {
-    verify<decltype(element)>(device.stream(), blocks, problem, results, bounds, on_device);
-  });
+  with_types(problem, [&](const auto& g) { verify(device.stream(), blocks, g, results, bounds, on_device); });
   std::vector<Findings> parts(blocks);
   device.download(parts.data(), buffer.data(), buffer.bytes());
   Findings all = {-1, 0, 0, 0, 0};

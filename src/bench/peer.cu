@@ -42,18 +42,24 @@ class Cublas {
   }
 
   void run(const GemmProblem& p) {
-    const cudaDataType_t type = p.type == Type::f32 ? CUDA_R_32F : p.type == Type::f16 ? CUDA_R_16F : CUDA_R_16BF;
+    const cudaDataType_t type = data_type(p.kind.type), result = data_type(p.kind.result);
     if (p.beta != 0 && p.C != p.D) copy_c(p);
     // cuBLAS is column-major and sees the transposes of row-major matrices: D^T = B^T A^T, N x M.
-    check_cublas(cublasGemmEx_64(handle_, CUBLAS_OP_N, CUBLAS_OP_N, p.N, p.M, p.K, &p.alpha, p.B, type, p.ldb, p.A,
-                                 type, p.lda, &p.beta, p.D, type, p.ldd, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-                 "cublasGemmEx");
+    check_cublas(
+        cublasGemmEx_64(handle_, operation(p.kind.b), operation(p.kind.a), p.N, p.M, p.K, &p.alpha, p.B, type, p.ldb,
+                        p.A, type, p.lda, &p.beta, p.D, result, p.ldd, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+        "cublasGemmEx");
   }
 
  private:
+  static cudaDataType_t data_type(Type type) {
+    return type == Type::f32 ? CUDA_R_32F : type == Type::f16 ? CUDA_R_16F : CUDA_R_16BF;
+  }
+  static cublasOperation_t operation(Order order) { return order == Order::row_major ? CUBLAS_OP_N : CUBLAS_OP_T; }
+
   /// cuBLAS adds to the matrix that it writes.
   void copy_c(const GemmProblem& p) {
-    const std::size_t size = static_cast<std::size_t>(size_of(p.type));
+    const std::size_t size = static_cast<std::size_t>(size_of(p.kind.result));
     const auto bytes = [&](std::int64_t elements) { return static_cast<std::size_t>(elements) * size; };
     check_cuda(cudaMemcpy2DAsync(p.D, bytes(p.ldd), p.C, bytes(p.ldc), bytes(p.N), static_cast<std::size_t>(p.M),
                                  cudaMemcpyDeviceToDevice, stream_),
@@ -66,17 +72,18 @@ class Cublas {
 
 }  // namespace
 
-std::optional<Peer> open_peer(Device& device, Type type) {
+std::optional<Peer> open_peer(Device& device, const GemmKind& kind) {
+  if (kind.result != kind.type && kind.result != Type::f32) return std::nullopt;
   const auto cublas = std::make_shared<Cublas>(device.stream());
   return Peer{.version = cublas->version(),
               .contestant = {.name = "cuBLAS",
-                             .unit = type == Type::f32 ? Unit::cuda_cores : Unit::tensor_cores,
+                             .unit = kind.type == Type::f32 ? Unit::cuda_cores : Unit::tensor_cores,
                              .launch = [cublas](const Stream&, const GemmProblem& problem) { cublas->run(problem); }}};
 }
 
 #else
 
-std::optional<Peer> open_peer(Device&, Type) { return std::nullopt; }
+std::optional<Peer> open_peer(Device&, const GemmKind&) { return std::nullopt; }
 
 #endif
 

@@ -48,13 +48,13 @@ std::pair<double, double> normal_pair(std::uint64_t sequence, std::uint64_t coun
 }
 
 template <class T>
-void fill_row(T* row, std::int64_t first_element, std::int64_t cols, std::uint64_t sequence) {
+void fill_row(T* row, std::int64_t stride, std::int64_t first_element, std::int64_t cols, std::uint64_t sequence) {
   // Elements are numbered in rows without gaps; numbers 2c and 2c + 1 are pair c, and a row may begin within a pair.
   for (std::int64_t j = 0; j < cols;) {
     const std::uint64_t element = static_cast<std::uint64_t>(first_element + j);
     const auto [even, odd] = normal_pair(sequence, element / 2);
-    if (element % 2 == 0) row[j++] = from_float<T>(static_cast<float>(even));
-    if (j < cols) row[j++] = from_float<T>(static_cast<float>(odd));
+    if (element % 2 == 0) row[j++ * stride] = from_float<T>(static_cast<float>(even));
+    if (j < cols) row[j++ * stride] = from_float<T>(static_cast<float>(odd));
   }
 }
 
@@ -67,7 +67,8 @@ void fill_normal(HostMatrix& matrix, std::uint64_t sequence, const OnProgress& p
     const std::int64_t end = std::min(rows, (task + 1) * rows_per_task);
     for (std::int64_t i = task * rows_per_task; i < end; ++i) {
       with_type(matrix.type(), [&](auto element) {
-        fill_row(matrix.as<decltype(element)>() + i * matrix.ld(), i * matrix.cols(), matrix.cols(), sequence);
+        fill_row(matrix.as<decltype(element)>() + i * matrix.row_stride(), matrix.col_stride(), i * matrix.cols(),
+                 matrix.cols(), sequence);
       });
     }
     done += end - task * rows_per_task;
@@ -78,8 +79,8 @@ void fill_normal(HostMatrix& matrix, std::uint64_t sequence, const OnProgress& p
 }  // namespace
 
 ProblemSpec resolve(ProblemSpec spec) {
-  if (spec.lda == 0) spec.lda = spec.K;
-  if (spec.ldb == 0) spec.ldb = spec.N;
+  if (spec.lda == 0) spec.lda = spec.kind.a == Order::row_major ? spec.K : spec.M;
+  if (spec.ldb == 0) spec.ldb = spec.kind.b == Order::row_major ? spec.N : spec.K;
   if (spec.ldc == 0) spec.ldc = spec.N;
   if (spec.ldd == 0) spec.ldd = spec.in_place ? spec.ldc : spec.N;
   GemmProblem problem = without_data(spec);
@@ -101,7 +102,7 @@ ProblemSpec resolve(ProblemSpec spec) {
 
 GemmProblem without_data(const ProblemSpec& spec) {
   GemmProblem problem{};
-  problem.type = spec.type;
+  problem.kind = spec.kind;
   problem.M = spec.M;
   problem.N = spec.N;
   problem.K = spec.K;
@@ -114,12 +115,13 @@ GemmProblem without_data(const ProblemSpec& spec) {
   return problem;
 }
 
-HostMatrix::HostMatrix(Type type, std::int64_t rows, std::int64_t cols, std::int64_t ld)
+HostMatrix::HostMatrix(Type type, std::int64_t rows, std::int64_t cols, std::int64_t ld, Order order)
     : type_(type),
       rows_(rows),
       cols_(cols),
       ld_(ld),
-      memory_(static_cast<std::size_t>(matrix_extent(rows, cols, ld) * size_of(type))) {
+      order_(order),
+      memory_(static_cast<std::size_t>(matrix_extent(rows, cols, ld, order) * size_of(type))) {
   with_type(type, [&](auto element) {
     using T = decltype(element);
     std::fill_n(as<T>(), extent(), poison<T>);
@@ -127,12 +129,12 @@ HostMatrix::HostMatrix(Type type, std::int64_t rows, std::int64_t cols, std::int
 }
 
 float HostMatrix::at(std::int64_t row, std::int64_t col) const {
-  const std::int64_t offset = row * ld_ + col;
+  const std::int64_t offset = row * row_stride() + col * col_stride();
   return with_type(type_, [&](auto element) { return to_float(as<decltype(element)>()[offset]); });
 }
 
 void HostMatrix::set(std::int64_t row, std::int64_t col, float value) {
-  const std::int64_t offset = row * ld_ + col;
+  const std::int64_t offset = row * row_stride() + col * col_stride();
   with_type(type_, [&](auto element) {
     using T = decltype(element);
     as<T>()[offset] = from_float<T>(value);
@@ -148,8 +150,10 @@ bool HostMatrix::poisoned(std::int64_t offset) const {
 
 Problem make_problem(const ProblemSpec& unresolved, const OnProgress& progress) {
   const ProblemSpec spec = resolve(unresolved);
-  Problem problem{spec, HostMatrix(spec.type, spec.M, spec.K, spec.lda),
-                  HostMatrix(spec.type, spec.K, spec.N, spec.ldb), HostMatrix(spec.type, spec.M, spec.N, spec.ldc)};
+  const GemmKind& kind = spec.kind;
+  Problem problem{spec, HostMatrix(kind.type, spec.M, spec.K, spec.lda, kind.a),
+                  HostMatrix(kind.type, spec.K, spec.N, spec.ldb, kind.b),
+                  HostMatrix(kind.result, spec.M, spec.N, spec.ldc)};
   const std::uint64_t sequence = mix(spec.seed);
   fill_normal(problem.A, mix(sequence + 1), progress);
   fill_normal(problem.B, mix(sequence + 2), progress);

@@ -11,10 +11,10 @@ namespace lapidary::bench {
 
 /// D = alpha * A * B + beta * C on random data: everything that decides what a kernel is given.
 struct ProblemSpec {
-  Type type = Type::f32;
+  GemmKind kind = Type::f32;
   std::int64_t M = 256, N = 256, K = 256;
   float alpha = 1, beta = 0;
-  /// Leading dimensions in elements; 0 stands for the length of a row.
+  /// Leading dimensions in elements; 0 stands for the length of a row, or of a column of a column-major matrix.
   std::int64_t lda = 0, ldb = 0, ldc = 0, ldd = 0;
   std::uint64_t seed = 1;
   /// Elements by which each base pointer is moved off its 256-byte alignment.
@@ -30,20 +30,26 @@ ProblemSpec resolve(ProblemSpec spec);
 /// The problem without pointers, of a resolved spec.
 GemmProblem without_data(const ProblemSpec& spec);
 
-/// A row-major matrix in host memory, laid out as a kernel sees it: exactly (rows - 1) * ld + cols elements, none if it
-/// has no rows or no columns. The elements between the rows (ld > cols) belong to nobody.
+/// A matrix in host memory, laid out as a kernel sees it: lines, which are its rows or its columns, that begin every ld
+/// elements; exactly (lines - 1) * ld + the length of a line elements, none if it has no rows or no columns. The
+/// elements between the lines belong to nobody.
 ///
 /// A new matrix is poisoned: every element is one certain NaN that no arithmetic produces. What is still poisoned later
 /// was never written.
 class HostMatrix {
  public:
   HostMatrix() = default;
-  HostMatrix(Type type, std::int64_t rows, std::int64_t cols, std::int64_t ld);
+  HostMatrix(Type type, std::int64_t rows, std::int64_t cols, std::int64_t ld, Order order = Order::row_major);
 
   Type type() const { return type_; }
   std::int64_t rows() const { return rows_; }
   std::int64_t cols() const { return cols_; }
   std::int64_t ld() const { return ld_; }
+  Order order() const { return order_; }
+
+  /// Elements from one to the next of a column, and of a row.
+  std::int64_t row_stride() const { return order_ == Order::row_major ? ld_ : 1; }
+  std::int64_t col_stride() const { return order_ == Order::row_major ? 1 : ld_; }
 
   /// Elements in memory, those between the rows included.
   std::int64_t extent() const { return static_cast<std::int64_t>(memory_.size()) / size_of(type_); }
@@ -71,6 +77,7 @@ class HostMatrix {
  private:
   Type type_ = Type::f32;
   std::int64_t rows_ = 0, cols_ = 0, ld_ = 0;
+  Order order_ = Order::row_major;
   std::vector<std::byte> memory_;
 };
 
@@ -83,8 +90,8 @@ struct Problem {
 };
 
 /// Fills A, B and C with normal random numbers (mean 0, variance 1) rounded to the element type. Element (i, j) depends
-/// on the seed and on its place in the matrix alone, neither on leading dimensions nor on the number of threads. With
-/// beta == 0, when no kernel may read it, C stays poisoned.
+/// on the seed and on its place in the matrix alone, neither on how that lies in memory nor on the number of threads.
+/// With beta == 0, when no kernel may read it, C stays poisoned.
 /// @throws InvalidArgument as `resolve` does
 Problem make_problem(const ProblemSpec& spec, const OnProgress& progress = {});
 

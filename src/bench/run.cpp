@@ -7,6 +7,7 @@
 #include <fstream>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -70,14 +71,17 @@ void require_memory(const char* where, std::size_t needed, std::size_t free) {
 /// Resolves a spec and checks that everything an Experiment allocates fits into memory.
 ProblemSpec affordable(Device& device, const ProblemSpec& unresolved) {
   const ProblemSpec spec = resolve(unresolved);
-  const std::int64_t a = matrix_extent(spec.M, spec.K, spec.lda), b = matrix_extent(spec.K, spec.N, spec.ldb),
-                     c = matrix_extent(spec.M, spec.N, spec.ldc), d = matrix_extent(spec.M, spec.N, spec.ldd);
+  const GemmKind& kind = spec.kind;
+  const std::int64_t d = matrix_extent(spec.M, spec.N, spec.ldd);
   std::size_t on_device = 0, on_host = Reference::bytes(spec);
-  for (const std::int64_t extent : {a, b, c, spec.in_place ? 0 : d}) {
-    on_device = add_saturated(on_device, GuardedMatrix::bytes(device, spec.type, extent, spec.displacement));
-  }
-  for (const std::int64_t extent : {a, b, c, d}) {
-    on_host = add_saturated(on_host, static_cast<std::size_t>(extent) * static_cast<std::size_t>(size_of(spec.type)));
+  for (const auto& [type, extent, is_d] :
+       {std::tuple{kind.type, matrix_extent(spec.M, spec.K, spec.lda, kind.a), false},
+        {kind.type, matrix_extent(spec.K, spec.N, spec.ldb, kind.b), false},
+        {kind.result, matrix_extent(spec.M, spec.N, spec.ldc), false},
+        {kind.result, d, true}}) {
+    const std::int64_t there = is_d && spec.in_place ? 0 : extent;
+    on_device = add_saturated(on_device, GuardedMatrix::bytes(device, type, there, spec.displacement));
+    on_host = add_saturated(on_host, static_cast<std::size_t>(extent) * static_cast<std::size_t>(size_of(type)));
   }
   require_memory(device.kind() == DeviceKind::gpu ? "GPU" : "emulated", on_device, device.properties().free_bytes);
   if (device.kind() == DeviceKind::emulator) {
@@ -135,10 +139,10 @@ Experiment::Experiment(Device& device, const ProblemSpec& spec, OnProgress progr
       progress_(std::move(progress)),
       problem_(make_problem(affordable(device, spec), progress_)),
       reference_(problem_, progress_),
-      A_(device, problem_.spec.type, problem_.A.extent(), problem_.spec.displacement, "A"),
-      B_(device, problem_.spec.type, problem_.B.extent(), problem_.spec.displacement, "B"),
-      C_(device, problem_.spec.type, problem_.C.extent(), problem_.spec.displacement, "C"),
-      D_(device, problem_.spec.type,
+      A_(device, problem_.A.type(), problem_.A.extent(), problem_.spec.displacement, "A"),
+      B_(device, problem_.B.type(), problem_.B.extent(), problem_.spec.displacement, "B"),
+      C_(device, problem_.C.type(), problem_.C.extent(), problem_.spec.displacement, "C"),
+      D_(device, problem_.C.type(),
          problem_.spec.in_place ? 0 : matrix_extent(problem_.spec.M, problem_.spec.N, problem_.spec.ldd),
          problem_.spec.displacement, "D") {
   A_.upload(problem_.A);
@@ -162,7 +166,7 @@ RunResult Experiment::run(const Rung& rung, const RungVariant& variant, Build bu
   const ProblemSpec& spec = problem_.spec;
   GuardedMatrix& output = spec.in_place ? C_ : D_;
   RunResult result;
-  result.D = spec.in_place ? problem_.C : HostMatrix(spec.type, spec.M, spec.N, spec.ldd);
+  result.D = spec.in_place ? problem_.C : HostMatrix(spec.kind.result, spec.M, spec.N, spec.ldd);
   output.upload(result.D);
   for (GuardedMatrix* matrix : {&A_, &B_, &C_, &D_}) matrix->lay_guards();
   if (progress_) progress_(rung.name(), -1);

@@ -25,24 +25,24 @@ Contestant contestant(const Entry& entry) {
                     entry.rung->family == "simt" ? Unit::cuda_cores : Unit::tensor_cores, *entry.variant);
 }
 
-ProblemSpec cube(Type type, std::int64_t size) {
+ProblemSpec cube(const GemmKind& kind, std::int64_t size) {
   ProblemSpec spec;
-  spec.type = type;
+  spec.kind = kind;
   spec.M = spec.N = spec.K = size;
   return spec;
 }
 
 /// Multiples of nothing, rows that do not follow one another, and C read.
-ProblemSpec ragged(Type type) {
+ProblemSpec ragged(const GemmKind& kind) {
   ProblemSpec spec;
-  spec.type = type;
+  spec.kind = kind;
   spec.M = 509;
   spec.N = 387;
   spec.K = 263;
   spec.alpha = 1.5f;
   spec.beta = -0.5f;
-  spec.lda = 265;
-  spec.ldb = 390;
+  spec.lda = kind.a == Order::row_major ? 265 : 511;
+  spec.ldb = kind.b == Order::row_major ? 390 : 266;
   spec.ldc = 389;
   spec.ldd = 395;
   return spec;
@@ -58,7 +58,7 @@ struct Candidate {
 std::vector<Candidate> right_ones(Device& device, const ProblemSpec& spec, const std::vector<Candidate>& candidates,
                                   const std::optional<Peer>& peer, std::vector<std::string>& wrong,
                                   const OnProgress& progress) {
-  const std::string problem = fmt::format("{}, M = {}, N = {}, K = {}", name_of(spec.type), spec.M, spec.N, spec.K);
+  const std::string problem = fmt::format("{}, M = {}, N = {}, K = {}", to_string(spec.kind), spec.M, spec.N, spec.K);
   GpuExperiment experiment(device, spec);
   if (peer) {
     const Verification verification = experiment.run(peer->contestant);
@@ -79,14 +79,14 @@ std::vector<Candidate> right_ones(Device& device, const ProblemSpec& spec, const
 }
 
 /// Measures candidates of one type at one size, in each mode that was asked for.
-void measure(Device& device, const std::vector<Candidate>& candidates, const std::optional<Peer>& peer, Type type,
-             std::int64_t size, const MeasureOptions& options, const OnProgress& progress,
+void measure(Device& device, const std::vector<Candidate>& candidates, const std::optional<Peer>& peer,
+             const GemmKind& kind, std::int64_t size, const MeasureOptions& options, const OnProgress& progress,
              std::vector<LadderMeasurement>& results) {
   if (candidates.empty()) return;
   std::vector<Contestant> contestants;
   for (const Candidate& candidate : candidates) contestants.push_back(candidate.contestant);
   const Contestant* const opponent = peer ? &peer->contestant : nullptr;
-  GemmTimer timer(device, type, size, size, size);
+  GemmTimer timer(device, kind, size, size, size);
   const auto labelled = [&](Mode mode) -> OnProgress {
     if (!progress) return {};
     return [&progress, label = fmt::format("{}^3, {}", size, name_of(mode))](std::string_view step, double done) {
@@ -109,10 +109,10 @@ void measure(Device& device, const std::vector<Candidate>& candidates, const std
 // A contestant of a quick table does not tell what it multiplies with: the fastest unit for its type is the limit.
 static Unit fastest_unit(Type type) { return type == Type::f32 ? Unit::cuda_cores : Unit::tensor_cores; }
 
-static LadderTimes quick_times(Device& device, const GemmProblem& shape, Type result,
-                               std::span<const Contestant> contestants, const OnProgress& progress) {
-  const std::optional<Peer> peer = result == shape.type ? open_peer(device, shape.type) : std::nullopt;
-  GemmTimer timer(device, shape.type, shape.M, shape.N, shape.K, result);
+static LadderTimes quick_times(Device& device, const GemmProblem& shape, std::span<const Contestant> contestants,
+                               const OnProgress& progress) {
+  const std::optional<Peer> peer = open_peer(device, shape.kind);
+  GemmTimer timer(device, shape.kind, shape.M, shape.N, shape.K);
   const BurstOptions quick = {.rounds = 2, .rest_s = 0.2, .burst_s = 0.1};
   const Measurements measured = timer.burst(contestants, peer ? &peer->contestant : nullptr, quick, progress);
   const auto timing = [](const Measurement& m) { return Timing{m.launch_ms.median, m.launch_ms.min, m.launch_ms.max}; };
@@ -126,15 +126,15 @@ LadderTimes time_ladder(Device& device, const GemmProblem& shape, std::span<cons
                         const OnProgress& progress) {
   std::vector<Contestant> contestants;
   for (const RungVariant* variant : variants)
-    contestants.push_back(contestant(to_string(variant->tile), fastest_unit(shape.type), *variant));
-  return quick_times(device, shape, shape.type, contestants, progress);
+    contestants.push_back(contestant(to_string(variant->tile), fastest_unit(shape.kind.type), *variant));
+  return quick_times(device, shape, contestants, progress);
 }
 
-KernelTime time_kernel(Device& device, const GemmProblem& shape, Type result,
+KernelTime time_kernel(Device& device, const GemmProblem& shape,
                        const std::function<void(const Stream&, const GemmProblem&)>& launch,
                        const OnProgress& progress) {
-  const Contestant contestants[] = {{.name = "the kernel", .unit = fastest_unit(shape.type), .launch = launch}};
-  const LadderTimes times = quick_times(device, shape, result, contestants, progress);
+  const Contestant contestants[] = {{.name = "the kernel", .unit = fastest_unit(shape.kind.type), .launch = launch}};
+  const LadderTimes times = quick_times(device, shape, contestants, progress);
   return {times.rungs.at(0), times.cublas};
 }
 
@@ -142,19 +142,24 @@ LadderReport measure_ladder(Device& device, std::span<const Entry> entries, cons
                             const OnProgress& progress) {
   LadderReport report;
   std::optional<std::string> peer_version;
-  for (const Type type : all_types) {
+  std::vector<GemmKind> kinds;
+  for (const Entry& entry : entries) {
+    const GemmKind& kind = entry.variant->kind;
+    if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
+  }
+  for (const GemmKind& kind : kinds) {
     std::vector<Candidate> candidates;
     for (const Entry& entry : entries) {
-      if (entry.variant->type == type) candidates.push_back({entry, contestant(entry)});
+      if (entry.variant->kind == kind) candidates.push_back({entry, contestant(entry)});
     }
     if (candidates.empty()) continue;
-    const std::optional<Peer> peer = open_peer(device, type);
+    const std::optional<Peer> peer = open_peer(device, kind);
     if (peer) peer_version = peer->version;
-    candidates = right_ones(device, ragged(type), candidates, peer, report.wrong, progress);
+    candidates = right_ones(device, ragged(kind), candidates, peer, report.wrong, progress);
     for (const std::int64_t size : options.sizes) {
-      const std::vector<Candidate> right = right_ones(device, cube(type, size), candidates, peer, report.wrong,
+      const std::vector<Candidate> right = right_ones(device, cube(kind, size), candidates, peer, report.wrong,
                                                       progress);
-      measure(device, right, peer, type, size, options, progress, report.results);
+      measure(device, right, peer, kind, size, options, progress, report.results);
     }
   }
   report.receipt = receipt(device, peer_version, options, report.results);

@@ -27,25 +27,24 @@ struct LadderTimes {
 
 /// Quick figures for a table that someone waits for: short bursts with short rests between them, in two rounds. At
 /// 4096^3 the ladder takes about ten seconds on an H200.
-/// @param shape     M, N, K and type of the problem; the rest of it is not used: alpha is 1, beta 0, and the operands
+/// @param shape     M, N, K and kind of the problem; the rest of it is not used: alpha is 1, beta 0, and the operands
 /// are
 ///                  random copies of its own
-/// @param variants  of that type
+/// @param variants  of that kind
 /// @throws InvalidArgument if there is no GPU or not enough memory, Error if a rate is above the ceiling
 LadderTimes time_ladder(Device& device, const GemmProblem& shape, std::span<const RungVariant* const> variants,
                         const OnProgress& progress = {});
 
 struct KernelTime {
   Timing kernel;
-  std::optional<Timing> cublas;  ///< as above; none for a problem whose result is of another type
+  std::optional<Timing> cublas;  ///< as above; none for a kind that it does not know
 };
 
 /// The same for a kernel that is none of the ladder's.
-/// @param shape   M, N, K and the type of the operands
-/// @param result  type of D
+/// @param shape   M, N, K and kind of the problem
 /// @param launch  starts the kernel, as Contestant has it; leading dimensions are for it to choose
 /// @throws InvalidArgument, Error and DeviceError as time_ladder does
-KernelTime time_kernel(Device& device, const GemmProblem& shape, Type result,
+KernelTime time_kernel(Device& device, const GemmProblem& shape,
                        const std::function<void(const Stream&, const GemmProblem&)>& launch,
                        const OnProgress& progress = {});
 

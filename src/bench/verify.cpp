@@ -24,12 +24,14 @@ constexpr std::int64_t tile_cols = 8;
 /// Rows that share one copy of tile_cols columns of B.
 constexpr std::int64_t tile_rows = 64;
 
-/// One row of A times tile_cols packed columns of B, with the sums of the squared products beside them.
+/// One row of A, whose elements are `stride` apart, times tile_cols packed columns of B, with the sums of the squared
+/// products beside them.
 template <class T>
-void multiply_row(const T* a, const double* packed, std::int64_t K, double* sum_out, double* square_out) {
+void multiply_row(const T* a, std::int64_t stride, const double* packed, std::int64_t K, double* sum_out,
+                  double* square_out) {
   double sum[tile_cols] = {}, square[tile_cols] = {};
   for (std::int64_t k = 0; k < K; ++k) {
-    const double factor = to_float(a[k]);
+    const double factor = to_float(a[k * stride]);
     for (std::int64_t j = 0; j < tile_cols; ++j) {
       const double product = factor * packed[k * tile_cols + j];
       sum[j] += product;
@@ -43,8 +45,9 @@ void multiply_row(const T* a, const double* packed, std::int64_t K, double* sum_
 template <class T>
 void pack_columns(const HostMatrix& B, std::int64_t first, std::int64_t cols, std::vector<double>& packed) {
   for (std::int64_t k = 0; k < B.rows(); ++k) {
-    const T* row = B.as<T>() + k * B.ld() + first;
-    for (std::int64_t j = 0; j < cols; ++j) packed[static_cast<std::size_t>(k * tile_cols + j)] = to_float(row[j]);
+    const T* row = B.as<T>() + k * B.row_stride() + first * B.col_stride();
+    for (std::int64_t j = 0; j < cols; ++j)
+      packed[static_cast<std::size_t>(k * tile_cols + j)] = to_float(row[j * B.col_stride()]);
   }
 }
 
@@ -66,13 +69,14 @@ void compute_reference(const Problem& problem, const std::vector<std::int64_t>& 
     for (std::int64_t r = first_row; r < end_row; ++r) {
       const std::int64_t row = rows[static_cast<std::size_t>(r)];
       double sum[tile_cols], square[tile_cols];
-      multiply_row(problem.A.as<T>() + row * spec.lda, packed.data(), spec.K, sum, square);
+      const HostMatrix& A = problem.A;
+      multiply_row(A.as<T>() + row * A.row_stride(), A.col_stride(), packed.data(), spec.K, sum, square);
       for (std::int64_t j = 0; j < cols; ++j) {
         const double scaled_c = beta == 0 ? 0 : beta * problem.C.at(row, first_col + j);
         const double result = alpha * sum[j] + scaled_c;
         const std::size_t place = static_cast<std::size_t>(r * spec.N + first_col + j);
         results[place] = result;
-        bounds[place] = error_bound(spec.type, spec.K, alpha, square[j], scaled_c, result);
+        bounds[place] = error_bound(spec.kind.result, spec.K, alpha, square[j], scaled_c, result);
       }
     }
     ++done;
@@ -134,7 +138,7 @@ std::string describe(std::int64_t results, const Findings& found) {
 /// out.
 void examine_row(const ProblemSpec& spec, const HostMatrix& D, std::int64_t i, const double* expected,
                  const double* bounds, Findings& found) {
-  const double overflow = overflow_of(spec.type);
+  const double overflow = overflow_of(spec.kind.result);
   const bool was_poisoned = !spec.in_place || spec.beta == 0;
   for (std::int64_t j = 0; j < spec.N; ++j) {
     const double value = D.at(i, j);
@@ -191,7 +195,7 @@ Reference::Reference(const Problem& problem, const OnProgress& progress)
       rows_(covered_rows(spec_)),
       results_(rows_.size() * static_cast<std::size_t>(spec_.N)),
       bounds_(results_.size()) {
-  with_type(spec_.type,
+  with_type(spec_.kind.type,
             [&](auto element) { compute_reference<decltype(element)>(problem, rows_, progress, results_, bounds_); });
 }
 

@@ -146,7 +146,7 @@ Json compiled_json(const model::CompiledKernel& compiled, bool ptx) {
 
 ExitCode run(const Arguments& a) {
   const Rung& rung = find_rung(a.kernel);
-  const RungVariant& variant = rung.variant(rung.variants.front().type, a.tile);
+  const RungVariant& variant = rung.variant(rung.variants.front().kind, a.tile);
   const std::string tile = to_string(variant.tile);
   const auto sass = model::find_compiled(rung.name(), tile);
   const auto compiled = a.ptx ? model::find_ptx(rung.name(), tile) : sass;

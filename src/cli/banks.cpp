@@ -139,12 +139,12 @@ const Rung& kernel_named(const std::string& name) {
 /// What a kernel's first block does on the emulated machine.
 ExitCode banks_of_kernel(const Arguments& arguments) {
   const Rung& rung = kernel_named(arguments.layout);
-  const Type type = arguments.type ? parse_type(*arguments.type) : rung.variants.front().type;
-  const RungVariant& variant = rung.variant(type, arguments.tile);
+  const GemmKind kind = arguments.type ? parse_kind(*arguments.type) : rung.variants.front().kind;
+  const RungVariant& variant = rung.variant(kind, arguments.tile);
   const TileShape& tile = variant.tile;
   const std::vector<BankView> views = bank_views(
       lens::observe(variant, tile.m, tile.n, std::max(2 * tile.k, 1), false));
-  const std::string title = fmt::format("{} {} in {}", rung.name(), to_string(tile), name_of(type));
+  const std::string title = fmt::format("{} {} in {}", rung.name(), to_string(tile), to_string(kind));
   if (arguments.picture.wanted()) write(lens::bank_picture(title, views, arguments.lane), arguments.picture);
   if (arguments.json) {
     Json list = Json::array();
@@ -153,7 +153,7 @@ ExitCode banks_of_kernel(const Arguments& arguments) {
       one.update(to_json(view));
       list.push_back(one);
     }
-    print({{"kernel", rung.name()}, {"type", name_of(type)}, {"tile", to_string(tile)}, {"accesses", list}});
+    print({{"kernel", rung.name()}, {"type", to_string(kind)}, {"tile", to_string(tile)}, {"accesses", list}});
     return success;
   }
   fmt::print("{}\n", title);
@@ -197,7 +197,10 @@ Command add_banks(CLI::App& program) {
       ->required();
   CLI::Option* access = app->add_option("ACCESS", a->access, "what the lanes of a warp read or write; see below");
   app->add_option("--tile", a->tile, "which tile of the kernel (its first one)")->excludes(access)->type_name("TILE");
-  app->add_option("--type", a->type, "f32, f16 or bf16 (the kernel's first one)")->excludes(access)->type_name("TYPE");
+  app->add_option("--type", a->type,
+                  "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC' (the kernel's first one)")
+      ->excludes(access)
+      ->type_name("TYPE");
   app->add_option("--lane", a->lane, "the lane that is marked in the picture (0)")->check(CLI::Range(0, 31));
   add_picture_options(*app, a->picture);
   app->add_flag("--json", a->json, "print JSON");

@@ -91,8 +91,8 @@ bench::MeasureOptions measure_options(const Arguments& arguments) {
 
 /// The kernels that were named, or all that the device runs; each with the variants of one type.
 std::vector<bench::Entry> entries(const Arguments& arguments, const Device& device) {
-  std::optional<Type> type;
-  if (arguments.type) type = parse_type(*arguments.type);
+  std::optional<GemmKind> kind;
+  if (arguments.type) kind = parse_kind(*arguments.type);
   std::vector<const Rung*> rungs;
   for (const std::string& name : arguments.kernels) {
     rungs.push_back(&find_rung(name));
@@ -101,14 +101,14 @@ std::vector<bench::Entry> entries(const Arguments& arguments, const Device& devi
   if (arguments.kernels.empty()) {
     for (const Rung& rung : ladder()) {
       const bool runs = device.properties().compute_capability >= rung.info->architecture;
-      if (runs && (!type || rung.has(*type))) rungs.push_back(&rung);
+      if (runs && (!kind || rung.has(*kind))) rungs.push_back(&rung);
     }
   }
   std::vector<bench::Entry> entries;
   for (const Rung* rung : rungs) {
-    const RungVariant& first = rung->variant(type.value_or(rung->variants.front().type));
+    const RungVariant& first = rung->variant(kind.value_or(rung->variants.front().kind));
     for (const RungVariant& variant : rung->variants) {
-      if (&variant == &first || (arguments.all_tiles && variant.type == first.type))
+      if (&variant == &first || (arguments.all_tiles && variant.kind == first.kind))
         entries.push_back({rung, &variant});
     }
   }
@@ -125,7 +125,7 @@ Json to_json(const bench::LadderMeasurement& result) {
   const RungVariant& variant = *result.entry.variant;
   return {{"kernel", result.entry.rung->name()},
           {"idea", result.entry.rung->info->idea},
-          {"type", name_of(variant.type)},
+          {"type", to_string(variant.kind)},
           {"tile", to_string(variant.tile)},
           {"size", result.size},
           {"mode", name_of(result.mode)},
@@ -162,7 +162,7 @@ report::Table to_table(const std::vector<bench::LadderMeasurement>& results) {
     const RungVariant& variant = *result.entry.variant;
     table.add_row({{std::string(result.entry.rung->name())},
                    {to_string(variant.tile)},
-                   {name_of(variant.type)},
+                   {to_string(variant.kind)},
                    {fmt::format("{}", result.size)},
                    {name_of(result.mode)},
                    {rate(m.tflops.median)},
@@ -214,7 +214,8 @@ Command add_bench(CLI::App& program) {
   app->add_option("--size", a->sizes, "M = N = K, may be given several times; 4096")
       ->check(whole_number(1))
       ->allow_extra_args(false);
-  app->add_option("--type", a->type, "f32, f16 or bf16; each kernel's first one");
+  app->add_option("--type", a->type,
+                  "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC'; each kernel's first one");
   app->add_option("--mode", a->mode,
                   "burst (a cold card, after a rest), sustained (a warm one, launches without a pause) or both; both");
   app->add_option("--seconds", a->seconds, "of sustained launches of each kernel; 2")->check(CLI::Range(0.1, 600.0));

@@ -54,15 +54,15 @@ Json problem_json(const bench::CheckProblem& problem) {
 }
 
 std::vector<bench::CheckProblem> problems_of(const Arguments& arguments, const RungVariant& variant) {
-  if (!arguments.m && !arguments.n && !arguments.k) return bench::check_problems(variant.type, variant.tile);
+  if (!arguments.m && !arguments.n && !arguments.k) return bench::check_problems(variant.kind, variant.tile);
   const std::int64_t size = default_size(DeviceKind::emulator);
-  return bench::check_problems(variant.type, arguments.m.value_or(size), arguments.n.value_or(size),
+  return bench::check_problems(variant.kind, arguments.m.value_or(size), arguments.n.value_or(size),
                                arguments.k.value_or(size));
 }
 
 /// The command that finds the same again.
 std::string replay(const Arguments& arguments, const Rung& rung, const RungVariant& variant, std::uint64_t seed) {
-  std::string text = fmt::format("lapidary check {} --type {} --tile {}", rung.name(), name_of(variant.type),
+  std::string text = fmt::format("lapidary check {} --type {} --tile {}", rung.name(), to_string(variant.kind),
                                  to_string(variant.tile));
   for (const auto& [option, value] : {std::pair("-m", arguments.m), {"-n", arguments.n}, {"-k", arguments.k}})
     if (value) text += fmt::format(" {} {}", option, *value);
@@ -73,7 +73,7 @@ void print_title(const Rung& rung, const RungVariant& variant, std::uint64_t see
   const std::string seeds = schedules == 1 ? fmt::format("1 random schedule, seed {}", seed)
                                            : fmt::format("{} random schedules, seeds {} to {}", schedules, seed,
                                                          seed + static_cast<std::uint64_t>(schedules) - 1);
-  fmt::print("{}, {}, tile {}, on the emulated machine under {}\n", rung.name(), name_of(variant.type),
+  fmt::print("{}, {}, tile {}, on the emulated machine under {}\n", rung.name(), to_string(variant.kind),
              to_string(variant.tile), seeds);
 }
 
@@ -88,8 +88,8 @@ void print_problem(const bench::CheckProblem& problem, const std::optional<bench
 
 ExitCode check(const Arguments& arguments) {
   const Rung& rung = find_rung(arguments.kernel);
-  const Type type = arguments.type ? parse_type(*arguments.type) : rung.variants.front().type;
-  const RungVariant& variant = rung.variant(type, arguments.tile);
+  const GemmKind kind = arguments.type ? parse_kind(*arguments.type) : rung.variants.front().kind;
+  const RungVariant& variant = rung.variant(kind, arguments.tile);
   const auto seed = static_cast<std::uint64_t>(arguments.seed.value_or(1));
   const auto schedules = static_cast<int>(arguments.schedules);
 
@@ -115,7 +115,7 @@ ExitCode check(const Arguments& arguments) {
   if (arguments.json)
     print({{"kernel", rung.name()},
            {"source", rung.source},
-           {"type", name_of(type)},
+           {"type", to_string(kind)},
            {"tile", to_string(variant.tile)},
            {"seed", seed},
            {"schedules", schedules},
@@ -145,7 +145,9 @@ Command add_check(CLI::App& program) {
       "results, on the emulated machine");
   const auto a = std::make_shared<Arguments>();
   app->add_option("KERNEL", a->kernel, "a name that `lapidary list` shows")->type_name("");
-  app->add_option("--type", a->type, "f32, f16 or bf16 (the first one that the kernel has)")->type_name("TYPE");
+  app->add_option("--type", a->type,
+                  "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC' (the kernel's first one)")
+      ->type_name("TYPE");
   app->add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)")->type_name("TILE");
   app->add_option("-m", a->m, "rows of A and D (with none of these three: sizes around the tile's)")
       ->check(whole_number(0));

@@ -72,11 +72,11 @@ struct KernelAccesses {
 
 KernelAccesses accesses_of(const Arguments& a) {
   const Rung& rung = find_rung(a.kernel);
-  const Type type = a.type ? parse_type(*a.type) : rung.variants.front().type;
-  const RungVariant& variant = rung.variant(type, a.tile);
+  const GemmKind kind = a.type ? parse_kind(*a.type) : rung.variants.front().kind;
+  const RungVariant& variant = rung.variant(kind, a.tile);
   KernelAccesses found;
   found.title = fmt::format("{} {}, {} x {} x {} in {}, warp {}", rung.name(), to_string(variant.tile), a.m, a.n, a.k,
-                            name_of(type), a.warp);
+                            to_string(kind), a.warp);
   found.accesses = lens::global_accesses(variant, a.m, a.n, a.k, false, a.warp);
   for (const lens::GlobalAccess& g : found.accesses) found.views.push_back(lens::coalescing_view(g));
   return found;
@@ -156,7 +156,10 @@ Command add_coalescing(CLI::App& program) {
       "whose accesses to global memory are shown, as its first block makes them; without it, the "
       "access that the options below describe");
   app->add_option("--tile", a->tile, "which tile of the kernel (its first one)")->needs(kernel)->type_name("TILE");
-  app->add_option("--type", a->type, "f32, f16 or bf16 (the kernel's first one)")->needs(kernel)->type_name("TYPE");
+  app->add_option("--type", a->type,
+                  "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC' (the kernel's first one)")
+      ->needs(kernel)
+      ->type_name("TYPE");
   app->add_option("-m", a->m, "rows of A and D (1024)")->needs(kernel)->check(whole_number(1, 1 << 14));
   app->add_option("-n", a->n, "columns of B and D (1024)")->needs(kernel)->check(whole_number(1, 1 << 14));
   app->add_option("-k", a->k, "columns of A, rows of B (1024)")->needs(kernel)->check(whole_number(1, 1 << 14));

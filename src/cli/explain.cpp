@@ -62,7 +62,7 @@ void ask_for_guess(const Explanation& e) {
 Json explanation_json(const Explanation& e) {
   const lens::Question& q = e.question;
   Json json = {{"kernel", q.rung->name()},
-               {"type", name_of(q.variant->type)},
+               {"type", to_string(q.variant->kind)},
                {"tile", to_string(q.variant->tile)},
                {"gpu", q.gpu.name},
                {"m", q.M},
@@ -103,6 +103,9 @@ Json explanation_json(const Explanation& e) {
                         {"stale", e.stale},
                         {"registers", e.compiled->registers},
                         {"spilled_bytes", e.compiled->spilled_bytes}};
+  const LaunchShape& launch = e.observation.launch;
+  json["threads"] = launch.block.x * launch.block.y * launch.block.z;
+  json["shared_bytes"] = launch.shared_bytes;
   json["accesses"] = Json::array();
   for (const lens::CompiledAccess& access : e.compiled_accesses) {
     Json written = Json::object(), machine = Json::object();
@@ -142,8 +145,8 @@ Json explanation_json(const Explanation& e) {
 
 ExitCode run(const Arguments& a) {
   const Rung& rung = find_rung(a.kernel);
-  const Type type = a.type ? parse_type(*a.type) : rung.variants.front().type;
-  const RungVariant& variant = rung.variant(type, a.tile);
+  const GemmKind kind = a.type ? parse_kind(*a.type) : rung.variants.front().kind;
+  const RungVariant& variant = rung.variant(kind, a.tile);
   Explanation e;
   {
     report::Progress progress;
@@ -174,7 +177,9 @@ Command add_explain(CLI::App& program) {
   app->add_option("-m", a->m, "rows of A and D (1024)")->check(whole_number(1, most_predicted_size));
   app->add_option("-n", a->n, "columns of B and D (1024)")->check(whole_number(1, most_predicted_size));
   app->add_option("-k", a->k, "columns of A and rows of B (1024)")->check(whole_number(1, most_predicted_size));
-  app->add_option("--type", a->type, "f32, f16 or bf16 (the first one that the kernel has)")->type_name("TYPE");
+  app->add_option("--type", a->type,
+                  "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC' (the kernel's first one)")
+      ->type_name("TYPE");
   app->add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)")->type_name("TILE");
   app->add_flag("--beta", a->beta, "beta is not 0: C is read");
   app->add_flag("--as-compiled", a->as_compiled,

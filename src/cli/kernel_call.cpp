@@ -252,7 +252,7 @@ bench::ProblemSpec problem_of(const CudaSource& source, const Call& call, const 
     throw InvalidArgument(
         fmt::format("{} has one size: M, N and K must be equal, not {}", call.kernel->name, sizes_of(spec)));
   spec.in_place = !call.has("D") || !call.has("C");
-  spec.type = type_of(call.element(spec.in_place ? "C" : "D")).value_or(Type::f32);
+  spec.kind = type_of(call.element(spec.in_place ? "C" : "D")).value_or(Type::f32);
   spec.alpha = call.has("alpha") ? 2 : 1;
   spec.beta = call.has("beta") ? 0.5F : 0;
   spec.seed = static_cast<std::uint64_t>(options.seed);

@@ -40,12 +40,12 @@ struct Entry {
 };
 
 /// The rungs to climb: each with its default variant, or with the one of a type, without those that have none.
-std::vector<Entry> entries(const std::optional<Type>& type, const Device& device) {
+std::vector<Entry> entries(const std::optional<GemmKind>& kind, const Device& device) {
   std::vector<Entry> entries;
   for (const Rung& rung : lapidary::ladder()) {
-    if (type && !rung.has(*type)) continue;
+    if (kind && !rung.has(*kind)) continue;
     if (device.properties().compute_capability < rung.info->architecture) continue;
-    const RungVariant& variant = rung.variant(type.value_or(rung.variants.front().type));
+    const RungVariant& variant = rung.variant(kind.value_or(rung.variants.front().kind));
     entries.push_back({&rung, &variant, {}, {}, {}, {}, {}});
   }
   if (entries.empty()) throw InvalidArgument("no kernel has this type and runs on this device; see lapidary list");
@@ -88,14 +88,17 @@ void climb(std::vector<Entry>& entries, Device& device, std::int64_t size) {
   const auto show = [&](std::string_view step, double done) {
     progress.update(step, done >= 0 ? done : static_cast<double>(finished) / static_cast<double>(entries.size()));
   };
-  for (const Type type : all_types) {
+  std::vector<GemmKind> kinds;
+  for (const Entry& entry : entries) {
+    if (std::find(kinds.begin(), kinds.end(), entry.variant->kind) == kinds.end()) kinds.push_back(entry.variant->kind);
+  }
+  for (const GemmKind& kind : kinds) {
     std::vector<Entry*> group;
     for (Entry& entry : entries) {
-      if (entry.variant->type == type) group.push_back(&entry);
+      if (entry.variant->kind == kind) group.push_back(&entry);
     }
-    if (group.empty()) continue;
     bench::ProblemSpec spec;
-    spec.type = type;
+    spec.kind = kind;
     spec.M = spec.N = spec.K = size;
     bench::Experiment experiment(device, spec, show);
     for (Entry* entry : group) {
@@ -132,7 +135,7 @@ std::string next_step(const std::vector<Entry>& entries) {
 Json to_json(const Entry& entry, std::int64_t size) {
   Json json = {{"kernel", entry.rung->name()},
                {"idea", entry.rung->info->idea},
-               {"type", name_of(entry.variant->type)},
+               {"type", to_string(entry.variant->kind)},
                {"tile", to_string(entry.variant->tile)}};
   if (entry.fault.empty()) {
     add_verification(json, entry.verification);
@@ -207,7 +210,7 @@ report::Table gpu_table(const std::vector<Entry>& entries, std::int64_t size) {
   for (const Entry& entry : entries) {
     std::vector<report::Cell> row = {{std::string(entry.rung->name())},
                                      {to_string(entry.variant->tile)},
-                                     {name_of(entry.variant->type)},
+                                     {to_string(entry.variant->kind)},
                                      verdict(entry)};
     if (entry.time) {
       const double rate = tflops(size, *entry.time);
@@ -225,13 +228,13 @@ report::Table gpu_table(const std::vector<Entry>& entries, std::int64_t size) {
 }
 
 ExitCode climb_ladder(const Arguments& arguments) {
-  std::optional<Type> type;
-  if (arguments.type) type = parse_type(*arguments.type);
+  std::optional<GemmKind> kind;
+  if (arguments.type) kind = parse_kind(*arguments.type);
   const bool emulated = arguments.device ? parse_device(*arguments.device) == DeviceKind::emulator : gpu_count() == 0;
   const bool count = emulated && LAPIDARY_WITH_INSTRUMENTED;
   const std::unique_ptr<Device> device = open_device(arguments.device, {.count = count});
   const std::int64_t size = arguments.size.value_or(default_size(device->kind()));
-  std::vector<Entry> climbed = entries(type, *device);
+  std::vector<Entry> climbed = entries(kind, *device);
   climb(climbed, *device, size);
 
   const bool ok = std::all_of(climbed.begin(), climbed.end(), [](const Entry& e) { return e.ok(); });
@@ -269,7 +272,9 @@ Command add_ladder(CLI::App& program) {
   CLI::App* app = program.add_subcommand("ladder", "run every kernel on one problem, check it and show what it costs");
   const auto a = std::make_shared<Arguments>();
   app->add_option("--size", a->size, "M = N = K (256, on a GPU 4096)")->check(whole_number(1));
-  app->add_option("--type", a->type, "f32, f16 or bf16 (of each kernel the first one that it has)")->type_name("TYPE");
+  app->add_option("--type", a->type,
+                  "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC' (of each kernel the first one)")
+      ->type_name("TYPE");
   app->add_option("--device", a->device, "gpu or emulator (gpu where there is one)")->type_name("DEVICE");
   app->add_flag("--json", a->json, "print JSON");
   return {app, [a] { return climb_ladder(*a); }};

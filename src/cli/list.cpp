@@ -23,7 +23,7 @@ std::vector<std::string> distinct(std::vector<std::string> values) {
 
 std::vector<std::string> types_of(const Rung& rung) {
   std::vector<std::string> types;
-  for (const RungVariant& variant : rung.variants) types.push_back(name_of(variant.type));
+  for (const RungVariant& variant : rung.variants) types.push_back(to_string(variant.kind));
   return distinct(types);
 }
 
@@ -37,7 +37,7 @@ Json to_json(const Rung& rung) {
   const RungInfo& info = *rung.info;
   Json variants = Json::array();
   for (const RungVariant& v : rung.variants)
-    variants.push_back({{"type", name_of(v.type)}, {"tile", to_string(v.tile)}});
+    variants.push_back({{"type", to_string(v.kind)}, {"tile", to_string(v.tile)}});
   return {{"name", info.name},
           {"parent", *info.parent ? Json(info.parent) : Json()},
           {"family", rung.family},

@@ -24,7 +24,7 @@ namespace lapidary::cli {
 namespace {
 
 struct Arguments {
-  std::string folder = "report", markdown;
+  std::string folder, markdown;
   bool check = false;
   GpuChoice gpu;
 };
@@ -46,29 +46,28 @@ report::Document overview_of(const model::Gpu& gpu) {
   return page;
 }
 
-std::string html_report(const model::Gpu& gpu, report::Progress& progress) {
+std::string html_report(const model::Gpu& gpu, const std::vector<lens::Explanation>& rungs) {
   const lens::PageTarget target{[](std::string_view kernel) { return fmt::format("#{}", kernel); },
                                 [](std::string_view path) { return std::string(path); }};
   std::string navigation = "<a href=\"#ladder\">ladder</a>", body;
   body += fmt::format("<section id=\"ladder\">\n<h1>Lapidary on {}</h1>\n<p>{}</p>\n", report::xml_escaped(gpu.name),
                       introduction);
   body += overview_of(gpu).html() + "</section>\n";
-  for (const Rung& rung : ladder()) {
-    progress.update(rung.name(), -1);
-    const std::string name(rung.name());
+  for (const lens::Explanation& e : rungs) {
+    const std::string_view name = e.question.rung->name();
     navigation += fmt::format("<a href=\"#{0}\">{0}</a>", name);
-    body += fmt::format("<section id=\"{}\">\n{}</section>\n", name, lens::rung_page(rung, gpu, target).html(1));
+    body += fmt::format("<section id=\"{}\">\n{}</section>\n", name, lens::rung_page(e, target).html(1));
   }
   return report::html_page(fmt::format("Lapidary on {}", gpu.name), navigation, body);
 }
 
 /// Files by their names in the folder.
-std::map<std::string, std::string> markdown_report(const model::Gpu& gpu, report::Progress& progress) {
+std::map<std::string, std::string> markdown_report(const model::Gpu& gpu, const std::vector<lens::Explanation>& rungs) {
   const lens::PageTarget target{[](std::string_view kernel) { return lens::page_name(kernel) + ".md"; },
                                 [](std::string_view path) { return fmt::format("../../{}", path); }};
   std::map<std::string, std::string> files;
   const auto add = [&](const std::string& name, const report::Document& page) {
-    files[name + ".md"] = "<!-- generated: lapidary report --markdown -->\n\n" + page.markdown();
+    files[name + ".md"] = "<!-- written by lapidary report --markdown -->\n\n" + page.markdown();
     for (const report::Document::Picture& picture : page.pictures())
       files[picture.name + ".svg"] = picture.svg.render();
   };
@@ -77,13 +76,13 @@ std::map<std::string, std::string> markdown_report(const model::Gpu& gpu, report
   overview.paragraph(introduction);
   overview.append(overview_of(gpu));
   std::vector<report::Document::Link> links;
-  for (const Rung& rung : ladder()) links.push_back({std::string(rung.name()), target.page(rung.name())});
+  for (const lens::Explanation& e : rungs) {
+    const std::string_view name = e.question.rung->name();
+    links.push_back({std::string(name), target.page(name)});
+    add(lens::page_name(name), lens::rung_page(e, target));
+  }
   overview.links(std::move(links));
   add("README", overview);
-  for (const Rung& rung : ladder()) {
-    progress.update(rung.name(), -1);
-    add(lens::page_name(rung.name()), lens::rung_page(rung, gpu, target));
-  }
   return files;
 }
 
@@ -114,23 +113,35 @@ void make_folder(const std::filesystem::path& folder) {
   if (error) throw InvalidArgument(fmt::format("cannot make the folder {}: {}", folder.string(), error.message()));
 }
 
-ExitCode run(const Arguments& a) {
-  const model::Gpu gpu = chosen_gpu(a.gpu);
-  report::Progress progress;
-  if (a.markdown.empty()) {
-    if (a.check) throw InvalidArgument("--check compares the files of --markdown DIR, which is missing");
-    make_folder(a.folder);
-    const std::filesystem::path file = std::filesystem::path(a.folder) / "index.html";
-    report::write_file(file, html_report(gpu, progress));
-    progress.pause();
-    fmt::print("{}\n", file.string());
-    return success;
-  }
-  const std::map<std::string, std::string> files = markdown_report(gpu, progress);
-  if (a.check) return compare(a.markdown, files);
-  make_folder(a.markdown);
-  for (const auto& [name, text] : files) report::write_file(std::filesystem::path(a.markdown) / name, text);
+void write_html(const std::filesystem::path& folder, const std::string& page) {
+  make_folder(folder);
+  report::write_file(folder / "index.html", page);
+  fmt::print("{}\n", (folder / "index.html").string());
+}
+
+ExitCode write_markdown(const std::filesystem::path& folder, const std::map<std::string, std::string>& files,
+                        bool check) {
+  if (check) return compare(folder, files);
+  make_folder(folder);
+  for (const auto& [name, text] : files) report::write_file(folder / name, text);
+  fmt::print("{}\n", (folder / "README.md").string());
   return success;
+}
+
+ExitCode run(const Arguments& a) {
+  if (a.check && a.markdown.empty())
+    throw InvalidArgument("--check compares the files of --markdown DIR, which is missing");
+  const model::Gpu gpu = chosen_gpu(a.gpu);
+  std::vector<lens::Explanation> rungs;
+  report::Progress progress;
+  for (const Rung& rung : ladder()) {
+    progress.update(rung.name(), static_cast<double>(rungs.size()) / static_cast<double>(ladder().size()));
+    rungs.push_back(lens::explain_for_page(rung, gpu));
+  }
+  progress.pause();
+  const bool html = !a.folder.empty() || a.markdown.empty();
+  if (html) write_html(a.folder.empty() ? "report" : a.folder, html_report(gpu, rungs));
+  return a.markdown.empty() ? success : write_markdown(a.markdown, markdown_report(gpu, rungs), a.check);
 }
 
 }  // namespace
@@ -138,11 +149,12 @@ ExitCode run(const Arguments& a) {
 Command add_report(CLI::App& program) {
   CLI::App* app = program.add_subcommand("report", "the whole ladder as one page: what each kernel costs and why");
   const auto a = std::make_shared<Arguments>();
-  app->add_option("-o,--output", a->folder, "the folder of index.html, a page that loads nothing (report)")
+  app->add_option("-o,--output", a->folder,
+                  "the folder of index.html, a page that loads nothing (report, unless --markdown is given)")
       ->type_name("DIR");
-  app->add_option("--markdown", a->markdown, "write a Markdown page for each kernel and its pictures into DIR instead")
+  app->add_option("--markdown", a->markdown, "write a Markdown page for each kernel, and its pictures, into DIR")
       ->type_name("DIR");
-  app->add_flag("--check", a->check, "write nothing; fail unless the Markdown pages are what they would be");
+  app->add_flag("--check", a->check, "write no Markdown pages; fail unless those in DIR are what they would be");
   add_gpu_options(*app, a->gpu);
   return {app, [a] { return run(*a); }};
 }

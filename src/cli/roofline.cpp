@@ -31,7 +31,7 @@ Json json_of(const std::optional<double>& value) { return value ? Json(*value) :
 
 Json to_json(const RooflineEntry& entry) {
   return {{"kernel", entry.rung->name()},
-          {"type", name_of(entry.variant->type)},
+          {"type", to_string(entry.variant->kind)},
           {"tile", to_string(entry.variant->tile)},
           {"dram_flop_per_byte", entry.dram_intensity},
           {"l2_flop_per_byte", json_of(entry.l2_intensity)},
@@ -74,7 +74,7 @@ report::Table entries_table(const std::vector<RooflineEntry>& entries) {
     const double share = e.measured ? *e.measured / e.roof : 0;
     const int bar = std::clamp(static_cast<int>(share * bar_width + 0.5), 0, bar_width);
     table.add_row({{std::string(e.rung->name())},
-                   {name_of(e.variant->type)},
+                   {to_string(e.variant->kind)},
                    {to_string(e.variant->tile)},
                    {fmt::format("{:.0f}", e.dram_intensity)},
                    {e.l2_intensity ? fmt::format("{:.1f}", *e.l2_intensity) : "-"},

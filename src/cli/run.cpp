@@ -32,10 +32,10 @@ struct Arguments {
   bool count = false, check = false, json = false;
 };
 
-bench::ProblemSpec spec_of(const Arguments& arguments, Type type, DeviceKind device) {
+bench::ProblemSpec spec_of(const Arguments& arguments, const GemmKind& kind, DeviceKind device) {
   const std::int64_t size = default_size(device);
   bench::ProblemSpec spec;
-  spec.type = type;
+  spec.kind = kind;
   spec.M = arguments.m.value_or(size);
   spec.N = arguments.n.value_or(size);
   spec.K = arguments.k.value_or(size);
@@ -61,7 +61,7 @@ Json problem_json(const Rung& rung, const RungVariant& variant, const Device& de
           {"ldb", spec.ldb},
           {"ldc", spec.ldc},
           {"ldd", spec.ldd},
-          {"type", name_of(spec.type)},
+          {"type", to_string(spec.kind)},
           {"tile", to_string(variant.tile)},
           {"alpha", spec.alpha},
           {"beta", spec.beta},
@@ -76,7 +76,8 @@ void create_directory(const std::filesystem::path& directory) {
 
 void save(const std::filesystem::path& directory, const bench::Problem& problem, const bench::HostMatrix& D) {
   const auto write = [&](const char* name, const bench::HostMatrix& matrix) {
-    report::write_npy(directory / name, matrix.type(), matrix.rows(), matrix.cols(), matrix.ld(), matrix.data());
+    report::write_npy(directory / name, matrix.type(), matrix.rows(), matrix.cols(), matrix.ld(), matrix.data(),
+                      matrix.order());
   };
   write("A.npy", problem.A);
   write("B.npy", problem.B);
@@ -87,7 +88,7 @@ void save(const std::filesystem::path& directory, const bench::Problem& problem,
 void print_result(const Rung& rung, const RungVariant& variant, const Device& device, const bench::ProblemSpec& spec,
                   const bench::Verification& verification) {
   const std::string title = fmt::format("{} on {}: D = {} A B + {} C, {}, M = {}, N = {}, K = {}, tile {}, seed {}",
-                                        rung.name(), title_of(device), spec.alpha, spec.beta, name_of(spec.type),
+                                        rung.name(), title_of(device), spec.alpha, spec.beta, to_string(spec.kind),
                                         spec.M, spec.N, spec.K, to_string(variant.tile), spec.seed);
   const std::string verdict = report::styled(verification.ok ? "right" : "WRONG",
                                              verification.ok ? report::Style::good : report::Style::bad,
@@ -99,12 +100,12 @@ void print_result(const Rung& rung, const RungVariant& variant, const Device& de
 
 ExitCode run(const Arguments& arguments) {
   const Rung& rung = find_rung(arguments.kernel);
-  const Type type = arguments.type ? parse_type(*arguments.type) : rung.variants.front().type;
-  const RungVariant& variant = rung.variant(type, arguments.tile);
+  const GemmKind kind = arguments.type ? parse_kind(*arguments.type) : rung.variants.front().kind;
+  const RungVariant& variant = rung.variant(kind, arguments.tile);
   const std::unique_ptr<Device> device = open_device(arguments.device,
                                                      {.count = arguments.count, .check = arguments.check});
   bench::require_support(rung, *device);
-  const bench::ProblemSpec spec = spec_of(arguments, type, device->kind());
+  const bench::ProblemSpec spec = spec_of(arguments, kind, device->kind());
   Json json = problem_json(rung, variant, *device, spec);
 
   std::optional<bench::Experiment> experiment;
@@ -157,7 +158,9 @@ Command add_run(CLI::App& program) {
   app->add_option("--ldb", a->ldb, "of B")->check(whole_number(1));
   app->add_option("--ldc", a->ldc, "of C")->check(whole_number(1));
   app->add_option("--ldd", a->ldd, "of D")->check(whole_number(1));
-  app->add_option("--type", a->type, "f32, f16 or bf16 (the first one that the kernel has)")->type_name("TYPE");
+  app->add_option("--type", a->type,
+                  "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC' (the kernel's first one)")
+      ->type_name("TYPE");
   app->add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)")->type_name("TILE");
   app->add_option("--seed", a->seed, "seed of the random data (1)")->check(whole_number(0));
   app->add_option("--device", a->device, "gpu or emulator (gpu where there is one and nothing is counted or checked)")

@@ -50,15 +50,15 @@ void add_row(report::Table& table, const std::string& who, const Share& share) {
 
 ExitCode tiles(const Arguments& a) {
   const Rung& rung = find_rung(a.kernel);
-  const Type type = a.type ? parse_type(*a.type) : rung.variants.front().type;
-  const RungVariant& variant = rung.variant(type, a.tile);
+  const GemmKind kind = a.type ? parse_kind(*a.type) : rung.variants.front().kind;
+  const RungVariant& variant = rung.variant(kind, a.tile);
   const lens::TileOwners owners = lens::tile_owners(variant);
   const Share thread = lens::share_of_thread(owners, a.thread), warp = lens::share_of_warp(owners, a.thread / 32);
-  const std::string title = fmt::format("{} {} in {}", rung.name(), to_string(variant.tile), name_of(type));
+  const std::string title = fmt::format("{} {} in {}", rung.name(), to_string(variant.tile), to_string(kind));
   if (a.picture.wanted()) write(lens::tile_picture(title, owners, a.thread), a.picture);
   if (a.json) {
     print({{"kernel", rung.name()},
-           {"type", name_of(type)},
+           {"type", to_string(kind)},
            {"tile", to_string(variant.tile)},
            {"threads", owners.threads},
            {"warps", owners.warps()},
@@ -95,7 +95,9 @@ Command add_tiles(CLI::App& program) {
   const auto a = std::make_shared<Arguments>();
   app->add_option("KERNEL", a->kernel, "its name; see lapidary list")->required();
   app->add_option("--tile", a->tile, "which tile of the kernel (its first one)")->type_name("TILE");
-  app->add_option("--type", a->type, "f32, f16 or bf16 (the kernel's first one)")->type_name("TYPE");
+  app->add_option("--type", a->type,
+                  "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC' (the kernel's first one)")
+      ->type_name("TYPE");
   app->add_option("--thread", a->thread, "the thread that is marked (0)")->check(CLI::Range(0, 1023));
   add_picture_options(*app, a->picture);
   app->add_flag("--json", a->json, "print JSON");

@@ -23,7 +23,7 @@ class TrialProblem {
   MatrixImage run(Device& device, const Launch& launch) const {
     const bench::ProblemSpec& spec = problem_.spec;
     const MatrixImage a(problem_.A, operands_.A), b(problem_.B, operands_.B), c(problem_.C, operands_.C);
-    MatrixImage d = spec.in_place ? c : MatrixImage({spec.type, spec.M, spec.N, spec.N}, operands_.D);
+    MatrixImage d = spec.in_place ? c : MatrixImage({spec.kind.result, spec.M, spec.N, spec.N}, operands_.D);
     const DeviceBuffer A(device, a.bytes(), "A"), B(device, b.bytes(), "B"), C(device, c.bytes(), "C"),
         D(device, spec.in_place ? 0 : d.bytes(), "D");
     device.upload(A.data(), a.data(), a.bytes());
@@ -39,7 +39,7 @@ class TrialProblem {
   }
 
   bench::Verification verify(const MatrixImage& D) const {
-    bench::Verification found = reference_.verify(D.matrix(problem_.spec.type));
+    bench::Verification found = reference_.verify(D.matrix(problem_.spec.kind.result));
     if (found.ok && operands_.D.element == Element::f64) verify_double(D, found);
     found.outside = D.changed_between();
     if (found.outside > 0) {
@@ -51,7 +51,7 @@ class TrialProblem {
   }
 
   WrongResults find_wrong(const MatrixImage& D) const {
-    return find_wrong_results(problem_, reference_, D.matrix(problem_.spec.type));
+    return find_wrong_results(problem_, reference_, D.matrix(problem_.spec.kind.result));
   }
 
  private:
@@ -175,8 +175,8 @@ GpuTrial try_on_gpu(const CudaSource& source, const Call& call, const std::strin
     const LaunchShape launched = shape(spec);
     const Operands stored = operands_of(call, layouts, spec, {}, 0);
     GemmProblem timed = bench::without_data(spec);
-    timed.type = *type;
-    trial.time = bench::time_kernel(*device, timed, *result, [&](const Stream& stream, const GemmProblem& p) {
+    timed.kind = {*type, *result};
+    trial.time = bench::time_kernel(*device, timed, [&](const Stream& stream, const GemmProblem& p) {
       // Kernels that read C find it in D, beta being 0.
       kernel.launch(launched,
                     {p.M, p.N, p.K, stored.A.ld, stored.B.ld, stored.C.ld, stored.D.ld, 1, 0, const_cast<void*>(p.A),

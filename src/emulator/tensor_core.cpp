@@ -81,6 +81,7 @@ std::uint64_t pack(std::int64_t sum, int scale, const Format& format, int kept, 
   } else {
     magnitude <<= -dropped;
   }
+  if (magnitude == 0) return 0;
   // The hidden bit adds one to the exponent, as does the carry of a rounding.
   const auto biased = static_cast<std::uint64_t>(exponent - format.least_exponent());
   const std::uint64_t bits = (biased << format.fraction_bits) + (magnitude << (format.fraction_bits - kept));
@@ -200,14 +201,23 @@ void multiply_integers(const TensorOperation& what, const std::uint64_t* a, cons
   }
 }
 
+/// The bits of a * b + c. The first NaN among b, c and a comes out, quiet; what else is not a number is the negative
+/// quiet NaN.
+std::uint64_t fused_multiply_add(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+  constexpr std::uint64_t quiet = std::uint64_t{1} << 51;
+  for (const std::uint64_t operand : {b, c, a})
+    if (std::isnan(std::bit_cast<double>(operand))) return operand | quiet;
+  const double result = std::fma(std::bit_cast<double>(a), std::bit_cast<double>(b), std::bit_cast<double>(c));
+  return std::isnan(result) ? 0xfff8000000000000u : std::bit_cast<std::uint64_t>(result);
+}
+
 void multiply_doubles(const TensorOperation& what, const std::uint64_t* a, const std::uint64_t* b,
                       const std::uint64_t* c, std::uint64_t* d) {
   for (int row = 0; row < what.M; ++row) {
     for (int col = 0; col < what.N; ++col) {
-      auto sum = std::bit_cast<double>(c[row * what.N + col]);
-      for (int k = 0; k < what.K; ++k)
-        sum = std::fma(std::bit_cast<double>(a[row * what.K + k]), std::bit_cast<double>(b[col * what.K + k]), sum);
-      d[row * what.N + col] = std::isnan(sum) ? 0x7ff8000000000000u : std::bit_cast<std::uint64_t>(sum);
+      std::uint64_t sum = c[row * what.N + col];
+      for (int k = 0; k < what.K; ++k) sum = fused_multiply_add(a[row * what.K + k], b[col * what.K + k], sum);
+      d[row * what.N + col] = sum;
     }
   }
 }

@@ -53,9 +53,9 @@ struct TensorOperation {
 /// Floating point, all K products and C at once: products are exact and keep the exponent that their factors' exponents
 /// add up to; each of them and C is cut off (towards zero) 25 bits below the largest of these exponents; the sum of
 /// what is left is exact, and is then cut off to the 24 significant bits of f32, or rounded to f16. Subnormal numbers
-/// count in full; zeros have no exponent. The rule is that of microsoft/MMA-Sim, where it is said to hold on the
-/// hardware. Not told there: a NaN comes out as 0x7fffffff (0x7fff of f16), an overflow as infinity, and a sum of 0 as
-/// +0.
+/// count in full; zeros have no exponent. The rule is that of microsoft/MMA-Sim. Not told there: a NaN comes out as
+/// 0x7fffffff (0x7fff of f16), an overflow as infinity, and what is cut off to 0 as +0. On an H200 all of mma.sync is
+/// so to the last bit (results/h200/golden).
 ///
 ///   FP8, wgmma      13 bits instead of 25, and 14 significant bits of the result.
 ///   FP8, mma.sync   Two products of f16, of the k with k & 2 == 0 first, whose result is added to by those of the

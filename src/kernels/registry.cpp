@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "core/edit_distance.hpp"
@@ -45,9 +46,9 @@ Rung make_rung(const char* family, const char* name, const std::array<RungVarian
   for (std::size_t build = 0; build < builds.size(); ++build) {
     for (const Variant& variant : std::span(builds[build].variants, static_cast<std::size_t>(builds[build].count))) {
       auto place = std::find_if(rung.variants.begin(), rung.variants.end(), [&](const RungVariant& known) {
-        return known.type == variant.type && same_tile(known.tile, variant.tile);
+        return known.kind == variant.kind && same_tile(known.tile, variant.tile);
       });
-      if (place == rung.variants.end()) place = rung.variants.insert(place, {variant.tile, variant.type, {}});
+      if (place == rung.variants.end()) place = rung.variants.insert(place, {variant.tile, variant.kind, {}});
       place->launch[build] = variant.launch;
     }
   }
@@ -100,98 +101,107 @@ std::vector<std::string_view> nearest_rungs(std::string_view name) {
 struct Operand {
   const char* name;
   const void* data;
+  Type type;
   std::int64_t rows, cols, ld;
-  const char* columns_are;  ///< N or K
+  const char *rows_are, *cols_are;  ///< M, N or K
+  Order order = Order::row_major;
+
+  bool row_major() const { return order == Order::row_major; }
+  /// Runs of neighbours in memory: rows or columns.
+  std::int64_t lines() const { return row_major() ? rows : cols; }
+  std::int64_t length() const { return row_major() ? cols : rows; }
+  bool empty() const { return rows == 0 || cols == 0; }
 };
 
-Operand operand_a(const GemmProblem& p) { return {"A", p.A, p.M, p.K, p.lda, "K"}; }
-Operand operand_b(const GemmProblem& p) { return {"B", p.B, p.K, p.N, p.ldb, "N"}; }
-Operand operand_c(const GemmProblem& p) { return {"C", p.C, p.M, p.N, p.ldc, "N"}; }
-Operand operand_d(const GemmProblem& p) { return {"D", p.D, p.M, p.N, p.ldd, "N"}; }
+Operand operand_a(const GemmProblem& p) { return {"A", p.A, p.kind.type, p.M, p.K, p.lda, "M", "K", p.kind.a}; }
+Operand operand_b(const GemmProblem& p) { return {"B", p.B, p.kind.type, p.K, p.N, p.ldb, "K", "N", p.kind.b}; }
+Operand operand_c(const GemmProblem& p) { return {"C", p.C, p.kind.result, p.M, p.N, p.ldc, "M", "N"}; }
+Operand operand_d(const GemmProblem& p) { return {"D", p.D, p.kind.result, p.M, p.N, p.ldd, "M", "N"}; }
 
-void validate_sizes(const Operand& x, Type type) {
-  if (x.ld < x.cols) {
-    throw InvalidArgument(fmt::format("ld{} is {}; a row of {} has {} = {} elements, so it must be at least {}",
-                                      static_cast<char>(x.name[0] - 'A' + 'a'), x.ld, x.name, x.columns_are, x.cols,
-                                      x.cols));
+void validate_sizes(const Operand& x) {
+  if (x.ld < x.length()) {
+    throw InvalidArgument(fmt::format("ld{} is {}; a {} of {} has {} = {} elements, so it must be at least {}",
+                                      static_cast<char>(x.name[0] - 'A' + 'a'), x.ld, x.row_major() ? "row" : "column",
+                                      x.name, x.row_major() ? x.cols_are : x.rows_are, x.length(), x.length()));
   }
-  if (x.rows == 0 || x.cols == 0) return;
+  if (x.empty()) return;
   std::int64_t extent = 0;
-  if (__builtin_mul_overflow(x.rows - 1, x.ld, &extent) || __builtin_add_overflow(extent, x.cols, &extent) ||
-      __builtin_mul_overflow(extent, std::int64_t{size_of(type)}, &extent)) {
+  if (__builtin_mul_overflow(x.lines() - 1, x.ld, &extent) || __builtin_add_overflow(extent, x.length(), &extent) ||
+      __builtin_mul_overflow(extent, std::int64_t{size_of(x.type)}, &extent)) {
     throw InvalidArgument(fmt::format("{} is {} x {} {} with leading dimension {}; it must take less than 2^63 bytes",
-                                      x.name, x.rows, x.cols, lapidary::name_of(type), x.ld));
+                                      x.name, x.rows, x.cols, lapidary::name_of(x.type), x.ld));
   }
 }
 
-void validate_pointer(const Operand& x, Type type) {
-  if (x.rows == 0 || x.cols == 0) return;
+void validate_pointer(const Operand& x) {
+  if (x.empty()) return;
   if (!x.data) {
     throw InvalidArgument(fmt::format("{} is null; it must point to {} x {} elements", x.name, x.rows, x.cols));
   }
-  if (reinterpret_cast<std::uintptr_t>(x.data) % static_cast<unsigned>(size_of(type)) != 0) {
+  if (reinterpret_cast<std::uintptr_t>(x.data) % static_cast<unsigned>(size_of(x.type)) != 0) {
     throw InvalidArgument(fmt::format("{} is at {}; its address must be a multiple of the {} bytes of an element",
-                                      x.name, x.data, size_of(type)));
+                                      x.name, x.data, size_of(x.type)));
   }
 }
 
-/// The bytes of a matrix, as rows of `length` bytes that begin every `pitch` bytes.
+/// The bytes of a matrix, as lines of `length` bytes that begin every `pitch` bytes.
 struct Bytes {
-  std::int64_t begin, rows, length, pitch;
+  std::int64_t begin, lines, length, pitch;
 
-  Bytes(const Operand& x, Type type)
+  explicit Bytes(const Operand& x)
       : begin(reinterpret_cast<std::intptr_t>(x.data)),
-        rows(x.rows),
-        length(x.cols * size_of(type)),
-        // The leading dimension of a single row is never walked and may be too large to be counted in bytes.
-        pitch(x.rows > 1 ? x.ld * size_of(type) : length) {}
+        lines(x.lines()),
+        length(x.length() * size_of(x.type)),
+        // The leading dimension of a single line is never walked and may be too large to be counted in bytes.
+        pitch(lines > 1 ? x.ld * size_of(x.type) : length) {}
 
-  std::int64_t end() const { return begin + (rows - 1) * pitch + length; }
+  std::int64_t end() const { return begin + (lines - 1) * pitch + length; }
 };
 
 /// Whether two matrices share an element. Blocks of one larger matrix overlap as ranges of addresses without doing so:
-/// each row of the one with fewer rows is held against the few rows of the other that could meet it.
-bool overlap(const Operand& x, const Operand& y, Type type) {
-  if (x.rows == 0 || x.cols == 0 || y.rows == 0 || y.cols == 0) return false;
-  Bytes a(x, type), b(y, type);
-  if (a.rows > b.rows) std::swap(a, b);
+/// each line of the one with fewer lines is held against the few lines of the other that could meet it.
+bool overlap(const Operand& x, const Operand& y) {
+  if (x.empty() || y.empty()) return false;
+  Bytes a(x), b(y);
+  if (a.lines > b.lines) std::swap(a, b);
   if (a.end() <= b.begin || b.end() <= a.begin) return false;
   const auto floor_div = [](std::int64_t dividend, std::int64_t divisor) {
     return dividend / divisor - (dividend % divisor < 0 ? 1 : 0);
   };
-  for (std::int64_t row = 0; row < a.rows; ++row) {
-    const std::int64_t begin = a.begin + row * a.pitch;
+  for (std::int64_t line = 0; line < a.lines; ++line) {
+    const std::int64_t begin = a.begin + line * a.pitch;
     const std::int64_t first = floor_div(begin - b.length - b.begin, b.pitch) +
                                1;  // the first that ends behind `begin`
     const std::int64_t last = floor_div(begin + a.length - 1 - b.begin,
                                         b.pitch);  // the last that begins before its end
-    if (std::max<std::int64_t>(first, 0) <= std::min(last, b.rows - 1)) return true;
+    if (std::max<std::int64_t>(first, 0) <= std::min(last, b.lines - 1)) return true;
   }
   return false;
 }
 
 }  // namespace
 
-bool Rung::has(Type type) const {
-  return std::any_of(variants.begin(), variants.end(), [&](const RungVariant& v) { return v.type == type; });
+bool Rung::has(const GemmKind& kind) const {
+  return std::any_of(variants.begin(), variants.end(), [&](const RungVariant& v) { return v.kind == kind; });
 }
 
-const RungVariant& Rung::variant(Type type, std::string_view tile) const {
-  std::string tiles;
+const RungVariant& Rung::variant(const GemmKind& kind, std::string_view tile) const {
+  std::string tiles, kinds;
+  std::optional<GemmKind> last;
   for (const RungVariant& candidate : variants) {
-    if (candidate.type != type) continue;
-    const std::string name = to_string(candidate.tile);
-    if (tile.empty() || tile == name) return candidate;
-    tiles += (tiles.empty() ? "" : ", ") + name;
+    if (candidate.kind == kind) {
+      const std::string name = to_string(candidate.tile);
+      if (tile.empty() || tile == name) return candidate;
+      tiles += (tiles.empty() ? "" : ", ") + name;
+    } else if (candidate.kind != last) {
+      last = candidate.kind;
+      kinds += (kinds.empty() ? "" : ", ") + to_string(candidate.kind);
+    }
   }
   if (!tiles.empty()) {
-    throw InvalidArgument(fmt::format("{} has no tile {} for {}; it has {}", info->name, tile, name_of(type), tiles));
+    throw InvalidArgument(fmt::format("{} has no tile {} for {}; it has {}", info->name, tile, to_string(kind), tiles));
   }
-  std::string types;
-  for (const Type other : all_types) {
-    if (has(other)) types += fmt::format("{}{}", types.empty() ? "" : ", ", name_of(other));
-  }
-  throw InvalidArgument(fmt::format("{} has no {} kernel; it has {}", info->name, name_of(type), types));
+  throw InvalidArgument(fmt::format("{} has no {} kernel; it has {}", info->name, to_string(kind), kinds));
 }
 
 std::span<const Rung> ladder() {
@@ -215,11 +225,19 @@ std::string to_string(const TileShape& tile) {
   return tile.k == 0 ? fmt::format("{}x{}", tile.m, tile.n) : fmt::format("{}x{}x{}", tile.m, tile.n, tile.k);
 }
 
+std::string to_string(const GemmKind& kind) {
+  const auto letter = [](Order order) { return order == Order::row_major ? 'R' : 'C'; };
+  const bool row_major = kind.a == Order::row_major && kind.b == Order::row_major;
+  return fmt::format("{}{}{}{}", name_of(kind.type), kind.result == kind.type ? "" : "/",
+                     kind.result == kind.type ? "" : name_of(kind.result),
+                     row_major ? "" : fmt::format(" {}{}", letter(kind.a), letter(kind.b)));
+}
+
 void run(const RungVariant& variant, Build build, const Stream& stream, const GemmProblem& problem) {
   validate(problem);
-  if (problem.type != variant.type) {
+  if (problem.kind != variant.kind) {
     throw InvalidArgument(fmt::format("the problem is of type {}; this kernel was instantiated for {}",
-                                      name_of(problem.type), name_of(variant.type)));
+                                      to_string(problem.kind), to_string(variant.kind)));
   }
   const auto launch = variant.launch[static_cast<std::size_t>(build)];
   if (!launch) {
@@ -242,34 +260,41 @@ void run(const RungVariant& variant, Build build, const Stream& stream, const Ge
   launch(stream, problem);
 }
 
-std::int64_t matrix_extent(std::int64_t rows, std::int64_t cols, std::int64_t ld) {
+std::int64_t matrix_extent(std::int64_t rows, std::int64_t cols, std::int64_t ld, Order order) {
+  if (order == Order::column_major) std::swap(rows, cols);
   return rows == 0 || cols == 0 ? 0 : (rows - 1) * ld + cols;
 }
 
 void validate_sizes(const GemmProblem& p) {
-  if (std::find(std::begin(all_types), std::end(all_types), p.type) == std::end(all_types)) {
-    throw InvalidArgument(
-        fmt::format("the element type has value {}; types are f32, f16 and bf16", static_cast<int>(p.type)));
+  for (const Type type : {p.kind.type, p.kind.result}) {
+    if (std::find(std::begin(all_types), std::end(all_types), type) == std::end(all_types)) {
+      throw InvalidArgument(
+          fmt::format("the element type has value {}; types are f32, f16 and bf16", static_cast<int>(type)));
+    }
+  }
+  if (p.kind.result != p.kind.type && p.kind.result != Type::f32) {
+    throw InvalidArgument(fmt::format("the results of {} matrices are {}; they must be of the same type or f32",
+                                      name_of(p.kind.type), name_of(p.kind.result)));
   }
   for (const auto& [name, size] : {std::pair{"M", p.M}, std::pair{"N", p.N}, std::pair{"K", p.K}}) {
     if (size < 0) throw InvalidArgument(fmt::format("{} is {}; sizes must be 0 or more", name, size));
   }
-  validate_sizes(operand_a(p), p.type);
-  validate_sizes(operand_b(p), p.type);
-  if (p.beta != 0) validate_sizes(operand_c(p), p.type);
-  validate_sizes(operand_d(p), p.type);
+  validate_sizes(operand_a(p));
+  validate_sizes(operand_b(p));
+  if (p.beta != 0) validate_sizes(operand_c(p));
+  validate_sizes(operand_d(p));
 }
 
 void validate(const GemmProblem& p) {
   validate_sizes(p);
   const Operand a = operand_a(p), b = operand_b(p), c = operand_c(p), d = operand_d(p);
   if (p.M == 0 || p.N == 0) return;
-  validate_pointer(a, p.type);
-  validate_pointer(b, p.type);
-  if (p.beta != 0) validate_pointer(c, p.type);
-  validate_pointer(d, p.type);
+  validate_pointer(a);
+  validate_pointer(b);
+  if (p.beta != 0) validate_pointer(c);
+  validate_pointer(d);
   for (const Operand& input : {a, b}) {
-    if (overlap(d, input, p.type)) {
+    if (overlap(d, input)) {
       throw InvalidArgument(fmt::format("D shares elements with {}; it must not, since {} is read while D is written",
                                         input.name, input.name));
     }
@@ -279,7 +304,7 @@ void validate(const GemmProblem& p) {
     if (p.ldc != p.ldd) {
       throw InvalidArgument(fmt::format("D is C, but ldc is {} and ldd is {}; they must be equal", p.ldc, p.ldd));
     }
-  } else if (overlap(d, c, p.type)) {
+  } else if (overlap(d, c)) {
     throw InvalidArgument("D shares elements with C without being C; it must be C, with ldd = ldc, or share none");
   }
 }

@@ -15,7 +15,7 @@ enum class Build : std::uint8_t { plain, instrumented, gpu };
 
 struct RungVariant {
   TileShape tile;
-  Type type;
+  GemmKind kind;
   /// By build; null where a build was left out, as `gpu` is without nvcc.
   std::array<void (*)(const Stream&, const GemmProblem&), 3> launch;
 };
@@ -27,9 +27,9 @@ struct Rung {
   std::vector<RungVariant> variants;  ///< the first one is the default
 
   std::string_view name() const { return info->name; }
-  bool has(Type type) const;
-  /// The first variant of that type and, unless it is empty, that tile. @throws InvalidArgument naming those there are
-  const RungVariant& variant(Type type, std::string_view tile = "") const;
+  bool has(const GemmKind& kind) const;
+  /// The first variant of that kind and, unless it is empty, that tile. @throws InvalidArgument naming those there are
+  const RungVariant& variant(const GemmKind& kind, std::string_view tile = "") const;
 };
 
 /// All rungs, in the order of the ladder.
@@ -41,13 +41,17 @@ const Rung& find_rung(std::string_view name);
 /// "128x128x8", or "32x32" where k is 0.
 std::string to_string(const TileShape& tile);
 
+/// "bf16": types of A and B and of C and D alike, all row-major; "bf16/f32": results of f32; "bf16 RC": A row-major, B
+/// column-major.
+std::string to_string(const GemmKind& kind);
+
 /// Runs D = alpha * A * B + beta * C with one variant of a rung; does nothing if M or N is 0.
 /// @throws InvalidArgument if the problem is not legal or the program has no such build of the kernel
 void run(const RungVariant& variant, Build build, const Stream& stream, const GemmProblem& problem);
 
-/// Elements from the first to the last one of a matrix: (rows - 1) * ld + cols, or 0 if it has none; for sizes that
-/// `validate_sizes` accepts.
-std::int64_t matrix_extent(std::int64_t rows, std::int64_t cols, std::int64_t ld);
+/// Elements from the first to the last one of a matrix: (rows - 1) * ld + cols if it is row-major, or 0 if it has none;
+/// for sizes that `validate_sizes` accepts.
+std::int64_t matrix_extent(std::int64_t rows, std::int64_t cols, std::int64_t ld, Order order = Order::row_major);
 
 /// Checks sizes and leading dimensions and leaves the pointers alone. Those of C count only if beta is not 0.
 /// @throws InvalidArgument naming the rule, the value and what is legal

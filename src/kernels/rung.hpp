@@ -21,7 +21,7 @@ struct RungInfo {
 /// One instantiation of a rung's kernel. `launch` may be called with any legal problem with M, N > 0.
 struct Variant {
   TileShape tile;
-  Type type;
+  GemmKind kind;
   void (*launch)(const Stream& stream, const GemmProblem& problem);
 };
 

@@ -8,12 +8,23 @@
 
 namespace lapidary::inline LAPIDARY_BUILD {
 
+/// What a configuration is for: Config::Element, and unless they are missing Config::Result, Config::a_order and
+/// Config::b_order.
+template <class Config>
+constexpr GemmKind kind_of() {
+  GemmKind kind = TypeOf<typename Config::Element>::value;
+  if constexpr (requires { typename Config::Result; }) kind.result = TypeOf<typename Config::Result>::value;
+  if constexpr (requires { Config::a_order; }) kind.a = Config::a_order;
+  if constexpr (requires { Config::b_order; }) kind.b = Config::b_order;
+  return kind;
+}
+
 /// The entry of one configuration in a rung's list, `variants`. Such a list is a template of nothing in particular:
 /// what it names is then compiled where the rung is registered alone, and not once more in every rung that builds on
 /// it.
 template <class Config>
 constexpr Variant variant(void (*launch)(const Stream&, const GemmProblem&)) {
-  return {Config::tile, TypeOf<typename Config::Element>::value, launch};
+  return {Config::tile, kind_of<Config>(), launch};
 }
 
 /// Shared memory of a kernel that uses none.
@@ -21,8 +32,8 @@ struct NoStorage {};
 
 /// Launches a kernel of which each block computes one tile of D, by Config::threads threads in a row unless it is said
 /// how they are arranged, and that has `Storage` in shared memory.
-template <class Config, class Storage, class T>
-void launch_tiles(const Stream& stream, const RungInfo& rung, void (*kernel)(Gemm<T>), const Gemm<T>& g,
+template <class Config, class Storage, class T, class R>
+void launch_tiles(const Stream& stream, const RungInfo& rung, void (*kernel)(Gemm<T, R>), const Gemm<T, R>& g,
                   Extent3 block = Config::threads) {
   const LaunchShape shape = {.kernel = rung.name,
                              .grid = tile_grid(g.M, g.N, Config::tile),

@@ -41,18 +41,23 @@ int run_block(const RungVariant& variant, const Problem& p, const Visit& visit) 
       if (address >= m.begin && address < m.end) visit(seen, m.name, m.begin);
   };
   const auto device = open_emulator(options);
-  const auto allocate = [&](const char* name, std::int64_t rows, std::int64_t cols) {
-    DeviceBuffer buffer(*device, static_cast<std::size_t>(rows * cols * size_of(variant.type)), name);
+  const auto allocate = [&](const char* name, Type type, std::int64_t rows, std::int64_t cols) {
+    DeviceBuffer buffer(*device, static_cast<std::size_t>(rows * cols * size_of(type)), name);
     const auto begin = reinterpret_cast<std::uintptr_t>(buffer.data());
     matrices.push_back({name, begin, begin + buffer.bytes()});
     return buffer;
   };
   // What the matrices hold does not matter: no access depends on it.
-  const DeviceBuffer a = allocate("A", p.M, p.K), b = allocate("B", p.K, p.N), c = allocate("C", p.M, p.N),
-                     d = allocate("D", p.M, p.N);
-  run(variant, Build::instrumented, device->stream(),
-      {variant.type, p.M, p.N, p.K, 1, a.data(), p.K, b.data(), p.N, p.reads_c ? 0.5f : 0.0f, c.data(), p.N, d.data(),
-       p.N});
+  const Type type = variant.kind.type, result = variant.kind.result;
+  const DeviceBuffer a = allocate("A", type, p.M, p.K), b = allocate("B", type, p.K, p.N),
+                     c = allocate("C", result, p.M, p.N), d = allocate("D", result, p.M, p.N);
+  GemmProblem problem = dense_problem(variant.kind, p.M, p.N, p.K);
+  problem.A = a.data();
+  problem.B = b.data();
+  problem.beta = p.reads_c ? 0.5f : 0.0f;
+  problem.C = c.data();
+  problem.D = d.data();
+  run(variant, Build::instrumented, device->stream(), problem);
   const Extent3 block = device->stream().machine->report().launches.at(0).block;
   return static_cast<int>(block.x * block.y * block.z);
 }
@@ -116,7 +121,7 @@ TileOwners tile_owners(const RungVariant& variant) {
   const TileShape& tile = variant.tile;
   constexpr int nobody = -1;
   TileOwners owners{tile, 0, std::vector<int>(static_cast<std::size_t>(tile.m * tile.n), nobody)};
-  const auto size = static_cast<std::uint64_t>(size_of(variant.type));
+  const auto size = static_cast<std::uint64_t>(size_of(variant.kind.result));
   const auto store = [&](std::uint64_t element, int thread) {
     int& owner = owners.owner.at(element);
     if (owner != nobody && owner != thread) {

@@ -34,7 +34,7 @@ std::vector<MatrixTraffic> matrices_of(const Explanation& e) {
       sum.requests += site.instructions;
       sum.sectors += site.units;
       asked += static_cast<double>(site.distinct_bytes);
-      elements += static_cast<double>(site.lanes) * site.bytes / size_of(e.question.variant->type);
+      elements += static_cast<double>(site.lanes) * site.bytes / size_of(e.question.variant->kind.type);
     }
     if (sum.requests == 0) continue;
     sum.bytes = 32.0 * static_cast<double>(sum.sectors);
@@ -136,7 +136,7 @@ double l1_hit_of(const Explanation& e) {
   const double blocks = static_cast<double>(e.observation.blocks);
   const double rows = static_cast<double>(q.M) / static_cast<double>(ceil_div<std::int64_t>(q.M, q.variant->tile.m));
   const double cols = static_cast<double>(q.N) / static_cast<double>(ceil_div<std::int64_t>(q.N, q.variant->tile.n));
-  const double first = blocks * (rows + cols) * static_cast<double>(q.K) * size_of(q.variant->type) / 32;
+  const double first = blocks * (rows + cols) * static_cast<double>(q.K) * size_of(q.variant->kind.type) / 32;
   double sectors = 0;
   for (const AccessSite& site : e.observation.written.sites)
     if (site.access == Access::global_load && site.memory != "C") sectors += static_cast<double>(site.units);
@@ -153,7 +153,8 @@ void predict(Explanation& e) {
   e.occupancy = model::occupancy(q.gpu,
                                  {.threads = threads, .registers = e.compiled->registers, .shared_bytes = shared});
   const std::int64_t per_wave = std::int64_t{q.gpu.sms} * std::max(1, e.occupancy->blocks);
-  const model::GemmShape shape{q.M, q.N, q.K, size_of(q.variant->type), size_of(q.variant->type), q.reads_c};
+  const model::GemmShape shape{q.M,      q.N, q.K, size_of(q.variant->kind.type), size_of(q.variant->kind.result),
+                               q.reads_c};
   e.l1_hit = l1_hit_of(e);
   e.l2_hit = model::simulate_l2(shape, q.variant->tile, {}, {per_wave, q.gpu.l2_bytes}).l2_to_sm_hit_rate;
 
@@ -194,6 +195,7 @@ SharedAccesses shared_accesses(const Explanation& e, model::Unit unit) {
   SharedAccesses sum;
   const auto add = [&](const std::vector<model::SassInstruction>& code, double times) {
     for (const model::SassInstruction& i : code) {
+      if (unit == model::Unit::shared_load && i.empty_shared_load) sum.instructions += times;
       if (i.unit != unit) continue;
       sum.instructions += times;
       sum.wavefronts += times * static_cast<double>(i.wavefronts);
@@ -211,7 +213,7 @@ SharedAccesses shared_accesses(const Explanation& e, model::Unit unit) {
 bool takes_recorded_path(const Explanation& e) {
   const Question& q = e.question;
   if (!e.compiled || e.compiled->problems == "all") return e.compiled.has_value();
-  const std::int64_t lanes = 16 / size_of(q.variant->type);
+  const std::int64_t lanes = 16 / size_of(q.variant->kind.type);
   return q.K % lanes == 0 && q.N % lanes == 0;
 }
 
@@ -266,7 +268,8 @@ Explanation explain(const Question& q) {
   Explanation e{};
   e.question = q;
   e.observation = observe(*q.variant, q.M, q.N, q.K, q.reads_c);
-  const model::GemmShape shape{q.M, q.N, q.K, size_of(q.variant->type), size_of(q.variant->type), q.reads_c};
+  const model::GemmShape shape{q.M,      q.N, q.K, size_of(q.variant->kind.type), size_of(q.variant->kind.result),
+                               q.reads_c};
   e.flop = model::flop(shape);
   e.compulsory_bytes = model::compulsory_bytes(shape);
   e.intensity = model::arithmetic_intensity(e.flop, e.compulsory_bytes);
@@ -277,7 +280,7 @@ Explanation explain(const Question& q) {
   double elements = 0, written = 0, compiled = 0;
   for (const AccessSite& site : e.observation.written.sites) {
     if (site.access != Access::shared_load) continue;
-    elements += static_cast<double>(site.lanes) * site.bytes / size_of(q.variant->type);
+    elements += static_cast<double>(site.lanes) * site.bytes / size_of(q.variant->kind.type);
     written += static_cast<double>(site.instructions);
   }
   for (const AccessSite& site : e.observation.compiled.sites)
@@ -286,7 +289,9 @@ Explanation explain(const Question& q) {
   e.instructions_per_fma = ratio(written, fma / 32);
   e.compiled_instructions_per_fma = ratio(compiled, fma / 32);
 
-  e.compiled = model::find_compiled(q.rung->name(), to_string(q.variant->tile));
+  // Of kernels of several types the first one's machine code is on record.
+  if (q.variant->kind == q.rung->variants.front().kind)
+    e.compiled = model::find_compiled(q.rung->name(), to_string(q.variant->tile));
   e.stale = e.compiled && e.compiled->source_hash != rung_source_hash(q.rung->name());
   if (!e.compiled) {
     e.no_time = "there is no record of its machine code (script/compiled writes one)";
@@ -308,8 +313,12 @@ Explanation explain(const Question& q) {
       e.measured_seconds = e.flop / rate.flops;
   for (const model::MeasuredCounters& launch : model::measured_counters(q.gpu)) {
     if (launch.kernel != q.rung->name() || launch.tile != to_string(q.variant->tile) || launch.M != q.M ||
-        launch.N != q.N || launch.K != q.K || launch.reads_c != q.reads_c)
+        launch.N != q.N || launch.K != q.K)
       continue;
+    if (launch.reads_c != q.reads_c) {
+      e.counters_otherwise = true;
+      continue;
+    }
     e.counters = compare_counters(e, launch.counters);
     e.stalls = stalls_of(launch.counters);
   }

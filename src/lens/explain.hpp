@@ -98,6 +98,7 @@ struct Explanation {
   std::string no_time;  ///< why there is no prediction
   bool own_calibration = false;
   std::vector<CounterComparison> counters;  ///< those that were read of this launch
+  bool counters_otherwise = false;          ///< they were read of the same problem with C read, or not read, instead
   std::vector<Stall> stalls;                ///< read with them, the longest first
   std::optional<double> measured_seconds;   ///< a burst, on such a card
 };

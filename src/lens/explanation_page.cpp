@@ -132,14 +132,15 @@ std::string rate_text(const Explanation& e, double seconds) {
 Document work_page(const Explanation& e) {
   const Question& q = e.question;
   Document page;
-  page.paragraph(fmt::format("{}, tile {}, M = {}, N = {}, K = {}, on {}", name_of(q.variant->type),
+  page.paragraph(fmt::format("{}, tile {}, M = {}, N = {}, K = {}, on {}", to_string(q.variant->kind),
                              to_string(q.variant->tile), q.M, q.N, q.K, q.gpu.name));
   page.paragraph(fmt::format("{:.4g} GFLOP on at least {:.4g} MB: {:.1f} FLOP a byte", e.flop / 1e9,
                              e.compulsory_bytes / 1e6, e.intensity));
   if (e.observation.blocks_run < e.observation.blocks)
-    page.paragraph(fmt::format("{} of {} blocks were run; the others do the same at other addresses",
+    page.paragraph(fmt::format("{} of {} blocks {} run; the others do the same at other addresses",
                                e.observation.blocks_run,
-                               report::with_separators(static_cast<std::uint64_t>(e.observation.blocks))));
+                               report::with_separators(static_cast<std::uint64_t>(e.observation.blocks)),
+                               e.observation.blocks_run == 1 ? "was" : "were"));
   return page;
 }
 
@@ -194,7 +195,10 @@ Document time_page(const Explanation& e) {
     text += fmt::format("; measured {}, {}: the prediction is {:+.0f} % off", time_text(*e.measured_seconds),
                         rate_text(e, *e.measured_seconds), 100 * (t.seconds / *e.measured_seconds - 1));
   page.paragraph(text);
-  page.paragraph(fmt::format("limited by {}", t.limiter));
+  page.paragraph(fmt::format("limited by {}{}", t.limiter,
+                             t.limiter.starts_with("latency")
+                                 ? ": nothing is busy all the time, warps wait for each other or for answers"
+                                 : ""));
   std::vector<std::string> busy, stalls;
   for (const model::BusyShare& share : t.busy) busy.push_back(fmt::format("{} {}", share.what, percent(share.share)));
   page.paragraph(fmt::format("busy in the main loop: {}", fmt::join(busy, ", ")));
@@ -215,7 +219,12 @@ Document time_page(const Explanation& e) {
 
 Document counters_page(const Explanation& e) {
   Document page;
-  if (e.counters.empty()) return page;
+  if (e.counters.empty()) {
+    if (e.counters_otherwise)
+      page.paragraph(fmt::format("The card's counters of this problem are on record with beta {} 0: {} `--beta`.",
+                                 e.question.reads_c ? "=" : "≠", e.question.reads_c ? "leave out" : "add"));
+    return page;
+  }
   page.heading(3, fmt::format("Counters of the {}", e.question.gpu.name));
   report::Table table({{"counter"},
                        {"as written", Column::number},

@@ -59,18 +59,23 @@ struct Tiles {
 class Operands {
  public:
   Operands(Device& device, const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c)
-      : a_(device, bytes(variant, M * K), "A"),
-        b_(device, bytes(variant, K * N), "B"),
-        c_(device, bytes(variant, M * N), "C"),
-        d_(device, bytes(variant, M * N), "D"),
-        problem_{variant.type,          M,         N, K,         1, a_.data(), K, b_.data(), N,
-                 reads_c ? 0.5f : 0.0f, c_.data(), N, d_.data(), N} {}
+      : a_(device, bytes(variant.kind.type, M * K), "A"),
+        b_(device, bytes(variant.kind.type, K * N), "B"),
+        c_(device, bytes(variant.kind.result, M * N), "C"),
+        d_(device, bytes(variant.kind.result, M * N), "D"),
+        problem_(dense_problem(variant.kind, M, N, K)) {
+    problem_.A = a_.data();
+    problem_.B = b_.data();
+    problem_.beta = reads_c ? 0.5f : 0.0f;
+    problem_.C = c_.data();
+    problem_.D = d_.data();
+  }
 
   const GemmProblem& problem() const { return problem_; }
 
  private:
-  static std::size_t bytes(const RungVariant& variant, std::int64_t elements) {
-    return static_cast<std::size_t>(elements * size_of(variant.type));
+  static std::size_t bytes(Type type, std::int64_t elements) {
+    return static_cast<std::size_t>(elements * size_of(type));
   }
   DeviceBuffer a_, b_, c_, d_;
   GemmProblem problem_;
@@ -111,7 +116,7 @@ std::unordered_map<std::uintptr_t, emulator::Merge> merge_scalars(const Report& 
 Observation observe(const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c) {
   const TileShape& tile = variant.tile;
   const std::int64_t down = ceil_div<std::int64_t>(M, tile.m), across = ceil_div<std::int64_t>(N, tile.n);
-  const std::int64_t per_line = line_bytes / size_of(variant.type);
+  const std::int64_t per_line = line_bytes / size_of(variant.kind.type);
   const Tiles tiles{across, groups_of(down, tile.m, M % tile.m != 0, per_line),
                     groups_of(across, tile.n, N % tile.n != 0, per_line)};
   Observation found;

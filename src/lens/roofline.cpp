@@ -49,7 +49,7 @@ std::optional<double> l1_intensity_of(const Rung& rung, const RungVariant& varia
 
 RooflineEntry entry_of(const Rung& rung, const RungVariant& variant, const Roofline& roofline,
                        const std::vector<model::MeasuredRate>& rates) {
-  const int bytes = size_of(variant.type);
+  const int bytes = size_of(variant.kind.type);
   const model::GemmShape gemm{roofline.size, roofline.size, roofline.size, bytes, bytes};
   const double work = model::flop(gemm);
   RooflineEntry entry{
@@ -77,7 +77,7 @@ RooflineEntry entry_of(const Rung& rung, const RungVariant& variant, const Roofl
   entry.roof_is = least < ceilings.f32_flops ? entry.level : "f32";
 
   for (const model::MeasuredRate& rate : rates) {
-    const bool same = rate.kernel == rung.name() && rate.type == name_of(variant.type) &&
+    const bool same = rate.kernel == rung.name() && rate.type == to_string(variant.kind) &&
                       rate.tile == to_string(variant.tile) && rate.size == roofline.size;
     if (same && rate.mode == roofline.mode) entry.measured = rate.flops;
   }

@@ -96,7 +96,7 @@ void add_times(Document& page, const Rung& rung, const model::Gpu& gpu, const mo
   page.heading(3, fmt::format("Predicted and measured on the {}", gpu.name));
   std::vector<Column> columns = {{"tile"}};
   for (const auto& [size, there] : sizes) {
-    const std::string group = fmt::format("{0} x {0} x {0}", size);
+    const std::string group = fmt::format("{}³", size);
     columns.push_back({"predicted", Column::number, group});
     columns.push_back({"measured", Column::number, group});
   }
@@ -119,7 +119,30 @@ void add_times(Document& page, const Rung& rung, const model::Gpu& gpu, const mo
   page.paragraph("TFLOP/s of bursts at the card's full clock; the limiter is that of the largest size.");
 }
 
-void add_counters(Document& page, const Rung& rung, const model::Gpu& gpu, const model::Predictions& all) {
+/// Why a counter differs from what was computed, as far as that is known.
+std::string reason_for(const model::PredictedCounter& c, const Explanation& e) {
+  if (c.counter == "shared_store_wavefronts")
+    return "a store that meets loads of other warps is arbitrated and takes wavefronts of its own, which depend on the "
+           "moment";
+  if (c.counter == "global_load_sectors")
+    return "with two blocks a multiprocessor the card counts five sectors, not four, for each `LDGSTS.E` of 4 bytes a "
+           "lane, with one block four; why is not known";
+  const bool empty_loads = e.compiled && std::any_of(e.compiled->instructions.begin(), e.compiled->instructions.end(),
+                                                     [](const auto& i) { return i.text.starts_with("@!PT LDS"); });
+  if (c.counter == "shared_load_instructions" || c.counter == "shared_load_wavefronts") {
+    if (empty_loads)
+      return "the code above is taken to run once for each tile, but the last tile has no next one to load from; "
+             "`@!PT LDS RZ, [RZ]`, which the compiler puts before a run of `LDGSTS`, is counted and moves nothing";
+    if (c.compiled > c.measured)
+      return "the machine code is taken to run whole for each tile, the last one included, which loads none ahead";
+    return "loads of one width are taken to cost the average of what the emulated machine counted for that width";
+  }
+  return "";
+}
+
+void add_counters(Document& page, const Explanation& e, const model::Predictions& all) {
+  const Rung& rung = *e.question.rung;
+  const model::Gpu& gpu = e.question.gpu;
   const std::string tile = to_string(rung.variants.front().tile);
   for (const model::PredictedCounters& launch : all.counters) {
     if (launch.kernel != rung.name() || launch.tile != tile || launch.M != 1024) continue;
@@ -130,6 +153,7 @@ void add_counters(Document& page, const Rung& rung, const model::Gpu& gpu, const
                          {"measured", Column::number},
                          {"off", Column::number}});
     const auto count = [](double value) { return static_cast<std::uint64_t>(std::llround(value)); };
+    std::vector<std::pair<std::string, std::string>> reasons;  // counters, and why
     for (const model::PredictedCounter& c : launch.counters) {
       const bool same = count(c.compiled) == count(c.measured);
       table.add_row({{c.counter},
@@ -138,8 +162,16 @@ void add_counters(Document& page, const Rung& rung, const model::Gpu& gpu, const
                      {count(c.measured)},
                      {same ? "" : fmt::format("{:+.1f} %", 100 * (c.compiled / c.measured - 1)),
                       same ? report::Style::plain : report::Style::bad}});
+      const std::string reason = same ? "" : reason_for(c, e);
+      if (reason.empty()) continue;
+      if (!reasons.empty() && reasons.back().second == reason) {
+        reasons.back().first += fmt::format(", `{}`", c.counter);
+      } else {
+        reasons.emplace_back(fmt::format("`{}`", c.counter), reason);
+      }
     }
     page.table(std::move(table));
+    for (const auto& [counters, reason] : reasons) page.paragraph(fmt::format("{}: {}.", counters, reason));
     std::string stalls;
     for (const model::MeasuredCounters& measured : model::measured_counters(gpu)) {
       if (measured.kernel != launch.kernel || measured.tile != launch.tile || measured.M != launch.M) continue;
@@ -180,9 +212,13 @@ std::string page_name(std::string_view kernel) {
   return fmt::format("{:02}-{}", at - rungs.begin() + 1, kernel);
 }
 
-Document rung_page(const Rung& rung, const model::Gpu& gpu, const PageTarget& target) {
-  const RungVariant& variant = rung.variants.front();
-  const Explanation e = explain({&rung, &variant, page_size, page_size, page_size, false, gpu});
+Explanation explain_for_page(const Rung& rung, const model::Gpu& gpu) {
+  return explain({&rung, &rung.variants.front(), page_size, page_size, page_size, false, gpu});
+}
+
+Document rung_page(const Explanation& e, const PageTarget& target) {
+  const Rung& rung = *e.question.rung;
+  const model::Gpu& gpu = e.question.gpu;
   const model::Predictions all = model::recorded_predictions(gpu);
   Document page;
   page.heading(1, fmt::format("{}: {}", rung.name(), rung.info->idea));
@@ -196,7 +232,7 @@ Document rung_page(const Rung& rung, const model::Gpu& gpu, const PageTarget& ta
   page.append(time_page(e));
   page.heading(2, "What the card says");
   add_times(page, rung, gpu, all);
-  add_counters(page, rung, gpu, all);
+  add_counters(page, e, all);
   page.heading(2, "Something to try");
   page.paragraph(rung.info->exercise);
   return page;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "kernels/registry.hpp"
+#include "lens/explain.hpp"
 #include "model/gpu.hpp"
 #include "report/document.hpp"
 
@@ -22,10 +23,13 @@ constexpr std::int64_t page_size = 4096;
 /// "07-vectorized": the place of a rung in the ladder, and its name.
 std::string page_name(std::string_view kernel);
 
-/// All about a rung: its idea and what it changes, its default tile explained at page_size, what was predicted and
-/// measured of all tiles and sizes, the card's counters, and something to try.
+/// What the page of a rung is about: its default tile at page_size.
 /// @throws InvalidArgument if the kernel cannot be run on the emulated machine
-report::Document rung_page(const Rung& rung, const model::Gpu& gpu, const PageTarget& target);
+Explanation explain_for_page(const Rung& rung, const model::Gpu& gpu);
+
+/// All about a rung: its idea and what it changes, what it costs, what was predicted and measured of all its tiles and
+/// sizes, the card's counters, and something to try. @param e  of explain_for_page
+report::Document rung_page(const Explanation& e, const PageTarget& target);
 
 /// The ladder as bars: what was measured and predicted of each rung's fastest tile at page_size, and the peer.
 report::Svg ladder_picture(const model::Gpu& gpu);

@@ -39,6 +39,8 @@ struct SassInstruction {
   float wavefronts = 0;        ///< passes of the warp through shared memory, or lines of global memory, on average
   float sectors = 0;           ///< of global memory that it moves, on average
   std::int32_t line = 0;       ///< of the source, 0 if unknown
+  /// A load from shared memory whose predicate never holds: it moves nothing, but a card counts it as executed.
+  bool empty_shared_load = false;
 };
 
 /// What `share` of a block's warps execute: the loop as often as the block walks along K.

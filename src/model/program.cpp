@@ -107,6 +107,7 @@ class Translator {
     to.line = from.line;
     to.unit = unit_of(from);
     if (from.never) {
+      to.empty_shared_load = to.unit == Unit::shared_load;
       to.unit = Unit::idle;
       return to;
     }

@@ -34,7 +34,7 @@ std::string limiter_of(const std::vector<BusyShare>& busy, const TimePrediction&
   constexpr double saturated = 0.85;
   if (time.launch_seconds > 0.5 * time.seconds) return "launch overhead";
   if (busy.front().share >= saturated) return busy.front().what;
-  return fmt::format("latency: nothing is busy all the time, what comes closest is {}", busy.front().what);
+  return fmt::format("latency (busiest: {})", busy.front().what);
 }
 
 }  // namespace

@@ -33,13 +33,13 @@ std::string html_text(std::string_view text) {
   return result;
 }
 
-std::string markdown_text(std::string_view text) {
+std::string markdown_text(std::string_view text, bool in_table) {
   std::string result;
   bool code = false;
   for (const char c : text) {
     if (c == '`') code = !code;
-    // A bar ends a table's cell even inside code.
-    if (c == '|' || (!code && (c == '<' || c == '*' || c == '[' || c == '\\'))) result += '\\';
+    // A bar ends a table's cell even inside code, where elsewhere a backslash means itself.
+    if ((in_table && c == '|') || (!code && (c == '<' || c == '*' || c == '[' || c == '\\'))) result += '\\';
     result += c;
   }
   return result;

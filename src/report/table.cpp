@@ -144,14 +144,14 @@ std::string Table::markdown() const {
   std::string head = "|", rule = "|", body;
   for (const Column& column : columns_) {
     const bool unit = !column.group.empty();
-    head += fmt::format(" {}{} |", unit ? markdown_text(column.group) + (column.title.empty() ? "" : ", ") : "",
-                        markdown_text(column.title));
+    head += fmt::format(" {}{} |", unit ? markdown_text(column.group, true) + (column.title.empty() ? "" : ", ") : "",
+                        markdown_text(column.title, true));
     rule += column.kind == Column::number ? " --: |" : " --- |";
   }
   for (const Row& row : rows_) {
     body += '|';
     if (row.cells.empty()) body += fmt::format(" `{}` |", row.section);
-    for (const Cell& cell : row.cells) body += fmt::format(" {} |", markdown_text(text_of(cell, false)));
+    for (const Cell& cell : row.cells) body += fmt::format(" {} |", markdown_text(text_of(cell, false), true));
     if (row.cells.empty())
       for (std::size_t c = 1; c < columns_.size(); ++c) body += " |";
     body += '\n';

@@ -9,36 +9,37 @@
 namespace lapidary::inline LAPIDARY_BUILD {
 
 /// alpha * sum + beta * c. With beta == 0 what C holds does not count: it may be NaN (as in the BLAS).
-template <class T>
-LAPIDARY_DEVICE T scaled(const Gemm<T>& g, float sum, T c) {
+template <class T, class R>
+LAPIDARY_DEVICE R scaled(const Gemm<T, R>& g, float sum, R c) {
   const float result = g.alpha * sum;
-  return from_float<T>(g.beta != 0 ? fmaf(g.beta, to_float(c), result) : result);
+  return from_float<R>(g.beta != 0 ? fmaf(g.beta, to_float(c), result) : result);
 }
 
 /// D[row][col] = alpha * sum + beta * C[row][col] if that lies in D. With beta == 0, C is not read and may be null.
-template <class T>
-LAPIDARY_DEVICE void store_result(const Gemm<T>& g, std::int64_t row, std::int64_t col, float sum) {
+template <class T, class R>
+LAPIDARY_DEVICE void store_result(const Gemm<T, R>& g, std::int64_t row, std::int64_t col, float sum) {
   if (row >= g.M || col >= g.N) return;
-  g.D[row * g.ldd + col] = scaled(g, sum, g.beta != 0 ? g.C[row * g.ldc + col] : T{});
+  g.D[row * g.ldd + col] = scaled(g, sum, g.beta != 0 ? g.C[row * g.ldc + col] : R{});
 }
 
 /// The same for `count` neighbours of a row, as many as 128 bits hold unless it is said: by one access if `vectorized`,
 /// which asks for a problem that is `vectorizable` and a col that is a multiple of `count`; by single ones otherwise.
-template <bool vectorized, class T, int count = packed<T>>
-LAPIDARY_DEVICE void store_results(const Gemm<T>& g, std::int64_t row, std::int64_t col, const float* sums) {
+template <bool vectorized, int chosen = 0, class T, class R>
+LAPIDARY_DEVICE void store_results(const Gemm<T, R>& g, std::int64_t row, std::int64_t col, const float* sums) {
+  constexpr int count = chosen == 0 ? packed<R> : chosen;
   if constexpr (vectorized) {
     if (row >= g.M || col >= g.N) return;
     float results[count];
 #pragma unroll
     for (int i = 0; i < count; ++i) results[i] = g.alpha * sums[i];
     if (g.beta != 0) {
-      const Vector<T, count> c = load_vector<count>(g.C[row * g.ldc + col]);
+      const Vector<R, count> c = load_vector<count>(g.C[row * g.ldc + col]);
 #pragma unroll
       for (int i = 0; i < count; ++i) results[i] = fmaf(g.beta, to_float(c.element[i]), results[i]);
     }
-    T rounded[count];
+    R rounded[count];
 #pragma unroll
-    for (int i = 0; i < count; ++i) rounded[i] = from_float<T>(results[i]);
+    for (int i = 0; i < count; ++i) rounded[i] = from_float<R>(results[i]);
     store_global<count>(g.D[row * g.ldd + col], rounded);
   } else {
 #pragma unroll
@@ -48,12 +49,12 @@ LAPIDARY_DEVICE void store_results(const Gemm<T>& g, std::int64_t row, std::int6
 
 /// Stores a thread's TM x TN results: result (i, j) is at row Places::row(thread, i) and column Places::col(thread, j)
 /// of the block's tile, where columns come in vectors of neighbours.
-template <class Places, bool vectorized, class T, int TM, int TN>
-LAPIDARY_DEVICE void store_tile(const Gemm<T>& g, const TileOrigin& block, int thread, const float (&sums)[TM][TN]) {
+template <class Places, bool vectorized, class T, class R, int TM, int TN>
+LAPIDARY_DEVICE void store_tile(const Gemm<T, R>& g, const TileOrigin& block, int thread, const float (&sums)[TM][TN]) {
 #pragma unroll
   for (int i = 0; i < TM; ++i)
 #pragma unroll
-    for (int j = 0; j < TN; j += packed<T>)
+    for (int j = 0; j < TN; j += packed<R>)
       store_results<vectorized>(g, block.row + Places::row(thread, i), block.col + Places::col(thread, j), &sums[i][j]);
 }
 

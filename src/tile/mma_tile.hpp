@@ -48,8 +48,8 @@ LAPIDARY_DEVICE void load_b(std::uint32_t (&left)[registers], std::uint32_t (&ri
 }
 
 /// Stores the results of a thread's products, two neighbours at a time.
-template <class Tile, bool vectorized, class T, int down, int across, int count>
-LAPIDARY_DEVICE void store_products(const Gemm<T>& g, const TileOrigin& block, int thread,
+template <class Tile, bool vectorized, class T, class R, int down, int across, int count>
+LAPIDARY_DEVICE void store_products(const Gemm<T, R>& g, const TileOrigin& block, int thread,
                                     const float (&sums)[down][across][count]) {
 #pragma unroll
   for (int i = 0; i < down; ++i)
@@ -58,7 +58,7 @@ LAPIDARY_DEVICE void store_products(const Gemm<T>& g, const TileOrigin& block, i
 #pragma unroll
       for (int index = 0; index < count; index += 2) {
         const FragmentElement at = Tile::result(thread, i, j, index);
-        store_results<vectorized, T, 2>(g, block.row + at.row, block.col + at.col, &sums[i][j][index]);
+        store_results<vectorized, 2>(g, block.row + at.row, block.col + at.col, &sums[i][j][index]);
       }
 }
 

@@ -12,7 +12,7 @@ namespace {
 TEST(Bound, IsThatOfTheReference) {
   for (const Type type : all_types) {
     ProblemSpec spec;
-    spec.type = type;
+    spec.kind = type;
     spec.M = 5;
     spec.N = 9;
     spec.K = 37;

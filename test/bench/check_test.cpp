@@ -36,7 +36,7 @@ Rung rung_of(Wrong wrong) {
   return {&info,
           "test",
           "test/bench/faulty_product.cuh",
-          {{variant.tile, variant.type, {nullptr, variant.launch, nullptr}}}};
+          {{variant.tile, variant.kind, {nullptr, variant.launch, nullptr}}}};
 }
 
 /// The first finding, on the problems that the command tries.

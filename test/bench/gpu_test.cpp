@@ -26,7 +26,7 @@ class GpuBench : public testing::Test {
 
   static ProblemSpec spec(Type type) {
     ProblemSpec spec;
-    spec.type = type;
+    spec.kind = type;
     spec.M = 133;
     spec.N = 71;
     spec.K = 45;

@@ -29,7 +29,7 @@ TEST(Problem, GapsAndUnreadCArePoisoned) {
   spec.M = spec.N = spec.K = 4;
   spec.lda = spec.ldb = spec.ldc = 6;
   for (const Type type : all_types) {
-    spec.type = type;
+    spec.kind = type;
     for (const float beta : {0.f, 1.f}) {
       spec.beta = beta;
       const Problem problem = make_problem(spec);

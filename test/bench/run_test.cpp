@@ -13,15 +13,34 @@ namespace {
 
 // Kernels that are functions of the host: the emulated machine's memory is the host's.
 
-void right(const Stream&, const GemmProblem& problem) {
-  const Gemm<float> g = typed<float>(problem);
+template <class T, class R>
+void multiply(const Gemm<T, R>& g, Order a, Order b) {
+  const auto at = [](const T* matrix, Order order, std::int64_t ld, std::int64_t row, std::int64_t col) {
+    return to_float(order == Order::row_major ? matrix[row * ld + col] : matrix[col * ld + row]);
+  };
   for (std::int64_t i = 0; i < g.M; ++i) {
     for (std::int64_t j = 0; j < g.N; ++j) {
       float sum = 0;
-      for (std::int64_t k = 0; k < g.K; ++k) sum += g.A[i * g.lda + k] * g.B[k * g.ldb + j];
-      g.D[i * g.ldd + j] = g.beta == 0 ? g.alpha * sum : g.alpha * sum + g.beta * g.C[i * g.ldc + j];
+      for (std::int64_t k = 0; k < g.K; ++k) sum += at(g.A, a, g.lda, i, k) * at(g.B, b, g.ldb, k, j);
+      const float scaled_c = g.beta == 0 ? 0 : g.beta * to_float(g.C[i * g.ldc + j]);
+      g.D[i * g.ldd + j] = from_float<R>(g.alpha * sum + scaled_c);
     }
   }
+}
+
+void right(const Stream&, const GemmProblem& problem) {
+  with_type(problem.kind.type, [&](auto element) {
+    using T = decltype(element);
+    if (problem.kind.result == problem.kind.type) {
+      multiply(typed<T>(problem), problem.kind.a, problem.kind.b);
+    } else {
+      multiply(typed<T, float>(problem), problem.kind.a, problem.kind.b);
+    }
+  });
+}
+
+void exchanges_the_orders(const Stream&, const GemmProblem& problem) {
+  multiply(typed<float>(problem), problem.kind.b, problem.kind.a);
 }
 
 void reads_c_always(const Stream& stream, const GemmProblem& problem) {
@@ -70,7 +89,7 @@ class RunGemm : public testing::Test {
   }
 
   Verification verify(Launch launch) const {
-    const RungVariant variant{{1, 1, 0}, Type::f32, {launch, launch, nullptr}};
+    const RungVariant variant{{1, 1, 0}, spec.kind, {launch, launch, nullptr}};
     return run_gemm(*device, rung(80), variant, build_for(*device), spec).verification;
   }
 
@@ -106,6 +125,32 @@ TEST_F(RunGemm, PassesARightKernel) {
   EXPECT_TRUE(verify(right).ok) << verify(right).message;
   device = open_emulator({.check = true});
   EXPECT_TRUE(verify(right).ok) << verify(right).message;
+}
+
+TEST_F(RunGemm, KnowsEveryOrderAndTypesOfResults) {
+  spec.lda = 0;
+  spec.beta = 0.5f;
+  for (const Order a : {Order::row_major, Order::column_major}) {
+    for (const Order b : {Order::row_major, Order::column_major}) {
+      for (const auto& [type, result] :
+           {std::pair{Type::f32, Type::f32}, {Type::bf16, Type::f32}, {Type::f16, Type::f16}}) {
+        spec.kind = {type, result, a, b};
+        EXPECT_TRUE(verify(right).ok) << to_string(spec.kind) << ": " << verify(right).message;
+      }
+    }
+  }
+  spec.M = spec.N = spec.K = 12;
+  spec.ldd = 0;
+  spec.kind = {Type::f32, Type::f32, Order::row_major, Order::column_major};
+  EXPECT_GT(verify(exchanges_the_orders).wrong, 100);
+  spec.lda = 11;
+  EXPECT_NE(message_of([&] { verify(right); }).find("a row of A has K = 12"), std::string::npos);
+  spec.lda = 0;
+  spec.ldb = 11;
+  EXPECT_NE(message_of([&] { verify(right); }).find("a column of B has K = 12"), std::string::npos);
+  spec.ldb = 0;
+  spec.kind = {Type::f16, Type::bf16};
+  EXPECT_NE(message_of([&] { verify(right); }).find("must be of the same type or f32"), std::string::npos);
 }
 
 TEST_F(RunGemm, CatchesAReadOfCWithoutBeta) {

@@ -45,7 +45,7 @@ float interleaved(const std::vector<float>& a, const std::vector<float>& b) {
 
 HostMatrix multiply(const Problem& problem, const Summation& sum) {
   const ProblemSpec& spec = problem.spec;
-  HostMatrix D = spec.in_place ? problem.C : HostMatrix(spec.type, spec.M, spec.N, spec.ldd);
+  HostMatrix D = spec.in_place ? problem.C : HostMatrix(spec.kind.result, spec.M, spec.N, spec.ldd);
   std::vector<float> a(static_cast<std::size_t>(spec.K)), b(a);
   for (std::int64_t i = 0; i < spec.M; ++i) {
     for (std::int64_t j = 0; j < spec.N; ++j) {
@@ -73,7 +73,7 @@ TEST(Verify, PassesRightResultsInAnyOrderOfSummation) {
     for (const std::int64_t K : {0, 1, 2, 7, 64, 511, 4096}) {
       for (const float beta : {0.f, -0.75f}) {
         ProblemSpec spec = spec_of(23, 17, K);
-        spec.type = type;
+        spec.kind = type;
         spec.alpha = 1.5f;
         spec.beta = beta;
         spec.seed = static_cast<std::uint64_t>(K);
@@ -131,7 +131,7 @@ TEST(Verify, FailsOperandsOfLowerPrecision) {
 TEST(Verify, NanNeverPasses) {
   for (const Type type : all_types) {
     ProblemSpec spec = spec_of(8, 9, 5);
-    spec.type = type;
+    spec.kind = type;
     const Problem problem = make_problem(spec);
     HostMatrix D = multiply(problem, forward);
     D.set(7, 8, std::numeric_limits<float>::quiet_NaN());
@@ -146,7 +146,7 @@ TEST(Verify, NanNeverPasses) {
 
 TEST(Verify, InfinityPassesOnlyWhereTheResultOverflows) {
   ProblemSpec spec = spec_of(6, 6, 8);
-  spec.type = Type::f16;
+  spec.kind = Type::f16;
   spec.alpha = 1e5f;
   const Problem problem = make_problem(spec);
   const Reference reference(problem);

@@ -489,6 +489,65 @@ TEST_F(Program, ExplainsAKernelOnAnotherCardWithoutOne) {
   EXPECT_EQ(e["time"]["own_calibration"], false);
 }
 
+/// Fails if a page would load anything.
+void expect_alone(const std::string& html) {
+  EXPECT_EQ(html.find("<!DOCTYPE html>"), 0u);
+  for (const char* loads : {"<link", " src=", "@import", "url(", "href=\"http", "fetch("})
+    EXPECT_EQ(html.find(loads), std::string::npos) << loads;
+}
+
+TEST_F(Program, ExplainWritesAPageAndWhereTheCompilerMergedAccesses) {
+  REQUIRE_INSTRUMENTED_BUILD();
+  const std::string file = folder_ / "page.html";
+  const Output output = run("explain thread_tiles_1d -m 256 -n 256 -k 64 --gpu h200 --as-compiled --html " + file);
+  EXPECT_EQ(output.code, 0) << output.err;
+  const std::string html = contents(file);
+  expect_alone(html);
+  EXPECT_NE(html.find("merged by ptxas"), std::string::npos);
+  const Json e = json("explain thread_tiles_1d -m 1024 -n 1024 -k 1024 --gpu h200 --beta");
+  bool merged = false;
+  for (const Json& access : e["accesses"])
+    merged |= access["kind"] == "shared load" && access["merged"] == true && access["machine"].contains("16");
+  EXPECT_TRUE(merged) << e["accesses"].dump(1);
+  EXPECT_GT(e["stalls"]["short_scoreboard"], 0.1);
+}
+
+/// How often a text stands in another.
+int count_of(const std::string& part, const std::string& text) {
+  int count = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST_F(Program, PagesAreWholeInABrowserToWhichTheirScriptAddsASwitchOnly) {
+  REQUIRE_INSTRUMENTED_BUILD();
+  if (std::system("command -v chromium >/dev/null") != 0) GTEST_SKIP() << "there is no chromium here";
+  const std::string page = folder_ / "page.html", dom = folder_ / "dom", profile = folder_ / "profile";
+  ASSERT_EQ(run("explain naive -m 64 -n 64 -k 64 --gpu h200 --html " + page).code, 0);
+  const std::string browser = "chromium --headless --no-sandbox --disable-gpu --user-data-dir=" + profile;
+  ASSERT_EQ(std::system((browser + " --dump-dom file://" + page + " >" + dom + " 2>/dev/null").c_str()), 0);
+  EXPECT_EQ(count_of("<button>", contents(page)), 0);
+  EXPECT_EQ(count_of("<button>", contents(dom)), 1);
+  for (const char* element : {"<h1", "<h2", "<h3", "<p>", "<table", "<tr"})
+    EXPECT_EQ(count_of(element, contents(page)), count_of(element, contents(dom))) << element;
+}
+
+TEST_F(Program, ReportIsOnePageAndTheLaddersPagesAreThoseThatItWrites) {
+  REQUIRE_INSTRUMENTED_BUILD();
+  const bool all = run("list").out.find("f16_cute") == std::string::npos;  // of which there is no page
+  const Output output = run("report --gpu h200 -o " + folder_.string() +
+                            (all ? " --check --markdown " LAPIDARY_SOURCE_DIR "/docs/ladder" : ""));
+  EXPECT_EQ(output.code, 0) << output.out << output.err;
+  const std::string html = contents(folder_ / "index.html");
+  expect_alone(html);
+  for (const Rung& rung : ladder()) {
+    const std::string name(rung.name());
+    EXPECT_NE(html.find("<section id=\"" + name + "\">"), std::string::npos) << name;
+    EXPECT_NE(html.find("href=\"#" + name + "\""), std::string::npos) << name;
+  }
+  expect_refused("report --check", "--markdown DIR");
+}
+
 TEST_F(Program, ExplainRefusesWhatItDoesNotKnow) {
   expect_refused("explain vectorized --gpu h2000", "h2000");
   expect_refused("explain vectorized --tile 7x7x7", "no tile 7x7x7");

@@ -19,7 +19,7 @@ void ladder_counted(benchmark::State& state) {
   for (auto _ : state) {
     for (const Rung& rung : ladder()) {
       bench::Experiment experiment(
-          *device, {.type = rung.variants.front().type, .M = state.range(0), .N = state.range(0), .K = state.range(0)});
+          *device, {.kind = rung.variants.front().kind, .M = state.range(0), .N = state.range(0), .K = state.range(0)});
       fail_unless_right(state, experiment.run(rung, rung.variants.front(), Build::instrumented));
     }
   }
@@ -29,7 +29,7 @@ void rung_plain(benchmark::State& state, const Rung& rung) {
   const auto device = open_emulator();
   const RungVariant& variant = rung.variants.front();
   bench::Experiment experiment(*device,
-                               {.type = variant.type, .M = state.range(0), .N = state.range(0), .K = state.range(0)});
+                               {.kind = variant.kind, .M = state.range(0), .N = state.range(0), .K = state.range(0)});
   const GemmProblem problem = experiment.on_device();
   for (auto _ : state) run(variant, Build::plain, device->stream(), problem);
   fail_unless_right(state, experiment.run(rung, variant, Build::plain));

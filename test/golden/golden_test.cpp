@@ -49,7 +49,8 @@ TEST_P(Golden, ResultsAreThoseOfTheCard) {
     GTEST_SKIP() << path.string() << " is not there; script/golden records it on a GPU";
   std::vector<Tile> tiles;
   std::vector<std::vector<unsigned char>> expected;
-  for (const auto& tile : nlohmann::json::parse(std::ifstream(path)).at("tiles")) {
+  const nlohmann::json record = nlohmann::json::parse(std::ifstream(path));
+  for (const auto& tile : record.at("tiles")) {
     tiles.push_back({tile.at("data"), from_hex(tile.at("a")), from_hex(tile.at("b")), from_hex(tile.at("c"))});
     expected.push_back(from_hex(tile.at("d")));
   }

@@ -249,9 +249,9 @@ TEST(CuteTwin, MakesTheAccessesOfItsParent) {
   const Rung &twin = find_rung("f16_cute"), &parent = find_rung("f16_padded");
   // By vectors, ragged by vectors, and without vectors.
   for (const bench::ProblemSpec& problem :
-       {bench::ProblemSpec{.type = Type::f16, .M = 256, .N = 128, .K = 128},
-        bench::ProblemSpec{.type = Type::f16, .M = 200, .N = 264, .K = 136, .beta = 1},
-        bench::ProblemSpec{.type = Type::f16, .M = 131, .N = 35, .K = 67, .beta = 1}}) {
+       {bench::ProblemSpec{.kind = Type::f16, .M = 256, .N = 128, .K = 128},
+        bench::ProblemSpec{.kind = Type::f16, .M = 200, .N = 264, .K = 136, .beta = 1},
+        bench::ProblemSpec{.kind = Type::f16, .M = 131, .N = 35, .K = 67, .beta = 1}}) {
     const Counters total = count(twin, twin.variant(Type::f16), problem);
     EXPECT_EQ(text(total), text(count(parent, parent.variant(Type::f16), problem))) << "M " << problem.M;
   }

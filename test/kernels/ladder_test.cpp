@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <ostream>
 #include <vector>
@@ -21,7 +22,7 @@ struct Configuration {
   const RungVariant* variant;
 
   friend std::ostream& operator<<(std::ostream& out, const Configuration& c) {
-    return out << c.rung->name() << " " << to_string(c.variant->tile) << " " << name_of(c.variant->type);
+    return out << c.rung->name() << " " << to_string(c.variant->tile) << " " << to_string(c.variant->kind);
   }
 };
 
@@ -38,8 +39,16 @@ std::string describe(const ProblemSpec& spec) {
                      spec.in_place ? ", D is C" : "");
 }
 
+/// A problem of another kind; the gaps between rows become gaps between columns.
+ProblemSpec of_kind(const GemmKind& kind, ProblemSpec spec) {
+  spec.kind = kind;
+  if (spec.lda != 0 && kind.a == Order::column_major) spec.lda += spec.M - spec.K;
+  if (spec.ldb != 0 && kind.b == Order::column_major) spec.ldb += spec.K - spec.N;
+  return spec;
+}
+
 /// Sizes around a tile, and everything that may be special about a problem.
-[[maybe_unused]] std::vector<ProblemSpec> edge_cases(Type type, const TileShape& tile) {
+[[maybe_unused]] std::vector<ProblemSpec> edge_cases(const GemmKind& kind, const TileShape& tile) {
   const std::int64_t m = tile.m, n = tile.n, k = tile.k ? tile.k : 8;
   std::vector<ProblemSpec> specs = {
       {.M = 1, .N = 1, .K = 1},
@@ -70,15 +79,15 @@ std::string describe(const ProblemSpec& spec) {
       {.M = 0, .N = 36, .K = 7},
       {.M = 33, .N = 0, .K = 7, .beta = 1},
   };
-  for (ProblemSpec& spec : specs) spec.type = type;
+  for (ProblemSpec& spec : specs) spec = of_kind(kind, spec);
   return specs;
 }
 
 /// Of more than one tile in each direction, with vectors and without.
-std::vector<ProblemSpec> large_cases(Type type) {
-  return {{.type = type, .M = 257, .N = 259, .K = 131},
-          {.type = type, .M = 264, .N = 392, .K = 200, .alpha = -1.25f, .beta = 1},
-          {.type = type, .M = 131, .N = 520, .K = 72, .alpha = 0.5f, .beta = 3, .lda = 75, .displacement = 3}};
+std::vector<ProblemSpec> large_cases(const GemmKind& kind) {
+  return {of_kind(kind, {.M = 257, .N = 259, .K = 131}),
+          of_kind(kind, {.M = 264, .N = 392, .K = 200, .alpha = -1.25f, .beta = 1}),
+          of_kind(kind, {.M = 131, .N = 520, .K = 72, .alpha = 0.5f, .beta = 3, .lda = 75, .displacement = 3})};
 }
 
 class Ladder : public testing::TestWithParam<Configuration> {
@@ -96,36 +105,39 @@ class Ladder : public testing::TestWithParam<Configuration> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Rung, Ladder, testing::ValuesIn(all_configurations()), [](const auto& info) {
-  return fmt::format("{}_{}_{}", info.param.rung->name(), to_string(info.param.variant->tile),
-                     name_of(info.param.variant->type));
+  std::string name = fmt::format("{}_{}_{}", info.param.rung->name(), to_string(info.param.variant->tile),
+                                 to_string(info.param.variant->kind));
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == '/' || c == ' '; }, '_');
+  return name;
 });
 
 #if LAPIDARY_WITH_INSTRUMENTED
 TEST_P(Ladder, IsRightAndWithoutFaultsWhenChecked) {
   const auto device = open_emulator({.check = true});
-  expect_right(*device, edge_cases(variant.type, variant.tile));
+  expect_right(*device, edge_cases(variant.kind, variant.tile));
 }
 
 TEST_P(Ladder, IsWithoutRacesInRandomOrder) {
   for (const std::uint64_t seed : {1, 2, 3}) {
     const auto device = open_emulator({.check = true, .seed = seed});
     const std::int64_t k = variant.tile.k ? variant.tile.k : 8;
-    expect_right(*device, {{.type = variant.type, .M = 40, .N = 36, .K = 5 * k, .beta = 1}});
+    expect_right(*device, {{.kind = variant.kind, .M = 40, .N = 36, .K = 5 * k, .beta = 1}});
   }
 }
 #endif
 
 TEST_P(Ladder, IsRightOnSeveralTilesOfThePlainBuild) {
   const auto device = open_emulator();
-  expect_right(*device, large_cases(variant.type));
+  expect_right(*device, large_cases(variant.kind));
 }
 
 #if LAPIDARY_WITH_CUDA
 TEST_P(Ladder, IsRightOnAGpu) {
   if (gpu_count() == 0) GTEST_SKIP() << "there is no GPU";
   const auto device = open_gpu();
-  expect_right(*device, edge_cases(variant.type, variant.tile));
-  expect_right(*device, large_cases(variant.type));
+  expect_right(*device, edge_cases(variant.kind, variant.tile));
+  expect_right(*device, large_cases(variant.kind));
 }
 #endif
 

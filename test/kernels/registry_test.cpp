@@ -34,7 +34,7 @@ TEST(Registry, RungsAreConsistent) {
     ASSERT_FALSE(rung.variants.empty());
     for (const RungVariant& variant : rung.variants) {
       EXPECT_NE(variant.launch[static_cast<std::size_t>(Build::plain)], nullptr) << rung.name();
-      EXPECT_EQ(&rung.variant(variant.type, to_string(variant.tile)), &variant) << rung.name();
+      EXPECT_EQ(&rung.variant(variant.kind, to_string(variant.tile)), &variant) << rung.name();
     }
   }
   EXPECT_EQ(ladder().front().name(), "naive");
@@ -175,7 +175,7 @@ TEST(Run, RefusesBuildsThatDoNotFit) {
   const auto counting = open_emulator({.count = true});
   EXPECT_NE(message_of([&] { run(variant, Build::plain, counting->stream(), empty); }).find("instrumented"),
             std::string::npos);
-  empty.type = Type::f16;
+  empty.kind = Type::f16;
   EXPECT_NE(message_of([&] { run(variant, Build::plain, device->stream(), empty); }).find("instantiated for f32"),
             std::string::npos);
 }

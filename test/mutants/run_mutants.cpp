@@ -44,7 +44,7 @@ namespace {
 
 Json run(const Rung& rung, const RungVariant& variant, int schedules) {
   Json json = {{"number", selected}, {"caught", nullptr}};
-  for (const bench::CheckProblem& problem : bench::check_problems(variant.type, variant.tile)) {
+  for (const bench::CheckProblem& problem : bench::check_problems(variant.kind, variant.tile)) {
     const auto found = bench::check(rung, variant, problem.spec, 1, schedules);
     if (!found) continue;
     json["caught"] = found->kind;
@@ -100,8 +100,8 @@ int run_all(int argc, char** argv) {
   std::optional<RungVariant> mutant;
   for (int i = 0; i < variants.count; ++i) {
     const Variant& variant = variants.variants[i];
-    if (variant.type != known.type || to_string(variant.tile) != argv[4]) continue;
-    mutant = {variant.tile, variant.type, {}};
+    if (variant.kind != known.kind || to_string(variant.tile) != argv[4]) continue;
+    mutant = {variant.tile, variant.kind, {}};
     mutant->launch[static_cast<std::size_t>(Build::instrumented)] = variant.launch;
   }
   if (!mutant) throw InvalidArgument("the object has no such variant");

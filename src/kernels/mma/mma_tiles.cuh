@@ -31,10 +31,11 @@ constexpr RungInfo info = {
     .architecture = 80,
 };
 
-template <class T, int padding>
-struct Config : MmaTile<Mma<T, T, float, 16, 8, 16>, 128, 64, 32> {
+template <int BM_, int BN_, int BK_, class T, class R, int padding>
+struct Config : MmaTile<Mma<T, T, float, 16, 8, 16>, BN_, 64, 32> {
   using Element = T;
-  static constexpr int BM = 128, BN = 128, BK = 32;
+  using Result = R;
+  static constexpr int BM = BM_, BN = BN_, BK = BK_;
   static constexpr TileShape tile = {BM, BN, BK};
   static constexpr int threads = BM / 64 * (BN / 32) * 32;
   static constexpr Layout a = Layout({BM, BK}, {BK + padding, 1}), b = Layout({BK, BN}, {BN + padding, 1});
@@ -57,7 +58,7 @@ struct Config : MmaTile<Mma<T, T, float, 16, 8, 16>, 128, 64, 32> {
   }
 };
 
-using Plain = Config<bf16, 0>;
+using Plain = Config<128, 128, 32, bf16, bf16, 0>;
 static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return Plain::a_write(lane, 0); })) == 4, "the minimum");
 static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return Plain::b_write(lane, 0); })) == 4, "the minimum");
 static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return Plain::a_read(lane, 0, 0); })) == 16, "a conflict");
@@ -69,8 +70,8 @@ struct Storage {
   SharedArray<typename Config::Element, Config::b.cosize()> b;
 };
 
-template <class Config, bool vectorized, class T = typename Config::Element>
-__global__ void __launch_bounds__(Config::threads) kernel(const Gemm<T> g) {
+template <class Config, bool vectorized, class T = typename Config::Element, class R = typename Config::Result>
+__global__ void __launch_bounds__(Config::threads) kernel(const Gemm<T, R> g) {
   using Form = typename Config::Form;
   constexpr int BK = Config::BK, down = Config::down, across = Config::across;
   auto& [sA, sB] = shared_storage<Storage<Config>>();
@@ -109,13 +110,14 @@ __global__ void __launch_bounds__(Config::threads) kernel(const Gemm<T> g) {
 
 template <class Config, const RungInfo& rung = info>
 void launch(const Stream& stream, const GemmProblem& problem) {
-  const auto g = typed<typename Config::Element>(problem);
+  const auto g = typed<typename Config::Element, typename Config::Result>(problem);
   const auto best = vectorizable(g) ? kernel<Config, true> : kernel<Config, false>;
   launch_tiles<Config, Storage<Config>>(stream, rung, best, g);
 }
 
+template <class T, class R>
+constexpr Variant plain = variant<Config<128, 128, 32, T, R, 0>>(launch<Config<128, 128, 32, T, R, 0>>);
 template <class>
-constexpr Variant variants[] = {variant<Config<bf16, 0>>(launch<Config<bf16, 0>>),
-                                variant<Config<f16, 0>>(launch<Config<f16, 0>>)};
+constexpr Variant variants[] = {plain<bf16, bf16>, plain<f16, f16>, plain<bf16, float>, plain<f16, float>};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::mma_tiles
