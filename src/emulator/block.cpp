@@ -234,8 +234,9 @@ void BlockRunner::touch_registers(std::uintptr_t address, unsigned bytes, bool w
 
 void BlockRunner::count_wgmma(std::uintptr_t pc, const WgmmaCounters& one) {
   if (!options_.count) return;
-  WgmmaCounters& sum = sites_.wgmma[pc];
-  for (std::uint64_t i = 0; i < sample_.weight; ++i) sum += one;
+  sites_.wgmma[pc] += {.instructions = one.instructions * sample_.weight,
+                       .shared_bytes = one.shared_bytes * sample_.weight,
+                       .flop = one.flop * sample_.weight};
 }
 
 void BlockRunner::leave(Lane* lane) {

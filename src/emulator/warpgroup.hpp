@@ -61,15 +61,17 @@ class Warpgroups {
   /// What the warp waits for.
   std::string describe_wait(const Warp& warp) const;
 
-  /// Whether there is a product to compute; computes the next one of any warpgroup.
+  /// Whether there is a product that can be computed.
   bool busy() const { return computable_ > 0; }
+  /// Computes the next one of any warpgroup.
   void advance(std::minstd_rand& random);
 
   /// Takes note of a thread's array before it is used.
   void watch(Lane& lane, const void* registers, std::size_t bytes);
   /// An access to a thread's own memory in a checked run. Stops the kernel if a product has the registers.
   void touch(Lane& lane, std::uintptr_t address, unsigned bytes, bool write, std::uintptr_t pc);
-  /// A product that reads this byte of shared memory and that nobody has waited for; of its message. Empty if none.
+  /// For messages: the product that reads this byte of shared memory and that nobody has waited for; empty if there is
+  /// none.
   std::string reader(std::uintptr_t address) const;
 
   /// Whether an instruction is a wgmma.mma_async that the block has issued.
