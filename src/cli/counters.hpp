@@ -13,17 +13,22 @@ struct NamedCounter {
   Kind emulator::Counters::*member;
 };
 
-constexpr std::array<NamedCounter<emulator::GlobalCounters>, 4> global_counters = {{
+constexpr std::array<NamedCounter<emulator::GlobalCounters>, 6> global_counters = {{
     {"global_load", "global load", &emulator::Counters::global_load},
     {"global_store", "global store", &emulator::Counters::global_store},
     {"global_atomic", "global atomic", &emulator::Counters::global_atomic},
     {"async_copy", "async copy", &emulator::Counters::async_copy},
+    {"bulk_load", "bulk load", &emulator::Counters::bulk_load},
+    {"bulk_store", "bulk store", &emulator::Counters::bulk_store},
 }};
 
-constexpr std::array<NamedCounter<emulator::SharedCounters>, 3> shared_counters = {{
+constexpr std::array<NamedCounter<emulator::SharedCounters>, 6> shared_counters = {{
     {"shared_load", "shared load", &emulator::Counters::shared_load},
     {"shared_store", "shared store", &emulator::Counters::shared_store},
     {"shared_atomic", "shared atomic", &emulator::Counters::shared_atomic},
+    {"cluster_load", "cluster load", &emulator::Counters::cluster_load},
+    {"cluster_store", "cluster store", &emulator::Counters::cluster_store},
+    {"cluster_atomic", "cluster atomic", &emulator::Counters::cluster_atomic},
 }};
 
 }  // namespace lapidary::cli
