@@ -339,7 +339,8 @@ void BlockRunner::record_copy(BulkCopy& copy) {
   if (!races_) return;
   Lane& lane = *current_lane();
   hand_over(lane);
-  if (!load) check_fences(copy);
+  if (!load)
+    for (const BulkCopy::Chunk& chunk : copy.chunks) check_fence(address_of(chunk.shared), 16, name_of(copy), copy.pc);
   copy.mark = races_->begin_copy(load ? copy.mbarrier : address_of(&lane));
   const auto add = [&](const Event& event) {
     if (const auto race = races_->add_copy(thread_of_cluster(lane), copy.mark, event)) fault_race(*race);
@@ -377,27 +378,24 @@ void BlockRunner::count_copy(const BulkCopy& copy) {
   site.distinct_bytes += bytes * sample_.weight;
 }
 
-// What ordinary stores have written is seen by bulk copies if who wrote it has executed fence.proxy.async since, and if
-// the copy is ordered after that.
-void BlockRunner::check_fences(const BulkCopy& copy) {
+void BlockRunner::check_fence(std::uintptr_t address, unsigned bytes, const char* reader, std::uintptr_t pc) {
   const unsigned self = party(*current_lane()->warp);
-  for (const BulkCopy::Chunk& chunk : copy.chunks) {
-    for (unsigned byte = 0; byte < 16; byte += 2) {
-      const auto writer = races_->writer(address_of(chunk.shared) + byte);
-      if (!writer) continue;
-      BlockRunner& block = cluster_.block(writer->thread / LaunchLimits::threads);
-      const Lane& lane = block.lanes_[writer->thread % LaunchLimits::threads];
-      const auto fence = std::lower_bound(lane.fences.begin(), lane.fences.end(), writer->interval);
-      if (fence != lane.fences.end() && races_->knows(self, block.party(*lane.warp), *fence)) continue;
-      const auto lines = source_lines({writer->pc});
-      const auto line = lines.find(writer->pc);
-      fault(FaultKind::proxy,
-            fmt::format("{} reads shared memory that thread ({}, {}, {}) has written{}, without fence.proxy.async by "
-                        "that thread between its write and the barrier",
-                        name_of(copy), lane.index.x, lane.index.y, lane.index.z,
-                        line == lines.end() ? "" : " at " + to_string(line->second)),
-            copy.pc);
-    }
+  for (unsigned byte = 0; byte < bytes; byte += 2) {
+    const auto writer = races_->writer(address + byte);
+    if (!writer) continue;
+    BlockRunner& block = cluster_.block(writer->thread / LaunchLimits::threads);
+    const Lane& lane = block.lanes_[writer->thread % LaunchLimits::threads];
+    const auto fence = std::lower_bound(lane.fences.begin(), lane.fences.end(), writer->interval);
+    if (fence != lane.fences.end() && races_->knows(self, block.party(*lane.warp), *fence)) continue;
+    const auto lines = source_lines({writer->pc});
+    const auto line = lines.find(writer->pc);
+    fault(
+        FaultKind::proxy,
+        fmt::format("{} reads shared memory that thread ({}, {}, {}) has written{}, without fence.proxy.async by that "
+                    "thread between its write and the barrier",
+                    reader, lane.index.x, lane.index.y, lane.index.z,
+                    line == lines.end() ? "" : " at " + to_string(line->second)),
+        pc);
   }
 }
 
