@@ -139,6 +139,7 @@ bool BlockRunner::advance() {
   if (!next) return false;
   runner = this;
   shared_.describe(recorder);
+  if (cluster_.size() > 1) recorder.static_bytes = 0;  // no memory of this block alone
   recorder.stack_base = reinterpret_cast<std::uintptr_t>(stacks_);
   enter(next);
   scheduler_.switch_to(next->fiber);

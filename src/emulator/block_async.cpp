@@ -424,10 +424,10 @@ void BlockRunner::bulk_wait(unsigned pending, bool read, std::source_location wh
   for (const BulkCopy& copy : copies.release(lane, lane.bulk_wait.group)) {
     if (races_) races_->end_copy(copy.mark, party(*lane.warp));
     if (!options_.check) continue;
+    const bool others = copies.reads(*this);
     for (const BulkCopy::Chunk& chunk : copy.chunks) {
-      const auto address = address_of(chunk.shared);
-      const BulkCopy* const other = copies.at(address);
-      shared_.set_state(address, 16, other ? ByteState::reading : ByteState::written);
+      const bool still_read = others && copies.at(address_of(chunk.shared));
+      shared_.set_state(address_of(chunk.shared), 16, still_read ? ByteState::reading : ByteState::written);
     }
   }
 }

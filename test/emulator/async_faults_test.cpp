@@ -210,6 +210,10 @@ const Fault faults[] = {
      {"deadlock: no thread of the cluster can go on", "for the barrier of the cluster, 64 of 128 threads there",
       "in block (0, 0, 0)", "at barrier 1, 64 of 96 threads there", "in block (1, 0, 0)"},
      {}},
+    {"static_shared",
+     FaultKind::misuse,
+     {"a __shared__ variable in a kernel that is launched with clusters"},
+     {"s[threadIdx.x] = 1"}},
     {"rank_beyond", FaultKind::misuse, {"mapa to block 2 of a cluster that has 2"}, {"*mapa(&x[threadIdx.x], 2)"}},
 };
 
