@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <pthread.h>
+#include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -71,6 +72,8 @@ void BlockRunner::begin_launch(const LaunchShape& shape, ThreadBody body, std::s
     unsigned char* const stack = stacks_ + i * stack_bytes;
     // Tops of stacks that are a power of two apart would all compete for the same sets of the host's cache.
     const std::size_t stagger = i * 320 % 4096 / 64 * 64;
+    // What the last launch's fiber has poisoned between its variables.
+    ASAN_UNPOISON_MEMORY_REGION(stack, stack_bytes);
     lane.fiber = Fiber(stack, stack_bytes - stagger, lane_main, &lane);
     lane.block = this;
     lane.warp = &all_warps_[i / 32];
