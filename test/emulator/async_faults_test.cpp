@@ -343,6 +343,23 @@ TEST(BulkCopies, CountRequestsAndSectorsByMatrix) {
   }
 }
 
+TEST(Samples, RunWholeClustersAndCountTheBlocksThatWereChosen) {
+  constexpr int n = 128;
+  const auto device = open_emulator({.count = true, .sample = [](const LaunchShape&) {
+                                       return std::vector<emulator::BlockSample>{{3, 4}};
+                                     }});
+  const DeviceArray<float> a(*device, n * n, 1, "a"), b(*device, n * n, 1, "b"), c(*device, n * n, NAN, "c");
+  const TestKernel& ring = instrumented::async_faulty_kernels()["ring_of_cluster"];
+  ring.launch(device->stream(), ring.shape, a.data(), b.data(), c.data(), n);
+  const emulator::Counters total = device->stream().machine->report().total;
+  EXPECT_EQ(total.bulk_load.requests, 32u);
+  EXPECT_EQ(total.bulk_store.sectors, 2048u);
+  EXPECT_EQ(total.fma, std::uint64_t{n} * n * n);
+  // Blocks 1 and 3 are the cluster of columns 64 on.
+  EXPECT_TRUE(std::isnan(c.content()[0]));
+  EXPECT_EQ(c.content()[64], n);
+}
+
 TEST(SoundAsyncKernels, AreSilentInEveryOrder) {
   for (const char* const kernel : {"bulk_load", "bulk_store", "remote_store", "ring", "ring_of_cluster"})
     for (unsigned seed = 0; seed <= seeds; ++seed) {
