@@ -358,7 +358,8 @@ void BlockRunner::check_bounds(std::uintptr_t address, unsigned bytes, Access ac
                           allocation->bytes);
     fault(FaultKind::out_of_bounds, fmt::format("out-of-bounds global {} of {} bytes: {}", verb, bytes, where), pc);
   }
-  SharedMemory& shared = cluster_.owner(address, *this)->shared_;
+  SharedMemory& shared = shared_.offset(address) != SharedMemory::npos ? shared_
+                                                                       : cluster_.owner(address, *this)->shared_;
   const ByteState* const states = shared.states();
   const std::size_t offset = shared.offset(address);
   // Dynamic shared memory and its red zones; or else __shared__ variables, of which names and places are not known.
