@@ -37,5 +37,6 @@ Command add_asm(CLI::App& program);
 Command add_banks(CLI::App& program);
 Command add_coalescing(CLI::App& program);
 Command add_tiles(CLI::App& program);
+Command add_tma(CLI::App& program);
 
 }  // namespace lapidary::cli

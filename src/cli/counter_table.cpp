@@ -17,12 +17,12 @@ void add_counters(report::Table& table, const emulator::Counters& counters) {
   const auto ratio = [](std::uint64_t a, std::uint64_t b) {
     return fmt::format("{:.2f}", static_cast<double>(a) / static_cast<double>(b));
   };
-  for (const auto& [key, title, member] : global_counters) {
+  for (const auto& [key, title, member, always] : global_counters) {
     const emulator::GlobalCounters& c = counters.*member;
     if (c.requests == 0) continue;
     table.add_row({{fmt::format("    {}", title)}, {c.requests}, {c.sectors}, {ratio(c.sectors, c.requests)}});
   }
-  for (const auto& [key, title, member] : shared_counters) {
+  for (const auto& [key, title, member, always] : shared_counters) {
     const emulator::SharedCounters& c = counters.*member;
     if (c.instructions == 0) continue;
     const std::uint64_t excess = c.wavefronts - c.minimum;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <pthread.h>
+#include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -71,6 +72,8 @@ void BlockRunner::begin_launch(const LaunchShape& shape, ThreadBody body, std::s
     unsigned char* const stack = stacks_ + i * stack_bytes;
     // Tops of stacks that are a power of two apart would all compete for the same sets of the host's cache.
     const std::size_t stagger = i * 320 % 4096 / 64 * 64;
+    // What the last launch's fiber has poisoned between its variables.
+    ASAN_UNPOISON_MEMORY_REGION(stack, stack_bytes);
     lane.fiber = Fiber(stack, stack_bytes - stagger, lane_main, &lane);
     lane.block = this;
     lane.warp = &all_warps_[i / 32];
@@ -141,6 +144,7 @@ bool BlockRunner::advance() {
   if (!next) return false;
   runner = this;
   shared_.describe(recorder);
+  if (cluster_.size() > 1) recorder.static_bytes = 0;  // no memory of this block alone
   recorder.stack_base = reinterpret_cast<std::uintptr_t>(stacks_);
   enter(next);
   scheduler_.switch_to(next->fiber);
@@ -374,7 +378,8 @@ void BlockRunner::check_bounds(std::uintptr_t address, unsigned bytes, Access ac
                           allocation->bytes);
     fault(FaultKind::out_of_bounds, fmt::format("out-of-bounds global {} of {} bytes: {}", verb, bytes, where), pc);
   }
-  SharedMemory& shared = cluster_.owner(address, *this)->shared_;
+  SharedMemory& shared = shared_.offset(address) != SharedMemory::npos ? shared_
+                                                                       : cluster_.owner(address, *this)->shared_;
   const ByteState* const states = shared.states();
   const std::size_t offset = shared.offset(address);
   // Dynamic shared memory and its red zones; or else __shared__ variables, of which names and places are not known.

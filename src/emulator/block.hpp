@@ -205,6 +205,9 @@ class BlockRunner {
   void bulk_load(BulkCopy&& copy, std::uint32_t targets);
   void bulk_store(BulkCopy&& copy);
   void bulk_wait(unsigned pending, bool read, std::source_location where);
+  /// What ordinary stores have written is seen by bulk copies and wgmma, the asynchronous proxy, if who wrote it has
+  /// executed fence.proxy.async since, and if they are ordered after that. In checked runs; stops the kernel.
+  void check_fence(std::uintptr_t address, unsigned bytes, const char* reader, std::uintptr_t pc);
   /// An access to an address that is none of this block's: to shared memory of another one of the cluster?
   bool cluster_access(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc);
   /// The address in the block of that rank that corresponds to one of this block's shared memory.
@@ -284,7 +287,6 @@ class BlockRunner {
   // Checks a copy's accesses, and hands them to the counters and the race detector.
   void record_copy(BulkCopy& copy);
   void count_copy(const BulkCopy& copy);
-  void check_fences(const char* reader, std::uintptr_t chunk, std::uintptr_t pc);
   unsigned thread_of_cluster(const Lane& lane) const { return rank_ * LaunchLimits::threads + lane.thread; }
 
   Options options_;

@@ -341,7 +341,7 @@ void BlockRunner::record_copy(BulkCopy& copy) {
   Lane& lane = *current_lane();
   hand_over(lane);
   if (!load)
-    for (const BulkCopy::Chunk& chunk : copy.chunks) check_fences(name_of(copy), address_of(chunk.shared), copy.pc);
+    for (const BulkCopy::Chunk& chunk : copy.chunks) check_fence(address_of(chunk.shared), 16, name_of(copy), copy.pc);
   copy.mark = races_->begin_copy(load ? copy.mbarrier : address_of(&lane));
   const auto add = [&](const Event& event) {
     if (const auto race = races_->add_copy(thread_of_cluster(lane), copy.mark, event)) fault_race(*race);
@@ -379,12 +379,10 @@ void BlockRunner::count_copy(const BulkCopy& copy) {
   site.distinct_bytes += bytes * sample_.weight;
 }
 
-// What ordinary stores have written is seen by bulk copies and wgmma if who wrote it has executed fence.proxy.async
-// since, and if the reader is ordered after that.
-void BlockRunner::check_fences(const char* reader, std::uintptr_t chunk, std::uintptr_t pc) {
+void BlockRunner::check_fence(std::uintptr_t address, unsigned bytes, const char* reader, std::uintptr_t pc) {
   const unsigned self = party(*current_lane()->warp);
-  for (unsigned byte = 0; byte < 16; byte += 2) {
-    const auto writer = races_->writer(chunk + byte);
+  for (unsigned byte = 0; byte < bytes; byte += 2) {
+    const auto writer = races_->writer(address + byte);
     if (!writer) continue;
     BlockRunner& block = cluster_.block(writer->thread / LaunchLimits::threads);
     const Lane& lane = block.lanes_[writer->thread % LaunchLimits::threads];
@@ -392,12 +390,13 @@ void BlockRunner::check_fences(const char* reader, std::uintptr_t chunk, std::ui
     if (fence != lane.fences.end() && races_->knows(self, block.party(*lane.warp), *fence)) continue;
     const auto lines = source_lines({writer->pc});
     const auto line = lines.find(writer->pc);
-    fault(FaultKind::proxy,
-          fmt::format("{} reads shared memory that thread ({}, {}, {}) has written{}, without fence.proxy.async by "
-                      "that thread between its write and the barrier",
-                      reader, lane.index.x, lane.index.y, lane.index.z,
-                      line == lines.end() ? "" : " at " + to_string(line->second)),
-          pc);
+    fault(
+        FaultKind::proxy,
+        fmt::format("{} reads shared memory that thread ({}, {}, {}) has written{}, without fence.proxy.async by that "
+                    "thread between its write and the barrier",
+                    reader, lane.index.x, lane.index.y, lane.index.z,
+                    line == lines.end() ? "" : " at " + to_string(line->second)),
+        pc);
   }
 }
 
@@ -406,7 +405,7 @@ void BlockRunner::record_wgmma_read(const RaceDetector::Copy& mark, std::uintptr
   const auto race = races_->add_copy(rank_ * LaunchLimits::threads + warp * 32, mark,
                                      Event(chunk, 16, Access::shared_load, pc));
   if (race) fault_race(*race);
-  check_fences("wgmma.mma_async", chunk, pc);
+  check_fence(chunk, 16, "wgmma.mma_async", pc);
 }
 
 void BlockRunner::arrive_copy(const BulkCopy& copy) {
@@ -434,10 +433,10 @@ void BlockRunner::bulk_wait(unsigned pending, bool read, std::source_location wh
   for (const BulkCopy& copy : copies.release(lane, lane.bulk_wait.group)) {
     if (races_) races_->end_copy(copy.mark, party(*lane.warp));
     if (!options_.check) continue;
+    const bool others = copies.reads(*this);
     for (const BulkCopy::Chunk& chunk : copy.chunks) {
-      const auto address = address_of(chunk.shared);
-      const BulkCopy* const other = copies.at(address);
-      shared_.set_state(address, 16, other ? ByteState::reading : ByteState::written);
+      const bool still_read = others && copies.at(address_of(chunk.shared));
+      shared_.set_state(address_of(chunk.shared), 16, still_read ? ByteState::reading : ByteState::written);
     }
   }
 }

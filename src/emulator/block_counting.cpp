@@ -205,8 +205,10 @@ void BlockRunner::count(const WarpAccess& access, Access kind, std::uintptr_t pc
   if (units - minimum <= site.worst_excess) return;
   site.worst_excess = units - minimum;
   site.worst = access;
-  if (!is_global(kind))
-    for (std::uint64_t& address : site.worst.address) address = shared_.address_in_banks(address);
+  if (!is_global(kind)) {
+    const SharedMemory& shared = cluster_.owner(access.address[std::countr_zero(access.active)], *this)->shared_;
+    for (std::uint64_t& address : site.worst.address) address = shared.address_in_banks(address);
+  }
   site.worst_block = sample_.block;
   site.worst_warp = warp;
 }

@@ -140,6 +140,12 @@ std::vector<BulkCopy> CopyEngine::release(const Lane& lane, unsigned group) {
   return released;
 }
 
+bool CopyEngine::reads(const BlockRunner& owner) const {
+  return std::any_of(copies_.begin(), copies_.end(), [&](const BulkCopy& copy) {
+    return copy.kind != BulkCopy::Kind::load && copy.owner == &owner && !copy.released;
+  });
+}
+
 const BulkCopy* CopyEngine::at(std::uintptr_t address) const {
   const auto* const byte = reinterpret_cast<const unsigned char*>(address);
   for (const BulkCopy& copy : copies_)

@@ -63,6 +63,8 @@ class CopyEngine {
   /// written again.
   std::vector<BulkCopy> release(const Lane& lane, unsigned group);
 
+  /// Whether a store that nobody has waited for reads a block's shared memory.
+  bool reads(const BlockRunner& owner) const;
   /// The copy that a byte of shared memory belongs to; null if there is none.
   const BulkCopy* at(std::uintptr_t address) const;
   /// A copy to or from a block's shared memory that nobody has waited for; null if there is none.

@@ -22,6 +22,11 @@ void Recorder::flush_fma() {
 namespace {
 
 [[gnu::noinline]] void fault_foreign(std::uintptr_t address, bool store, std::uintptr_t pc) {
+  if (BlockRunner::current()->shared().is_static(address))
+    BlockRunner::current()->fault(FaultKind::misuse,
+                                  "a __shared__ variable in a kernel that is launched with clusters, whose blocks have "
+                                  "dynamic shared memory alone on the emulated machine; see shared_storage()",
+                                  pc);
   BlockRunner::current()->fault(
       FaultKind::out_of_bounds,
       address < 4096

@@ -48,6 +48,7 @@ class SharedMemory {
     if (address - static_base_ < static_bytes_) return arena_bytes + (address - static_base_);
     return npos;
   }
+  bool is_static(std::uintptr_t address) const { return address - static_base_ < static_bytes_; }
   bool in_arena(std::uintptr_t address) const { return address - arena_base() < arena_bytes; }
   /// The address of shared memory as a GPU counts it: from 0, which is in bank 0.
   std::uintptr_t address_in_banks(std::uintptr_t address) const {

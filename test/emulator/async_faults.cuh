@@ -204,6 +204,13 @@ __global__ void block_missing(float*, float*, float*, int) {
   }
 }
 
+__global__ void static_shared(float*, float*, float* c, int) {
+  __shared__ float s[64];
+  s[threadIdx.x] = 1;
+  __syncthreads();
+  c[threadIdx.x] = s[threadIdx.x ^ 1];
+}
+
 __global__ void rank_beyond(float*, float*, float*, int) {
   auto& [x, barrier] = shared_storage<FaultStorage>();
   *mapa(&x[threadIdx.x], 2) = 1;
@@ -256,6 +263,7 @@ constexpr TestKernel async_fault_table[] = {
     pair_of_blocks<two_cluster_arrivals>("two_cluster_arrivals"),
     pair_of_blocks<block_missing>("block_missing"),
     pair_of_blocks<rank_beyond>("rank_beyond"),
+    pair_of_blocks<static_shared>("static_shared"),
     ring_with<1, Bug::none>("ring"),
     ring_with<1, Bug::no_full_wait>("ring_without_full_wait"),
     ring_with<1, Bug::no_empty_wait>("ring_without_empty_wait"),

@@ -210,6 +210,10 @@ const Fault faults[] = {
      {"deadlock: no thread of the cluster can go on", "for the barrier of the cluster, 64 of 128 threads there",
       "in block (0, 0, 0)", "at barrier 1, 64 of 96 threads there", "in block (1, 0, 0)"},
      {}},
+    {"static_shared",
+     FaultKind::misuse,
+     {"a __shared__ variable in a kernel that is launched with clusters"},
+     {"s[threadIdx.x] = 1"}},
     {"rank_beyond", FaultKind::misuse, {"mapa to block 2 of a cluster that has 2"}, {"*mapa(&x[threadIdx.x], 2)"}},
 };
 
@@ -311,6 +315,49 @@ TEST_P(RingWithBug, ShowsInThePlainBuild) {
 
 TEST(AWrongSwizzle, GivesAWrongProduct) {
   EXPECT_FALSE(run(plain::async_faulty_kernels()["ring_with_wrong_swizzle"], {}).right);
+}
+
+// Of each of the 4 tiles of 128 x 128 results, 4 steps of 32 of K: 64 rows of 128 bytes of A and B each, 4 sectors a
+// row. Blocks of a cluster load half of B's rows each.
+TEST(BulkCopies, CountRequestsAndSectorsByMatrix) {
+  for (const auto& [kernel, sectors_of_b] : {std::pair("ring", 4096u), std::pair("ring_of_cluster", 2048u)}) {
+    constexpr int n = 128;
+    const auto device = open_emulator({.count = true});
+    const DeviceArray<float> a(*device, n * n, 1, "a"), b(*device, n * n, 1, "b"), c(*device, n * n, NAN, "c");
+    const TestKernel& ring = instrumented::async_faulty_kernels()[kernel];
+    ring.launch(device->stream(), ring.shape, a.data(), b.data(), c.data(), n);
+    const emulator::Report report = device->stream().machine->report();
+    EXPECT_EQ(report.total.bulk_load.requests, 32u) << kernel;
+    EXPECT_EQ(report.total.bulk_load.sectors, 4096u + sectors_of_b) << kernel;
+    EXPECT_EQ(report.total.bulk_store.requests, 4u) << kernel;
+    EXPECT_EQ(report.total.bulk_store.sectors, 2048u) << kernel;
+    EXPECT_EQ(report.total.global_load.requests + report.total.global_store.requests, 0u) << kernel;
+    int sites = 0;
+    for (const emulator::AccessSite& site : report.sites) {
+      if (!emulator::is_bulk(site.access)) continue;
+      ++sites;
+      EXPECT_EQ(site.distinct_bytes, site.units * 32) << kernel << " " << site.memory;
+      EXPECT_EQ(site.units, site.memory == "a" ? 4096u : site.memory == "b" ? sectors_of_b : 2048u) << kernel;
+    }
+    EXPECT_EQ(sites, 3) << kernel;
+  }
+}
+
+TEST(Samples, RunWholeClustersAndCountTheBlocksThatWereChosen) {
+  constexpr int n = 128;
+  const auto device = open_emulator({.count = true, .sample = [](const LaunchShape&) {
+                                       return std::vector<emulator::BlockSample>{{3, 4}};
+                                     }});
+  const DeviceArray<float> a(*device, n * n, 1, "a"), b(*device, n * n, 1, "b"), c(*device, n * n, NAN, "c");
+  const TestKernel& ring = instrumented::async_faulty_kernels()["ring_of_cluster"];
+  ring.launch(device->stream(), ring.shape, a.data(), b.data(), c.data(), n);
+  const emulator::Counters total = device->stream().machine->report().total;
+  EXPECT_EQ(total.bulk_load.requests, 32u);
+  EXPECT_EQ(total.bulk_store.sectors, 2048u);
+  EXPECT_EQ(total.fma, std::uint64_t{n} * n * n);
+  // Blocks 1 and 3 are the cluster of columns 64 on.
+  EXPECT_TRUE(std::isnan(c.content()[0]));
+  EXPECT_EQ(c.content()[64], n);
 }
 
 TEST(SoundAsyncKernels, AreSilentInEveryOrder) {

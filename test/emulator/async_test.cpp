@@ -209,7 +209,7 @@ TEST_P(Async, BoxesAreStoredAndWhatIsOutsideIsLeftOut) {
   for (BoxCase test : box_cases()) {
     const Bytes content = random_bytes(bytes_of(test.tensor));
     const auto size = static_cast<std::size_t>(box_bytes(test.tensor));
-    if (size % 128) continue;
+    if (size % 128 || test.tensor.element_stride[1] > 1) continue;  // strides are documented for loads alone
     Bytes box = random_bytes(size);
     std::reverse(box.begin(), box.end());
     auto tensor = array(content), from = array(box);
