@@ -52,8 +52,8 @@ function(lapidary_add_kernel target)
       target_compile_options(${target}_${build} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-lineinfo>)
     else()
       # CUDA's pragmas mean nothing to the host compiler. Kernels read memory as vectors of other types; nvcc does not
-      # optimise on the assumption that nobody does.
-      target_compile_options(${target}_${build} PRIVATE -Wno-unknown-pragmas -fno-strict-aliasing)
+      # optimise on the assumption that nobody does. GCC has notes on how it passes structs that are aligned as tensor maps.
+      target_compile_options(${target}_${build} PRIVATE -Wno-unknown-pragmas -Wno-psabi -fno-strict-aliasing)
     endif()
     if(build STREQUAL "instrumented")
       target_compile_definitions(${target}_${build} PRIVATE LAPIDARY_INSTRUMENTED)

@@ -23,6 +23,7 @@ Command add_run(CLI::App& program);
 Command add_ladder(CLI::App& program);
 Command add_device(CLI::App& program);
 Command add_check(CLI::App& program);
+Command add_descriptor(CLI::App& program);
 Command add_diff(CLI::App& program);
 Command add_bench(CLI::App& program);
 Command add_gpus(CLI::App& program);
@@ -36,5 +37,6 @@ Command add_asm(CLI::App& program);
 Command add_banks(CLI::App& program);
 Command add_coalescing(CLI::App& program);
 Command add_tiles(CLI::App& program);
+Command add_tma(CLI::App& program);
 
 }  // namespace lapidary::cli

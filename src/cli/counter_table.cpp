@@ -8,6 +8,7 @@
 #include "cli/counters.hpp"
 #include "lens/source_text.hpp"
 #include "report/table.hpp"
+#include "report/text.hpp"
 
 namespace lapidary::cli {
 namespace {
@@ -16,12 +17,12 @@ void add_counters(report::Table& table, const emulator::Counters& counters) {
   const auto ratio = [](std::uint64_t a, std::uint64_t b) {
     return fmt::format("{:.2f}", static_cast<double>(a) / static_cast<double>(b));
   };
-  for (const auto& [key, title, member] : global_counters) {
+  for (const auto& [key, title, member, always] : global_counters) {
     const emulator::GlobalCounters& c = counters.*member;
     if (c.requests == 0) continue;
     table.add_row({{fmt::format("    {}", title)}, {c.requests}, {c.sectors}, {ratio(c.sectors, c.requests)}});
   }
-  for (const auto& [key, title, member] : shared_counters) {
+  for (const auto& [key, title, member, always] : shared_counters) {
     const emulator::SharedCounters& c = counters.*member;
     if (c.instructions == 0) continue;
     const std::uint64_t excess = c.wavefronts - c.minimum;
@@ -33,6 +34,10 @@ void add_counters(report::Table& table, const emulator::Counters& counters) {
                    {c.minimum},
                    {excess, excess > 0 ? report::Style::bad : report::Style::plain}});
   }
+  if (const emulator::WgmmaCounters& c = counters.wgmma; c.instructions != 0)
+    table.add_row({{fmt::format("    wgmma of {} bytes, {} FLOP", report::with_separators(c.shared_bytes),
+                                report::with_separators(c.flop))},
+                   {c.instructions}});
   if (counters.fma != 0) table.add_row({{"    fma"}, {counters.fma}});
 }
 
@@ -58,7 +63,7 @@ void print_counters(const emulator::Report& report) {
   table.add_section("all lines");
   add_counters(table, report.total);
   fmt::print(
-      "\n{}count: instructions of warps, which are requests where they go to global memory; fma: of single threads\n",
+      "\n{}count: instructions of warps, which are requests where they go to global memory; fma: of single threads; wgmma: of warpgroups\n",
       table.render(report::wants_colour(stdout)));
   if (report.divergent_intervals > 0) {
     fmt::print("{}",

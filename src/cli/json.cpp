@@ -13,14 +13,19 @@ Json to_json(const emulator::SharedCounters& c) {
   return {{"instructions", c.instructions}, {"wavefronts", c.wavefronts}, {"minimum", c.minimum}};
 }
 
+Json to_json(const emulator::WgmmaCounters& c) {
+  return {{"instructions", c.instructions}, {"shared_bytes", c.shared_bytes}, {"flop", c.flop}};
+}
+
 Json counters_json(const emulator::Counters& counters, bool with_zeros) {
   Json json = Json::object();
-  for (const auto& [name, title, member] : global_counters) {
-    if (with_zeros || (counters.*member).requests != 0) json[name] = to_json(counters.*member);
+  for (const auto& [name, title, member, always] : global_counters) {
+    if ((with_zeros && always) || (counters.*member).requests != 0) json[name] = to_json(counters.*member);
   }
-  for (const auto& [name, title, member] : shared_counters) {
-    if (with_zeros || (counters.*member).instructions != 0) json[name] = to_json(counters.*member);
+  for (const auto& [name, title, member, always] : shared_counters) {
+    if ((with_zeros && always) || (counters.*member).instructions != 0) json[name] = to_json(counters.*member);
   }
+  if (with_zeros || counters.wgmma.instructions != 0) json["wgmma"] = to_json(counters.wgmma);
   if (with_zeros || counters.fma != 0) json["fma"] = counters.fma;
   return json;
 }

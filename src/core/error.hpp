@@ -22,11 +22,13 @@ enum class FaultKind : std::uint8_t {
   out_of_bounds,  ///< an access to memory that was not allocated, or that kernels cannot reach
   misaligned,     ///< an address that is not a multiple of the access's size
   uninitialised,  ///< a read of shared memory that the block has not written
-  in_flight,      ///< an access to shared memory that a cp.async nobody has waited for is writing
+  in_flight,      ///< an access to shared memory that an asynchronous copy nobody has waited for is at
   race,           ///< two accesses, one of them a write, that nothing orders
   divergence,     ///< lanes of a warp at different barriers or collectives, or missing from one
   deadlock,       ///< threads that wait for threads that never come
-  misuse,         ///< an instruction with operands that it does not take
+  misuse,         ///< an instruction with operands that it does not take, or in a state that forbids it
+  proxy,          ///< a bulk copy reads shared memory whose writer has not executed fence.proxy.async
+  exited,         ///< shared memory of a block of the cluster is used that has exited, or may have
 };
 
 constexpr const char* name_of(FaultKind kind) {
@@ -39,6 +41,8 @@ constexpr const char* name_of(FaultKind kind) {
     case FaultKind::divergence: return "divergence";
     case FaultKind::deadlock: return "deadlock";
     case FaultKind::misuse: return "misuse";
+    case FaultKind::proxy: return "missing proxy fence";
+    case FaultKind::exited: return "exited block";
   }
   return "unknown";
 }

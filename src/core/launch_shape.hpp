@@ -16,6 +16,8 @@ struct Extent3 {
 struct LaunchLimits {
   static constexpr unsigned threads = 1024;
   static constexpr unsigned grid_x = 2147483647, grid_yz = 65535;
+  /// Blocks of a cluster: what every GPU of compute capability 9.0 and up runs, and what it runs if asked to.
+  static constexpr unsigned cluster_portable = 8, cluster = 16;
   /// Shared memory that a block gets without and with opting in; the latter is that of compute capability 9.0.
   static constexpr unsigned shared_bytes_default = 48 * 1024, shared_bytes_opt_in = 227 * 1024;
 };
@@ -30,6 +32,7 @@ struct LaunchShape {
   const char* kernel;  ///< name for messages
   Extent3 grid, block;
   unsigned shared_bytes = 0;  ///< dynamic shared memory of a block
+  Extent3 cluster = {};       ///< in blocks, of which the grid is a multiple; of 1 block: no cluster
 };
 
 }  // namespace lapidary

@@ -33,6 +33,16 @@ void launch(const Stream& stream, const LaunchShape& shape, void (*kernel)(Param
   config.blockDim = dim3(shape.block.x, shape.block.y, shape.block.z);
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = static_cast<cudaStream_t>(stream.cuda);
+  const auto& [x, y, z] = shape.cluster;
+  cudaLaunchAttribute cluster{};
+  if (x * y * z > 1) {
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim = {x, y, z};
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+  }
+  if (x * y * z > LaunchLimits::cluster_portable)
+    check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), shape.kernel);
   check_cuda(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...), shape.kernel);
 #else
 #if !defined(LAPIDARY_INSTRUMENTED)

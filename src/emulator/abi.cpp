@@ -22,8 +22,10 @@ void record_atomic(const void* memory, unsigned bytes, std::uintptr_t pc) {
   if (!recorder.next) return;
   const std::uintptr_t address = address_of(memory);
   const bool global = address - recorder.arena_base < recorder.arena_bytes;
-  if (!global && block().shared().offset(address) == SharedMemory::npos)
+  if (!global && block().shared().offset(address) == SharedMemory::npos) {
+    if (block().cluster_access(address, bytes, Access::cluster_atomic, pc)) return;
     block().fault(FaultKind::out_of_bounds, "atomic access to memory that is neither global nor shared", pc);
+  }
   const Access access = global ? Access::global_atomic : Access::shared_atomic;
   block().check_alignment(address, bytes, bytes, access, pc);
   if (recorder.check) block().check_bounds(address, bytes, access, pc);

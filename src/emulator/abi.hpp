@@ -1,9 +1,15 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <source_location>
 
 #include "emulator/tensor_core.hpp"
 #include "layout/fragment.hpp"
+#include "layout/matrix_descriptor.hpp"
+
+namespace lapidary {
+struct TensorMap;
+}
 
 /// What kernels call on the emulated machine. These functions are compiled once, without instrumentation, and shared by
 /// all builds of a kernel; each must be called by a running CUDA thread. `where` is the line that fault messages name.
@@ -90,6 +96,66 @@ void wmma_load(const WmmaForm& form, void* elements, const void* memory, unsigne
 void wmma_store(const WmmaForm& form, const void* elements, void* memory, unsigned ld, std::source_location where);
 void wmma_multiply(const TensorOperation& form, const void* a, const void* b, const void* c, void* d,
                    std::source_location where);
+
+/// wgmma of a warpgroup (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions"): D = A * B + D, or A * B if not
+/// `accumulate`, no sooner than all four warps have issued it and no later than the wait for its group. A is in
+/// registers, or if `a` is null in shared memory as B is, where descriptors tell. D stays where it is until then.
+struct WgmmaForm {
+  TensorOperation operation;
+  Major a_major, b_major;
+  bool negate_a, negate_b;
+};
+void wgmma_mma_async(const WgmmaForm& form, void* d, const void* a, std::uint64_t a_descriptor,
+                     std::uint64_t b_descriptor, bool accumulate, std::source_location where);
+/// The registers, if there are any, are such as products that follow have for A or D.
+void wgmma_fence(const void* registers, std::size_t bytes, std::source_location where);
+void wgmma_commit_group(std::source_location where);
+/// Waits until at most `pending`, 0 to 7, of the warp's newest groups are not complete.
+void wgmma_wait_group(unsigned pending, std::source_location where);
+
+// What compute capability 9.0 brings (PTX ISA). Addresses are those that kernels have of shared memory, of their own
+// block or by map_shared_rank() of another one of the cluster.
+
+/// mbarrier.init, .inval, .arrive, .expect_tx and .arrive.expect_tx: expects bytes first, then counts arrivals.
+void mbarrier_init(void* barrier, unsigned arrivals, std::source_location where);
+void mbarrier_inval(void* barrier, std::source_location where);
+void mbarrier_arrive(void* barrier, unsigned arrivals, unsigned bytes, std::source_location where);
+/// mbarrier.try_wait.parity, and .test_wait.parity, which does not suspend: whether the phase of that parity, the
+/// current one or the one before, is complete.
+bool mbarrier_try_wait(void* barrier, unsigned parity, std::source_location where);
+bool mbarrier_test_wait(void* barrier, unsigned parity, std::source_location where);
+
+/// fence.proxy.async: bulk copies that are ordered after it see what this thread has written.
+void fence_proxy_async();
+/// Whether this lane is the one that elect.sync chooses among those in the mask.
+bool elect(std::uint32_t mask, std::source_location where);
+/// setmaxnreg.inc or .dec: takes registers from those that warps of the block have given up, or gives some up.
+void setmaxnreg(unsigned registers, bool increase, std::source_location where);
+
+/// cp.async.bulk.tensor to shared memory: of this block, or of those whose ranks are bits of `multicast`.
+void bulk_tensor_load(void* shared, const TensorMap& map, const int* coordinates, void* barrier,
+                      std::uint16_t multicast, std::source_location where);
+/// cp.async.bulk.tensor to global memory, and cp.reduce.async.bulk.tensor with .add.
+void bulk_tensor_store(const TensorMap& map, const int* coordinates, const void* shared, bool add,
+                       std::source_location where);
+/// cp.async.bulk of bytes.
+void bulk_load(void* shared, const void* global, unsigned bytes, void* barrier, std::uint16_t multicast,
+               std::source_location where);
+void bulk_store(void* global, const void* shared, unsigned bytes, std::source_location where);
+/// Refuses what is no tensor map, as cp.async.bulk.prefetch.tensor and prefetch.tensormap would.
+void prefetch_tensor(const TensorMap& map, std::source_location where);
+void bulk_commit_group();
+/// Waits until at most `pending` of this thread's newest bulk groups are not complete, or have not read their sources.
+void bulk_wait_group(unsigned pending, bool read, std::source_location where);
+
+/// %cluster_ctaid, %cluster_nctaid, and the rank that counts both through, x fastest.
+[[gnu::const]] Index3 cluster_block_index();
+[[gnu::const]] Index3 cluster_extent();
+[[gnu::const]] unsigned cluster_rank();
+void cluster_arrive(std::source_location where);
+void cluster_wait(std::source_location where);
+/// mapa: the address in another block's shared memory that corresponds to one of this block's.
+void* map_shared_rank(const void* shared, unsigned rank, std::source_location where);
 
 /// Counts a fused multiply-add on the caller's line.
 float counted_fma(float a, float b, float c);

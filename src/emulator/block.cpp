@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <pthread.h>
+#include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -40,19 +41,21 @@ void for_each_bit(std::uint32_t bits, Do&& what) {
 BlockRunner* BlockRunner::current() { return runner; }
 Lane* BlockRunner::current_lane() { return running; }
 
-BlockRunner::BlockRunner(const Options& options)
-    : options_(options), lanes_(std::make_unique<Lane[]>(LaunchLimits::threads)) {
+BlockRunner::BlockRunner(const Options& options, ClusterRunner& cluster, unsigned rank)
+    : options_(options),
+      cluster_(cluster),
+      rank_(rank),
+      lanes_(std::make_unique<Lane[]>(LaunchLimits::threads)),
+      races_(cluster.races()) {
   void* const memory = mmap(nullptr, stack_bytes * LaunchLimits::threads, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   stacks_ = static_cast<unsigned char*>(memory);
-  if (options.check) races_ = std::make_unique<RaceDetector>(shared_);
 }
 
 BlockRunner::~BlockRunner() { munmap(stacks_, stack_bytes * LaunchLimits::threads); }
 
 void BlockRunner::begin_launch(const LaunchShape& shape, ThreadBody body, std::span<const MemoryRegion> regions) {
-  runner = this;
   shape_ = shape;
   body_ = body;
   regions_ = regions;
@@ -69,6 +72,8 @@ void BlockRunner::begin_launch(const LaunchShape& shape, ThreadBody body, std::s
     unsigned char* const stack = stacks_ + i * stack_bytes;
     // Tops of stacks that are a power of two apart would all compete for the same sets of the host's cache.
     const std::size_t stagger = i * 320 % 4096 / 64 * 64;
+    // What the last launch's fiber has poisoned between its variables.
+    ASAN_UNPOISON_MEMORY_REGION(stack, stack_bytes);
     lane.fiber = Fiber(stack, stack_bytes - stagger, lane_main, &lane);
     lane.block = this;
     lane.warp = &all_warps_[i / 32];
@@ -80,11 +85,9 @@ void BlockRunner::begin_launch(const LaunchShape& shape, ThreadBody body, std::s
     if (recording_ && lane.log.empty()) lane.log.resize(first_log);
   }
   shared_.attach();
-  shared_.describe(recorder);
   recorder.check = options_.check;
   recorder.arena_base = Arena::instance().base();
   recorder.arena_bytes = Arena::instance().bytes();
-  recorder.stack_base = reinterpret_cast<std::uintptr_t>(stacks_);
   recorder.stack_bytes = stack_bytes * LaunchLimits::threads;
 #if defined(__SANITIZE_ADDRESS__)
   pthread_attr_t attributes;
@@ -106,7 +109,7 @@ void BlockRunner::clear_counters() {
 
 // ---------------------------------------------------------------------------------------------------- scheduling
 
-void BlockRunner::run(const BlockSample& sample) {
+void BlockRunner::begin(const BlockSample& sample) {
   const std::uint32_t linear_block = sample.block;
   sample_ = sample;
   const Extent3& grid = shape_.grid;
@@ -114,7 +117,7 @@ void BlockRunner::run(const BlockSample& sample) {
   // A block's order depends on the seed and the block alone, whichever host thread runs it.
   if (options_.seed) random_.seed(static_cast<unsigned>(options_.seed * 0x9e3779b97f4a7c15u + linear_block));
   shared_.reset(shape_.shared_bytes, options_.check);
-  if (races_) races_->begin_block(linear_block);
+  warpgroups_.begin_block();
   barriers_ = {};
   fault_.reset();
   early_read_.reset();
@@ -131,35 +134,40 @@ void BlockRunner::run(const BlockSample& sample) {
     lanes_[i].logged = lanes_[i].examined = 0;
     lanes_[i].copies.clear();
     lanes_[i].copy_group = 0;
+    lanes_[i].registers.clear();
   }
-  while (live_ && !fault_) {
-    Lane* const next = pick();
-    if (!next && empty_full_logs()) continue;
-    if (!next) {
-      fault_ = early_read_;
-      if (!fault_)
-        fault_.emplace(FaultKind::deadlock,
-                       fmt::format("deadlock: no thread can go on\n{}\n  in block ({}, {}, {}) of kernel {}",
-                                   describe_waiting(), block_index_.x, block_index_.y, block_index_.z, shape_.kernel));
-      break;
-    }
-    enter(next);
-    scheduler_.switch_to(next->fiber);
-  }
+  begin_async();
+}
+
+bool BlockRunner::advance() {
+  Lane* const next = pick();
+  if (!next) return false;
+  runner = this;
+  shared_.describe(recorder);
+  if (cluster_.size() > 1) recorder.static_bytes = 0;  // no memory of this block alone
+  recorder.stack_base = reinterpret_cast<std::uintptr_t>(stacks_);
+  enter(next);
+  scheduler_.switch_to(next->fiber);
   recorder.next = nullptr;
   running = nullptr;
-  if (!fault_ && recording_) {
-    try {
-      for (unsigned i = 0; i < warps_; ++i) flush(all_warps_[i]);
-    } catch (const KernelFault& found) {
-      fault_ = found;
-    }
+  // The blocks of a cluster share the recorder.
+  if (!live_ || cluster_.size() > 1) {
+    recorder.flush_fma();
+    for (const auto& [pc, count] : recorder.fma) sites_.fma[pc] += count * sample_.weight;
+    recorder.fma.clear();
   }
-  if (!fault_) fault_ = early_read_;
-  recorder.flush_fma();
-  for (const auto& [pc, count] : recorder.fma) sites_.fma[pc] += count * sample.weight;
-  recorder.fma.clear();
   if (fault_) throw KernelFault(*fault_);
+  return true;
+}
+
+void BlockRunner::end() {
+  if (recording_)
+    for (unsigned i = 0; i < warps_; ++i) flush(all_warps_[i]);
+  stop_if_read_early();
+}
+
+void BlockRunner::stop_if_read_early() const {
+  if (early_read_) throw KernelFault(*early_read_);
 }
 
 // A lane's fiber runs the kernel once for each block, for as long as the launch lasts.
@@ -173,10 +181,12 @@ void BlockRunner::lane_main(void* argument) {
 
 void BlockRunner::exit_lane(Lane& lane) {
   Warp& warp = *lane.warp;
+  warpgroups_.check_exit(warp);
   warp.alive &= ~lane.bit();
   --live_;
   // Those who wait for all threads that have not exited may go on now.
   complete_barrier_if_due(barriers_[0]);
+  cluster_.exit(lane);
   for (PendingCollective& pending : warp.collectives)
     if (pending.kind != Collective::none && pending.arrived == (pending.mask & warp.alive)) complete(warp, pending);
   suspend(lane, LaneState::exited);
@@ -192,6 +202,10 @@ void BlockRunner::set_ready(Warp& warp, std::uint32_t lanes) {
 Lane* BlockRunner::pick() {
   if (!ready_warps_) return nullptr;
   if (options_.seed) {
+    // What is asynchronous happens at random times, and blocks of a cluster take turns.
+    if (warpgroups_.busy() && random_() % 4 == 0) warpgroups_.advance(random_);
+    if (!cluster_.copies().empty() && random_() % 4 == 0) cluster_.copies().advance(&random_);
+    if (running && cluster_.size() > 1 && random_() % 8 == 0) return nullptr;
     const auto any_bit = [&](std::uint32_t bits) {
       for (auto skip = random_() % static_cast<unsigned>(std::popcount(bits)); skip; --skip) bits &= bits - 1;
       return std::countr_zero(bits);
@@ -210,7 +224,23 @@ void BlockRunner::enter(Lane* lane) {
   if (recording_) {
     recorder.next = lane->log.data() + lane->logged;
     recorder.end = lane->log.data() + lane->log.size();
+    recorder.watch_registers = !lane->registers.empty();
   }
+}
+
+void BlockRunner::registers_watched(const Lane& lane) {
+  if (&lane == running) recorder.watch_registers = true;
+}
+
+void BlockRunner::touch_registers(std::uintptr_t address, unsigned bytes, bool write, std::uintptr_t pc) {
+  warpgroups_.touch(*running, address, bytes, write, pc);
+}
+
+void BlockRunner::count_wgmma(std::uintptr_t pc, const WgmmaCounters& one) {
+  if (!options_.count) return;
+  sites_.wgmma[pc] += {.instructions = one.instructions * sample_.weight,
+                       .shared_bytes = one.shared_bytes * sample_.weight,
+                       .flop = one.flop * sample_.weight};
 }
 
 void BlockRunner::leave(Lane* lane) {
@@ -242,14 +272,18 @@ bool BlockRunner::first_in_block() { return !std::exchange(entered_, true); }
 
 std::string BlockRunner::place() const {
   std::string text = fmt::format("\n  in block ({}, {}, {})", block_index_.x, block_index_.y, block_index_.z);
-  if (running) text += fmt::format(", thread ({}, {}, {})", running->index.x, running->index.y, running->index.z);
+  if (running && running->block == this)
+    text += fmt::format(", thread ({}, {}, {})", running->index.x, running->index.y, running->index.z);
   return text + fmt::format(" of kernel {}", shape_.kernel);
 }
 
-// What comes after a read of unwritten memory may follow from it, unless it tells who else was there.
+// What comes after a read of unwritten memory may follow from it, unless it tells who else was there, or which copy.
 void BlockRunner::stop(KernelFault fault) {
-  fault_ = early_read_ && fault.kind() != FaultKind::race ? *early_read_ : std::move(fault);
+  if (running && running->block != this) running->block->stop(std::move(fault));
+  const bool tells_more = fault.kind() == FaultKind::race || fault.kind() == FaultKind::in_flight;
+  fault_ = early_read_ && !tells_more ? *early_read_ : std::move(fault);
   Lane* const lane = running;
+  if (!lane) throw KernelFault(*fault_);
   current_ = running = nullptr;
   recorder.next = nullptr;
   ready_warps_ = 0;
@@ -273,6 +307,11 @@ void BlockRunner::fault(FaultKind kind, const std::string& message, std::source_
   stop({kind, fmt::format("{}\n  at {}{}", message, to_string(source_line(where)), place())});
 }
 
+std::string BlockRunner::describe_deadlock() const {
+  return fmt::format("{}\n  in block ({}, {}, {}) of kernel {}", describe_waiting(), block_index_.x, block_index_.y,
+                     block_index_.z, shape_.kernel);
+}
+
 // Who waits for what, on which line: one row for each line and reason.
 std::string BlockRunner::describe_waiting() const {
   std::map<std::string, std::vector<unsigned>> groups;
@@ -289,6 +328,8 @@ std::string BlockRunner::describe_waiting() const {
         if (barriers_[id].waiting[lane.warp->id] & lane.bit())
           what = fmt::format("at barrier {}, {} of {} threads there", id, barriers_[id].arrived,
                              barriers_[id].expected ? barriers_[id].expected : live_);
+    } else if (lane.state != LaneState::at_collective) {
+      what = describe_wait(lane);
     } else {
       for (const PendingCollective& pending : lane.warp->collectives)
         if (pending.kind != Collective::none && pending.arrived & lane.bit())
@@ -337,12 +378,14 @@ void BlockRunner::check_bounds(std::uintptr_t address, unsigned bytes, Access ac
                           allocation->bytes);
     fault(FaultKind::out_of_bounds, fmt::format("out-of-bounds global {} of {} bytes: {}", verb, bytes, where), pc);
   }
-  const ByteState* const states = shared_.states();
-  const std::size_t offset = shared_.offset(address);
+  SharedMemory& shared = shared_.offset(address) != SharedMemory::npos ? shared_
+                                                                       : cluster_.owner(address, *this)->shared_;
+  const ByteState* const states = shared.states();
+  const std::size_t offset = shared.offset(address);
   // Dynamic shared memory and its red zones; or else __shared__ variables, of which names and places are not known.
   const auto describe = [&](unsigned byte) {
     const auto from_start = static_cast<std::ptrdiff_t>(address + byte -
-                                                        reinterpret_cast<std::uintptr_t>(shared_.dynamic()));
+                                                        reinterpret_cast<std::uintptr_t>(shared.dynamic()));
     const bool dynamic = std::abs(from_start) <= static_cast<std::ptrdiff_t>(SharedMemory::dynamic_capacity) + 1024;
     return fmt::format("shared {} of {} bytes {}", verb, bytes,
                        dynamic ? fmt::format("at offset {}", from_start) : "in a __shared__ variable");
@@ -354,7 +397,14 @@ void BlockRunner::check_bounds(std::uintptr_t address, unsigned bytes, Access ac
             fmt::format("out-of-bounds {} of the block's {} bytes of dynamic shared memory", describe(i),
                         shape_.shared_bytes),
             pc);
+    if (state == ByteState::mbarrier)
+      fault(FaultKind::misuse, describe(i) + ", which is of an mbarrier that has not been invalidated", pc);
+    if (state == ByteState::reading && is_write(access))
+      if (const std::string reader = cluster_.owner(address, *this)->warpgroups_.reader(address + i); !reader.empty())
+        fault(FaultKind::in_flight, fmt::format("{}, {}", describe(i), reader), pc);
     const bool in_flight = state == ByteState::in_flight;
+    if (in_flight || (state == ByteState::reading && is_write(access)))
+      if (const BulkCopy* const copy = cluster_.copies().at(address + i)) fault_in_flight(describe(i), *copy, pc);
     const bool early = in_flight || (state == ByteState::unwritten && (!is_write(access) || is_atomic(access)));
     if (!early || early_read_) continue;
     early_read_ = fault_at(in_flight ? FaultKind::in_flight : FaultKind::uninitialised,
@@ -365,7 +415,7 @@ void BlockRunner::check_bounds(std::uintptr_t address, unsigned bytes, Access ac
     // Where a barrier is missing, the thread that should have come first is yet to come. It may until the next barrier;
     // then the race detector names both.
   }
-  if (is_write(access)) shared_.set_state(address, bytes, ByteState::written);
+  if (is_write(access)) shared.set_state(address, bytes, ByteState::written);
 }
 
 // ---------------------------------------------------------------------------------------------------- synchronisation
@@ -417,11 +467,11 @@ void BlockRunner::complete_barrier(Barrier& barrier) {
     for (unsigned i = 0; i < warps_; ++i) {
       if (!barrier.waiting[i]) continue;
       flush(all_warps_[i]);
-      if (races_) races_->release(i, barrier.clock);
+      if (races_) races_->release(party(all_warps_[i]), barrier.clock);
     }
     if (races_)
       for (unsigned i = 0; i < warps_; ++i)
-        if (barrier.waiting[i]) races_->acquire(i, barrier.clock);
+        if (barrier.waiting[i]) races_->acquire(party(all_warps_[i]), barrier.clock);
     enter(running);
     if (early_read_) stop(*early_read_);
   }
@@ -494,12 +544,14 @@ void BlockRunner::complete(Warp& warp, PendingCollective& pending) {
     // taken for one of all its lanes: no false alarm, but a race of the others with that part may go unseen.
     if (races_ && done.kind == Collective::sync) {
       find_races(warp);
-      races_->end_interval(warp.id);
+      races_->end_interval(party(warp));
     }
     enter(running);
   }
   const Lane& any = *warp.lanes[std::countr_zero(lanes)];
-  if (done.kind == Collective::vote) {
+  if (done.kind == Collective::elect || done.kind == Collective::registers) {
+    complete_async(warp, done.kind, lanes);
+  } else if (done.kind == Collective::vote) {
     std::uint32_t votes = 0;
     for_each_bit(lanes, [&](unsigned i) { votes |= static_cast<std::uint32_t>(warp.lanes[i]->value != 0) << i; });
     for_each_bit(lanes, [&](unsigned i) { warp.lanes[i]->result = votes; });
@@ -534,7 +586,7 @@ void BlockRunner::complete(Warp& warp, PendingCollective& pending) {
             fmt::format("barrier {} expects {} threads, here {}", any.operand, barrier.expected, threads), any.where);
     barrier.expected = threads;
     barrier.arrived += 32;  // a whole warp, however many lanes it has left
-    if (races_) races_->release(warp.id, barrier.clock);
+    if (races_) races_->release(party(warp), barrier.clock);
     if (barrier.arrived == threads) complete_barrier(barrier);
   } else if (done.kind == Collective::instruction) {
     if (lanes != ~0u) fault_part_of_warp(any);

@@ -2,21 +2,26 @@
 #include <array>
 #include <cstdint>
 #include <exception>
+#include <map>
 #include <memory>
 #include <optional>
 #include <random>
 #include <source_location>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
 #include "emulator/abi.hpp"
+#include "emulator/cluster.hpp"
 #include "emulator/fiber.hpp"
 #include "emulator/machine.hpp"
+#include "emulator/mbarrier.hpp"
 #include "emulator/race_detector.hpp"
 #include "emulator/recorder.hpp"
 #include "emulator/shared_memory.hpp"
+#include "emulator/warpgroup.hpp"
 #include "layout/access.hpp"
 
 namespace lapidary::emulator {
@@ -24,7 +29,19 @@ namespace lapidary::emulator {
 class BlockRunner;
 struct Warp;
 
-enum class LaneState : std::uint8_t { ready, at_barrier, at_collective, log_full, exited };
+enum class LaneState : std::uint8_t {
+  ready,
+  at_barrier,
+  at_collective,
+  at_wgmma,
+  at_mbarrier,
+  at_cluster_barrier,
+  at_bulk_group,
+  at_registers,
+  polling,  ///< asked whether an mbarrier's phase is complete, which it was not
+  log_full,
+  exited,
+};
 
 /// A copy that cp.async has issued; `group` counts the thread's commits before it.
 struct AsyncCopy {
@@ -65,6 +82,21 @@ struct Lane {
 
   std::vector<AsyncCopy> copies;
   unsigned copy_group = 0;
+  std::vector<RegisterArray> registers;  ///< arrays that wgmma has for registers, in checked runs
+
+  // For block_async.cpp: what it waits for, and its own part of what is asynchronous.
+  struct {
+    std::uintptr_t mbarrier = 0;
+    unsigned parity = 0;
+  } mbarrier_wait;
+  struct {
+    unsigned group = 0;
+    bool read = false;
+  } bulk_wait;
+  unsigned bulk_group = 0;            ///< counts commits
+  std::vector<std::uint32_t> fences;  ///< fence.proxy.async: the warp's intervals that they ended
+  bool at_cluster_barrier = false;    ///< has arrived and not waited
+  std::uint32_t cluster_phase = 0;    ///< when it arrived
 
   // Accesses since its warp's interval began. While the lane runs, the end is in the recorder.
   std::vector<Event> log;
@@ -74,7 +106,7 @@ struct Lane {
   std::uint32_t bit() const { return 1u << lane; }
 };
 
-enum class Collective : std::uint8_t { none, sync, shuffle, vote, arrive, instruction };
+enum class Collective : std::uint8_t { none, sync, shuffle, vote, arrive, instruction, elect, registers };
 
 /// A collective that some lanes of a warp have come to and others have not.
 struct PendingCollective {
@@ -89,6 +121,8 @@ struct Warp {
   std::uint32_t alive = 0;  ///< ... and have not exited
   std::uint32_t ready = 0;  ///< ... and do not wait
   std::array<PendingCollective, 4> collectives;
+  unsigned registers = 0;  ///< of a thread, see setmaxnreg
+  unsigned wanted_registers = 0;
 };
 
 /// A barrier of the block (PTX ISA: sixteen of them, barrier 0 is that of __syncthreads).
@@ -100,10 +134,10 @@ struct Barrier {
   Clock clock{};
 };
 
-/// Runs the blocks of a grid one after the other, on one host thread.
+/// Runs the blocks of one rank of a grid's clusters one after the other, on one host thread.
 class BlockRunner {
  public:
-  explicit BlockRunner(const Options& options);
+  BlockRunner(const Options& options, ClusterRunner& cluster, unsigned rank);
   ~BlockRunner();
   BlockRunner(const BlockRunner&) = delete;
   BlockRunner& operator=(const BlockRunner&) = delete;
@@ -112,11 +146,15 @@ class BlockRunner {
   /// @param regions  the allocations, by address; they outlive the launch
   void begin_launch(const LaunchShape& shape, ThreadBody body, std::span<const MemoryRegion> regions);
   void end_launch();
-  /// What the block counts is multiplied by the sample's weight.
+  /// Makes it a new block. What it counts is multiplied by the sample's weight.
+  void begin(const BlockSample& sample);
+  /// Runs its threads until all of them wait. @returns whether any of them could go on
   /// @throws KernelFault
-  void run(const BlockSample& sample);
+  bool advance();
+  /// After all threads have exited. @throws KernelFault
+  void end();
 
-  Sites& sites() { return sites_; }
+  const Sites& sites() const { return sites_; }
   std::uint64_t divergent_intervals() const { return divergent_intervals_; }
   void clear_counters();
 
@@ -127,7 +165,13 @@ class BlockRunner {
   // What abi.hpp promises.
   const LaunchShape& shape() const { return shape_; }
   abi::Index3 block_index() const { return block_index_; }
+  const Options& options() const { return options_; }
   SharedMemory& shared() { return shared_; }
+  ClusterRunner& cluster() { return cluster_; }
+  unsigned rank() const { return rank_; }
+  unsigned warps() const { return warps_; }
+  unsigned live() const { return live_; }
+  unsigned party(const Warp& warp) const { return races_->party(rank_, warp.id); }
   bool first_in_block();
   /// Waits; returns how many of the threads that came had a predicate that is not 0.
   int barrier(unsigned id, unsigned threads, int predicate, std::source_location where);
@@ -136,8 +180,55 @@ class BlockRunner {
   void collective(Collective kind, std::uint32_t mask, std::source_location where);
   /// Brings a whole warp together to execute an instruction. `operands` are the running lane's, for `execute`.
   void warp_instruction(const WarpInstruction& instruction, void* operands, std::source_location where);
+  Warpgroups& warpgroups() { return warpgroups_; }
+  void count_wgmma(std::uintptr_t pc, const WgmmaCounters& one);
+  RaceDetector* races() { return races_; }
+  /// Hands the race detector 16 bytes that a wgmma of the running warp reads, and checks that they may be.
+  void record_wgmma_read(const RaceDetector::Copy& mark, std::uintptr_t chunk, std::uintptr_t pc);
+  /// The running lane, or one of its warp, has registers that accesses are to be reported of.
+  void registers_watched(const Lane& lane);
+  void touch_registers(std::uintptr_t address, unsigned bytes, bool write, std::uintptr_t pc);
   void async_copy(const AsyncCopy& copy);
   void async_wait(unsigned pending);
+
+  // The same of what is asynchronous on compute capability 9.0 (block_async.cpp).
+  void mbarrier_init(std::uintptr_t address, unsigned arrivals, std::source_location where, std::uintptr_t pc);
+  void mbarrier_inval(std::uintptr_t address, std::source_location where, std::uintptr_t pc);
+  /// Expects bytes, then counts arrivals; either may be 0.
+  void mbarrier_arrive(std::uintptr_t address, unsigned arrivals, unsigned bytes, std::source_location where,
+                       std::uintptr_t pc);
+  bool mbarrier_wait(std::uintptr_t address, unsigned parity, bool may_suspend, std::source_location where,
+                     std::uintptr_t pc);
+  void fence_proxy_async();
+  void setmaxnreg(unsigned registers, bool increase, std::source_location where);
+  /// Takes a copy with all but its chunks' effects known; `targets` are the ranks of a multicast.
+  void bulk_load(BulkCopy&& copy, std::uint32_t targets);
+  void bulk_store(BulkCopy&& copy);
+  void bulk_wait(unsigned pending, bool read, std::source_location where);
+  /// What ordinary stores have written is seen by bulk copies and wgmma, the asynchronous proxy, if who wrote it has
+  /// executed fence.proxy.async since, and if they are ordered after that. In checked runs; stops the kernel.
+  void check_fence(std::uintptr_t address, unsigned bytes, const char* reader, std::uintptr_t pc);
+  /// An access to an address that is none of this block's: to shared memory of another one of the cluster?
+  bool cluster_access(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc);
+  /// The address in the block of that rank that corresponds to one of this block's shared memory.
+  std::uintptr_t map_to_rank(std::uintptr_t address, unsigned rank, std::source_location where);
+
+  // What the cluster and its copy engine tell the block.
+  void arrive_copy(const BulkCopy& copy);
+  void wake_bulk_wait(Lane& lane);
+  void wake(LaneState state);
+  bool wake_polling();
+  /// Stops the kernel if the block must not exit yet.
+  void check_exit();
+  /// Throws what check_bounds has put off, if anything.
+  void stop_if_read_early() const;
+  std::string describe_deadlock() const;
+  /// Takes the lane off until it is its turn again; from `ready` at once.
+  void suspend(Lane& lane, LaneState state);
+  /// Hands the lane's accesses so far to the race detector.
+  void hand_over(Lane& lane);
+  /// Counts what lanes with full logs have logged, as far as their warp executed it in step, and lets them go on.
+  bool empty_full_logs();
 
   /// Stops the kernel. The running lane never returns from this.
   [[noreturn]] void fault(FaultKind kind, const std::string& message, std::uintptr_t pc);
@@ -153,7 +244,6 @@ class BlockRunner {
   static void lane_main(void* lane);
   void exit_lane(Lane& lane);
   Lane* pick();
-  void suspend(Lane& lane, LaneState state);
   void enter(Lane* lane);
   void leave(Lane* lane);
 
@@ -167,11 +257,11 @@ class BlockRunner {
   std::string place() const;
   std::string describe_waiting() const;
 
-  // Counts what lanes with full logs have logged, as far as their warp executed it in step, and lets them go on.
-  bool empty_full_logs();
   // Hands the accesses of a warp's interval to the race detector and the counters (block_counting.cpp).
   void flush(Warp& warp);
   void find_races(const Warp& warp);
+  void find_races(Lane& lane);
+  [[noreturn]] void fault_race(const Race& race);
   void merge_neighbours(Lane& lane) const;
   void merge_neighbours(Lane& lane, unsigned width) const;
   unsigned memory_at(std::uintptr_t address);
@@ -179,7 +269,29 @@ class BlockRunner {
   void count_by_occurrence(const Warp& warp, std::size_t from);
   void count(const WarpAccess& access, Access kind, std::uintptr_t pc, unsigned warp);
 
+  struct WaitedMbarrier {
+    Mbarrier barrier;
+    std::vector<Lane*> waiting;
+  };
+  // The block that has the barrier in its shared memory, and the barrier.
+  std::pair<BlockRunner*, WaitedMbarrier*> find_mbarrier(std::uintptr_t address, const char* instruction,
+                                                         std::source_location where);
+  void update_mbarrier(std::uintptr_t address, WaitedMbarrier& barrier);
+  void touch_mbarrier(std::uintptr_t address, Access access, std::uintptr_t pc);
+  std::string name_of_mbarrier(std::uintptr_t address) const;
+  std::string describe_wait(const Lane& lane) const;
+  void begin_async();
+  void complete_async(Warp& warp, Collective kind, std::uint32_t lanes);
+  [[noreturn]] void fault_in_flight(const std::string& access, const BulkCopy& copy, std::uintptr_t pc);
+  bool grant_registers(Warp& warp);
+  // Checks a copy's accesses, and hands them to the counters and the race detector.
+  void record_copy(BulkCopy& copy);
+  void count_copy(const BulkCopy& copy);
+  unsigned thread_of_cluster(const Lane& lane) const { return rank_ * LaunchLimits::threads + lane.thread; }
+
   Options options_;
+  ClusterRunner& cluster_;
+  unsigned rank_;
   LaunchShape shape_{};
   ThreadBody body_{};
   abi::Index3 block_index_{};
@@ -201,7 +313,10 @@ class BlockRunner {
   std::optional<KernelFault> early_read_;  ///< see check_bounds
 
   SharedMemory shared_;
-  std::unique_ptr<RaceDetector> races_;
+  Warpgroups warpgroups_{*this};
+  std::map<std::uintptr_t, WaitedMbarrier> mbarriers_;
+  unsigned free_registers_ = 0;  ///< for setmaxnreg
+  RaceDetector* races_;          ///< of the cluster
   std::minstd_rand random_;
   Sites sites_;
   std::uint64_t divergent_intervals_ = 0;

@@ -34,29 +34,41 @@ void BlockRunner::flush(Warp& warp) {
 }
 
 void BlockRunner::find_races(const Warp& warp) {
-  for (Lane* const lane : warp.lanes) {
-    if (!lane || lane->examined == lane->logged) continue;
-    const Event* const first = lane->log.data() + lane->examined;
-    lane->examined = lane->logged;
-    const auto race = races_->add(lane->thread, first, lane->log.data() + lane->logged);
-    if (!race) continue;
-    const auto lines = source_lines({race->first.pc, race->second.pc});
-    const auto describe = [&](const Event& event, unsigned thread) {
-      const auto line = lines.find(event.pc);
-      const auto& block = shape_.block;
-      return fmt::format("thread ({}, {}, {}) {} it{}", thread % block.x, thread / block.x % block.y,
-                         thread / block.x / block.y, is_write(event.access()) ? "writes" : "reads",
-                         line == lines.end() ? "" : " at " + to_string(line->second));
-    };
-    std::string message = fmt::format(
-        "race on {} memory: nothing orders these two accesses to one word\n  {}{}\n  {}\n"
-        "  in block ({}, {}, {}) of kernel {}",
-        is_global(race->second.access()) ? "global" : "shared", describe(race->first, race->first_thread),
-        race->other_block ? " in another block" : "", describe(race->second, race->second_thread), block_index_.x,
-        block_index_.y, block_index_.z, shape_.kernel);
-    if (current_lane()) stop({FaultKind::race, message});
-    throw KernelFault(FaultKind::race, message);
-  }
+  for (Lane* const lane : warp.lanes)
+    if (lane) find_races(*lane);
+}
+
+void BlockRunner::find_races(Lane& lane) {
+  if (lane.examined == lane.logged) return;
+  const Event* const first = lane.log.data() + lane.examined;
+  lane.examined = lane.logged;
+  const auto race = races_->add(thread_of_cluster(lane), first, lane.log.data() + lane.logged);
+  if (race) fault_race(*race);
+}
+
+void BlockRunner::fault_race(const Race& race) {
+  const auto lines = source_lines({race.first.pc, race.second.pc});
+  const auto describe = [&](const Event& event, unsigned thread, bool copy) {
+    const auto line = lines.find(event.pc);
+    const auto& block = shape_.block;
+    const unsigned rank = thread / LaunchLimits::threads, t = thread % LaunchLimits::threads;
+    const char* const who = !copy ? "" : warpgroups_.issued_at(event.pc) ? "a wgmma of " : "a bulk copy of ";
+    std::string text = fmt::format("{}thread ({}, {}, {})", who, t % block.x, t / block.x % block.y,
+                                   t / block.x / block.y);
+    if (rank != rank_) {
+      const abi::Index3 other = cluster_.block(rank).block_index_;
+      text += fmt::format(" of block ({}, {}, {})", other.x, other.y, other.z);
+    }
+    return fmt::format("{} {} it{}", text, is_write(event.access()) ? "writes" : "reads",
+                       line == lines.end() ? "" : " at " + to_string(line->second));
+  };
+  stop({FaultKind::race, fmt::format("race on {} memory: nothing orders these two accesses to one word\n  {}{}\n  {}\n"
+                                     "  in block ({}, {}, {}) of kernel {}",
+                                     is_global(race.second.access()) ? "global" : "shared",
+                                     describe(race.first, race.first_thread, race.first_copy),
+                                     race.other_cluster ? " in another block" : "",
+                                     describe(race.second, race.second_thread, race.second_copy), block_index_.x,
+                                     block_index_.y, block_index_.z, shape_.kernel)});
 }
 
 // Matches the lanes' accesses by position for as long as every lane that has one there made it by the same instruction.
@@ -193,8 +205,10 @@ void BlockRunner::count(const WarpAccess& access, Access kind, std::uintptr_t pc
   if (units - minimum <= site.worst_excess) return;
   site.worst_excess = units - minimum;
   site.worst = access;
-  if (!is_global(kind))
-    for (std::uint64_t& address : site.worst.address) address = shared_.address_in_banks(address);
+  if (!is_global(kind)) {
+    const SharedMemory& shared = cluster_.owner(access.address[std::countr_zero(access.active)], *this)->shared_;
+    for (std::uint64_t& address : site.worst.address) address = shared.address_in_banks(address);
+  }
   site.worst_block = sample_.block;
   site.worst_warp = warp;
 }

@@ -22,6 +22,11 @@ void Recorder::flush_fma() {
 namespace {
 
 [[gnu::noinline]] void fault_foreign(std::uintptr_t address, bool store, std::uintptr_t pc) {
+  if (BlockRunner::current()->shared().is_static(address))
+    BlockRunner::current()->fault(FaultKind::misuse,
+                                  "a __shared__ variable in a kernel that is launched with clusters, whose blocks have "
+                                  "dynamic shared memory alone on the emulated machine; see shared_storage()",
+                                  pc);
   BlockRunner::current()->fault(
       FaultKind::out_of_bounds,
       address < 4096
@@ -51,10 +56,15 @@ inline void record(std::uintptr_t address, unsigned bytes, bool store, std::uint
   } else if (address - r.arena_base < r.arena_bytes) {
     access = store ? Access::global_store : Access::global_load;
   } else if (address - r.stack_base < r.stack_bytes) {
-    return;  // registers, or local memory
+    // Registers, or local memory.
+    if (r.watch_registers) BlockRunner::current()->touch_registers(address, bytes, store, pc);
+    return;
   } else if (address - r.static_base < r.static_bytes) {
     access = store ? Access::shared_store : Access::shared_load;
   } else {
+    if (BlockRunner::current()->cluster_access(address, bytes, store ? Access::cluster_store : Access::cluster_load,
+                                               pc))
+      return;
     if (r.check && (store || !(in_program_image(address) || in_loaded_object(address))))
       fault_foreign(address, store, pc);
     return;

@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/math.hpp"
 #include "emulator/arena.hpp"
-#include "emulator/block.hpp"
+#include "emulator/cluster.hpp"
 #include "emulator/symbols.hpp"
 
 namespace lapidary::emulator {
@@ -36,6 +37,14 @@ void validate(const LaunchShape& shape) {
   check_limit(shape, "threads a block", std::uint64_t{shape.block.x} * shape.block.y * shape.block.z, 1,
               LaunchLimits::threads);
   check_limit(shape, "blocks", std::uint64_t{shape.grid.x} * shape.grid.y * shape.grid.z, 1, LaunchLimits::grid_x);
+  const auto& [x, y, z] = shape.cluster;
+  check_limit(shape, "blocks a cluster", std::uint64_t{x} * y * z, 1, LaunchLimits::cluster);
+  if (shape.grid.x % x || shape.grid.y % y || shape.grid.z % z)
+    throw InvalidArgument(fmt::format(
+        "kernel {} is launched with a grid of {} x {} x {} blocks, and clusters of {} x {} x {}; a grid is a multiple of "
+        "its clusters in each direction, such as {} x {} x {}",
+        shape.kernel, shape.grid.x, shape.grid.y, shape.grid.z, x, y, z, round_up(shape.grid.x, x),
+        round_up(shape.grid.y, y), round_up(shape.grid.z, z)));
   check_limit(shape, "bytes of shared memory", shape.shared_bytes, 0, SharedMemory::dynamic_capacity);
 }
 
@@ -54,9 +63,14 @@ void add(Counters& to, Access access, const SiteCounters& site) {
     case Access::global_store: global(to.global_store); break;
     case Access::global_atomic: global(to.global_atomic); break;
     case Access::async_copy: global(to.async_copy); break;
+    case Access::bulk_load: global(to.bulk_load); break;
+    case Access::bulk_store: global(to.bulk_store); break;
     case Access::shared_load: shared(to.shared_load); break;
     case Access::shared_store: shared(to.shared_store); break;
     case Access::shared_atomic: shared(to.shared_atomic); break;
+    case Access::cluster_load: shared(to.cluster_load); break;
+    case Access::cluster_store: shared(to.cluster_store); break;
+    case Access::cluster_atomic: shared(to.cluster_atomic); break;
     case Access::async_issue:
     case Access::async_arrival: break;
   }
@@ -83,6 +97,14 @@ void SiteCounters::merge(const SiteCounters& other) {
 void Sites::merge(const Sites& other) {
   for (const auto& [key, counters] : other.memory) memory[key].merge(counters);
   for (const auto& [pc, count] : other.fma) fma[pc] += count;
+  for (const auto& [pc, counters] : other.wgmma) wgmma[pc] += counters;
+}
+
+WgmmaCounters& operator+=(WgmmaCounters& sum, const WgmmaCounters& other) {
+  sum.instructions += other.instructions;
+  sum.shared_bytes += other.shared_bytes;
+  sum.flop += other.flop;
+  return sum;
 }
 
 Counters& operator+=(Counters& sum, const Counters& other) {
@@ -99,9 +121,15 @@ Counters& operator+=(Counters& sum, const Counters& other) {
   global(sum.global_store, other.global_store);
   global(sum.global_atomic, other.global_atomic);
   global(sum.async_copy, other.async_copy);
+  global(sum.bulk_load, other.bulk_load);
+  global(sum.bulk_store, other.bulk_store);
   shared(sum.shared_load, other.shared_load);
   shared(sum.shared_store, other.shared_store);
   shared(sum.shared_atomic, other.shared_atomic);
+  shared(sum.cluster_load, other.cluster_load);
+  shared(sum.cluster_store, other.cluster_store);
+  shared(sum.cluster_atomic, other.cluster_atomic);
+  sum.wgmma += other.wgmma;
   sum.fma += other.fma;
   return sum;
 }
@@ -110,7 +138,7 @@ struct Machine::State {
   Options options;
   std::vector<std::string> memories = {""};  ///< labels of allocations, by MemoryRegion::id
   std::vector<LaunchShape> launches;
-  std::vector<std::unique_ptr<BlockRunner>> runners;
+  std::vector<std::unique_ptr<ClusterRunner>> runners;
 };
 
 Machine::Machine(const Options& options) : state_(std::make_unique<State>()) {
@@ -135,6 +163,41 @@ static std::vector<MemoryRegion> memory_regions(std::vector<std::string>& labels
   return regions;
 }
 
+// The blocks of a cluster by rank; both are numbered with x moving fastest.
+static std::vector<BlockSample> blocks_of(const LaunchShape& shape, std::uint32_t cluster) {
+  const auto& [grid, by] = std::tie(shape.grid, shape.cluster);
+  const std::uint32_t columns = grid.x / by.x, rows = grid.y / by.y;
+  const std::uint32_t x = cluster % columns * by.x, y = cluster / columns % rows * by.y,
+                      z = cluster / columns / rows * by.z;
+  std::vector<BlockSample> blocks;
+  for (std::uint32_t k = z; k < z + by.z; ++k)
+    for (std::uint32_t j = y; j < y + by.y; ++j)
+      for (std::uint32_t i = x; i < x + by.x; ++i) blocks.push_back({i + grid.x * (j + grid.y * k), 1});
+  return blocks;
+}
+
+// The clusters of the chosen blocks. Blocks that only come along count nothing.
+static std::vector<std::vector<BlockSample>> clusters_of(const LaunchShape& shape,
+                                                         const std::vector<BlockSample>& samples) {
+  const auto& [grid, by] = std::tie(shape.grid, shape.cluster);
+  std::map<std::uint32_t, std::vector<BlockSample>> clusters;
+  for (const auto& [block, weight] : samples) {
+    const std::uint32_t x = block % grid.x / by.x, y = block / grid.x % grid.y / by.y,
+                        z = block / grid.x / grid.y / by.z;
+    const std::uint32_t cluster = x + grid.x / by.x * (y + grid.y / by.y * z);
+    auto [found, added] = clusters.try_emplace(cluster);
+    if (added) {
+      found->second = blocks_of(shape, cluster);
+      for (BlockSample& other : found->second) other.weight = 0;
+    }
+    for (BlockSample& other : found->second)
+      if (other.block == block) other.weight += weight;
+  }
+  std::vector<std::vector<BlockSample>> list;
+  for (auto& [cluster, blocks] : clusters) list.push_back(std::move(blocks));
+  return list;
+}
+
 void Machine::run(const LaunchShape& shape, ThreadBody body) {
   validate(shape);
   const std::uint32_t grid = shape.grid.x * shape.grid.y * shape.grid.z;
@@ -144,23 +207,25 @@ void Machine::run(const LaunchShape& shape, ThreadBody body) {
     if (sample.block >= grid)
       throw InvalidArgument(
           fmt::format("block {} of kernel {} is to be run; there are {}", sample.block, shape.kernel, grid));
-  const std::uint32_t blocks = state_->options.sample ? static_cast<std::uint32_t>(samples.size()) : grid;
+  const auto sampled = clusters_of(shape, samples);
+  const std::uint32_t clusters = state_->options.sample ? static_cast<std::uint32_t>(sampled.size())
+                                                        : grid / (shape.cluster.x * shape.cluster.y * shape.cluster.z);
   state_->launches.push_back(shape);
-  if (blocks == 0) return;
+  if (clusters == 0) return;
   const std::vector<MemoryRegion> regions = memory_regions(state_->memories);
-  const unsigned threads = std::min(state_->options.threads, blocks);
-  while (state_->runners.size() < threads) state_->runners.push_back(std::make_unique<BlockRunner>(state_->options));
+  const unsigned threads = std::min(state_->options.threads, clusters);
+  while (state_->runners.size() < threads) state_->runners.push_back(std::make_unique<ClusterRunner>(state_->options));
   if (state_->options.check) Arena::instance().set_cells(true);
 
   std::atomic<std::uint32_t> next{0};
   std::mutex mutex;
   std::exception_ptr failure;
-  const auto work = [&](BlockRunner& runner) {
+  const auto work = [&](ClusterRunner& runner) {
     runner.begin_launch(shape, body, regions);
     try {
-      for (std::uint32_t i; (i = next++) < blocks;) runner.run(samples.empty() ? BlockSample{i, 1} : samples[i]);
+      for (std::uint32_t i; (i = next++) < clusters;) runner.run(sampled.empty() ? blocks_of(shape, i) : sampled[i]);
     } catch (...) {
-      next = blocks;  // the others finish the blocks they are in
+      next = clusters;  // the others finish those they are in
       const std::lock_guard lock(mutex);
       if (!failure) failure = std::current_exception();
     }
@@ -179,12 +244,13 @@ Report Machine::report() const {
   Report report;
   report.launches = state_->launches;
   for (const auto& runner : state_->runners) {
-    sites.merge(runner->sites());
+    runner->add_to(sites);
     report.divergent_intervals += runner->divergent_intervals();
   }
   std::vector<std::uintptr_t> pcs;
   for (const auto& [key, counters] : sites.memory) pcs.push_back(SiteKey(key).pc());
   for (const auto& [pc, count] : sites.fma) pcs.push_back(pc);
+  for (const auto& [pc, counters] : sites.wgmma) pcs.push_back(pc);
   std::sort(pcs.begin(), pcs.end());
   pcs.erase(std::unique(pcs.begin(), pcs.end()), pcs.end());
   const auto lines = source_lines(pcs);
@@ -205,6 +271,7 @@ Report Machine::report() const {
     site_pcs.push_back(key.pc());
   }
   for (const auto& [pc, count] : sites.fma) by_line[line_of(pc)].fma += count;
+  for (const auto& [pc, counters] : sites.wgmma) by_line[line_of(pc)].wgmma += counters;
   for (auto& [place, entry] : by_site) {
     const auto& [file, line, access, memory, bytes] = place;
     auto& [c, site_pcs] = entry;

@@ -39,13 +39,13 @@ struct Options {
   bool count = false;
   /// Stop at the first fault (see Fault); needs kernels of the instrumented build.
   bool check = false;
-  /// Host threads, each of which runs one block at a time; 0 means one for each core.
+  /// Host threads, each of which runs one block or cluster at a time; 0 means one for each core.
   unsigned threads = 0;
   /// 0 runs warps in order and lets asynchronous copies arrive as late as they may; any other value seeds a random
   /// order of warps and lanes and random arrivals, the same for the same seed.
   std::uint64_t seed = 0;
-  /// Chooses the blocks of a launch that are run; what they count is multiplied by their weights. The rest of the grid
-  /// does not run, and its results stay unwritten. Empty: all blocks run.
+  /// Chooses the blocks of a launch that are run, with the others of their clusters; what they count is multiplied by
+  /// their weights. The rest of the grid does not run, and its results stay unwritten. Empty: all blocks run.
   std::function<std::vector<BlockSample>(const LaunchShape&)> sample = {};
   /// What a compiler has merged, by the machine instructions of an AccessSite, which stay the same as long as the
   /// program runs. Empty: accesses count as they are written.
@@ -60,8 +60,8 @@ struct ThreadBody {
   const void* context;
 };
 
-/// A GPU on the CPU. Every CUDA thread is a fiber; the threads of a block run on one host thread, blocks in parallel
-/// over the host's cores. Launches are synchronous. Not to be shared between host threads.
+/// A GPU on the CPU. Every CUDA thread is a fiber; the threads of a block or a cluster run on one host thread,
+/// others in parallel over the host's cores. Launches are synchronous. Not to be shared between host threads.
 class Machine {
  public:
   explicit Machine(const Options& options = {});

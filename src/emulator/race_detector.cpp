@@ -1,5 +1,7 @@
 #include "emulator/race_detector.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <new>
 
@@ -29,92 +31,162 @@ struct GlobalMark {
 
 }  // namespace
 
+void Unmap::operator()(void* memory) const { munmap(memory, bytes); }
+
 void join(Clock& into, const Clock& other) {
-  for (unsigned warp = 0; warp < max_warps; ++warp) into[warp] = std::max(into[warp], other[warp]);
+  if (into.size() < other.size()) into.resize(other.size());
+  for (std::size_t party = 0; party < other.size(); ++party) into[party] = std::max(into[party], other[party]);
 }
 
-RaceDetector::RaceDetector(const SharedMemory& shared) : shared_(shared), split_(shared.bytes() / 4 + 1) {
-  cells_.reset(static_cast<Cell*>(std::calloc(split_.size() * 4, sizeof(Cell))));
-  if (!cells_) throw std::bad_alloc();
+// Not calloc, which clears memory itself that has been in use before.
+template <class T>
+RaceDetector::Pages<T> RaceDetector::zeros(std::size_t count) {
+  void* const memory = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  return {static_cast<T*>(memory), {count * sizeof(T)}};
 }
 
-void RaceDetector::begin_block(std::uint32_t block) {
-  block_ = block;
+void RaceDetector::begin_cluster(std::span<const Block> blocks, unsigned warps_of_block) {
+  const bool as_before = blocks.size() == blocks_.size() && warps_of_block == warps_;
+  blocks_.assign(blocks.begin(), blocks.end());
+  if (!as_before) {
+    warps_ = warps_of_block;
+    copies_ = warps_ * static_cast<unsigned>(blocks_.size());
+    parties_ = copies_ + copy_parties;
+    words_ = blocks_[0].shared->bytes() / 4 + 1;
+    const std::size_t words = words_ * blocks_.size();
+    cells_ = zeros<Cell>(words * 4);
+    reads_ = zeros<std::uint32_t>(words * 4 * parties_);
+    split_.assign(words, false);
+    clocks_.assign(parties_, Clock(parties_));
+    copy_threads_.assign(copy_parties, 0);
+  }
   // Everything that earlier blocks did with this memory is over: all warps know of all intervals so far.
-  Clock now{};
-  for (unsigned warp = 0; warp < max_warps; ++warp) now[warp] = clocks_[warp][warp];
-  for (unsigned warp = 0; warp < max_warps; ++warp) {
-    clocks_[warp] = now;
-    ++clocks_[warp][warp];
+  Clock now(parties_);
+  for (unsigned party = 0; party < parties_; ++party) now[party] = clocks_[party][party];
+  for (unsigned party = 0; party < parties_; ++party) {
+    clocks_[party] = now;
+    ++clocks_[party][party];
   }
 }
 
-void RaceDetector::release(unsigned warp, Clock& barrier) {
-  join(barrier, clocks_[warp]);
-  ++clocks_[warp][warp];
+void RaceDetector::release(unsigned party, Clock& barrier) {
+  join(barrier, clocks_[party]);
+  ++clocks_[party][party];
 }
 
-void RaceDetector::acquire(unsigned warp, const Clock& barrier) {
-  const std::uint32_t own = clocks_[warp][warp];
-  join(clocks_[warp], barrier);
-  clocks_[warp][warp] = own;
+void RaceDetector::acquire(unsigned party, const Clock& barrier) {
+  const std::uint32_t own = clocks_[party][party];
+  join(clocks_[party], barrier);
+  clocks_[party][party] = own;
 }
 
 std::optional<Race> RaceDetector::add(unsigned thread, const Event* first, const Event* last) {
+  const unsigned party = this->party(thread / LaunchLimits::threads, thread % LaunchLimits::threads / 32);
+  const Actor actor{party, thread % 32, party, clocks_[party][party]};
   for (const Event* event = first; event != last; ++event) {
-    const auto race = is_global(event->access()) ? add_global(thread, *event) : add_shared(thread, *event);
+    const auto race = is_global(event->access()) ? add_global(thread, *event) : add_shared(actor, *event);
     if (race) return race;
   }
   return std::nullopt;
 }
 
-bool RaceDetector::ordered(unsigned warp, unsigned lane, unsigned by_warp, std::uint32_t mark) const {
-  const std::uint32_t interval = mark >> 6;
-  if (by_warp != warp) return clocks_[warp][by_warp] >= interval;
-  return (mark & 63) == lane || interval < clocks_[warp][warp];
+RaceDetector::Copy RaceDetector::begin_copy(std::uintptr_t end) {
+  const unsigned party = copies_ + static_cast<unsigned>(end / 8 % copy_parties);
+  return {party, clocks_[party][party]++};
 }
 
-std::optional<Race> RaceDetector::visit(Cell& cell, unsigned thread, const Event& event) {
-  const unsigned warp = thread / 32, lane = thread % 32;
-  const std::uint32_t interval = clocks_[warp][warp];
+std::optional<Race> RaceDetector::add_copy(unsigned thread, const Copy& copy, const Event& event) {
+  if (is_global(event.access())) return add_global(thread, event);
+  const unsigned party = this->party(thread / LaunchLimits::threads, thread % LaunchLimits::threads / 32);
+  copy_threads_[copy.party - copies_] = thread;
+  auto race = add_shared({party, thread % 32, copy.party, copy.interval}, event);
+  if (race) race->second_copy = true;
+  return race;
+}
+
+void RaceDetector::end_copy(const Copy& copy, Clock& barrier) {
+  if (barrier.size() <= copy.party) barrier.resize(copy.party + 1);
+  barrier[copy.party] = std::max(barrier[copy.party], copy.interval);
+}
+
+bool RaceDetector::ordered(unsigned party, unsigned lane, unsigned by, std::uint32_t mark) const {
+  const std::uint32_t interval = mark >> 6;
+  if (by != party) return clocks_[party][by] >= interval;
+  return (mark & 63) == lane || interval < clocks_[party][party];
+}
+
+unsigned RaceDetector::thread_of(unsigned party, unsigned lane) const {
+  if (party >= copies_) return copy_threads_[party - copies_];
+  return party / warps_ * LaunchLimits::threads + party % warps_ * 32 + (lane == many_lanes ? 0 : lane);
+}
+
+std::optional<Race> RaceDetector::visit(std::size_t index, const Actor& actor, const Event& event) {
+  Cell& cell = cells_[index];
+  std::uint32_t* const reads = &reads_[index * parties_];
   const bool write = is_write(event.access()), atomic = is_atomic(event.access());
-  const auto race = [&](unsigned by_warp, std::uint32_t mark, std::uintptr_t pc, Access access) {
-    const unsigned by_lane = (mark & 63) == many_lanes ? 0 : mark & 63;
-    return Race{Event(event.address(), event.bytes(), access, pc), event, by_warp * 32 + by_lane, thread};
+  const auto race = [&](unsigned by, std::uint32_t mark, std::uintptr_t pc, Access access) {
+    return Race{.first = Event(event.address(), event.bytes(), access, pc),
+                .second = event,
+                .first_thread = thread_of(by, mark & 63),
+                .second_thread = thread_of(actor.party, actor.lane),
+                .first_copy = by >= copies_};
   };
-  if (cell.write && !(atomic && cell.write_atomic) && !ordered(warp, lane, cell.write_warp, cell.write))
-    return race(cell.write_warp, cell.write, cell.write_pc, Access::shared_store);
+  if (cell.write && !(atomic && cell.write_atomic) && !ordered(actor.party, actor.lane, cell.write_party, cell.write))
+    return race(cell.write_party, cell.write, cell.write_pc, Access::shared_store);
   if (!write) {
-    std::uint32_t& mark = cell.read[warp];
-    mark = interval << 6 | (mark >> 6 == interval && (mark & 63) != lane ? many_lanes : lane);
+    std::uint32_t& mark = reads[actor.as_party];
+    const bool several = mark >> 6 == actor.interval && (mark & 63) != actor.lane;
+    mark = actor.interval << 6 | (several ? many_lanes : actor.lane);
     cell.read_pc = event.pc;
     return std::nullopt;
   }
-  for (unsigned by = 0; by < max_warps; ++by)
-    if (cell.read[by] && !ordered(warp, lane, by, cell.read[by]))
-      return race(by, cell.read[by], cell.read_pc, Access::shared_load);
-  cell.write = interval << 6 | lane;
-  cell.write_warp = static_cast<std::uint8_t>(warp);
+  for (unsigned by = 0; by < parties_; ++by)
+    if (reads[by] && !ordered(actor.party, actor.lane, by, reads[by]))
+      return race(by, reads[by], cell.read_pc, Access::shared_load);
+  cell.write = actor.interval << 6 | actor.lane;
+  cell.write_party = static_cast<std::uint16_t>(actor.as_party);
   cell.write_atomic = atomic;
   cell.write_pc = event.pc;
   return std::nullopt;
 }
 
-std::optional<Race> RaceDetector::add_shared(unsigned thread, const Event& event) {
-  std::size_t offset = shared_.offset(event.address());
+// The byte's place in the shared memory of all blocks, one after the other.
+std::size_t RaceDetector::locate(std::uintptr_t address) const {
+  for (std::size_t rank = 0; rank < blocks_.size(); ++rank) {
+    const std::size_t offset = blocks_[rank].shared->offset(address);
+    if (offset != SharedMemory::npos) return rank * words_ * 4 + offset;
+  }
+  return SharedMemory::npos;
+}
+
+std::optional<RaceDetector::Writer> RaceDetector::writer(std::uintptr_t address) const {
+  const std::size_t offset = locate(address);
+  const std::size_t word = offset / 4;
+  const Cell& cell = cells_[(split_[word] ? offset % 4 * split_.size() : 0) + word];
+  if (!cell.write || cell.write_party >= copies_) return std::nullopt;
+  return Writer{thread_of(cell.write_party, cell.write & 63), cell.write >> 6, cell.write_pc};
+}
+
+std::optional<Race> RaceDetector::add_shared(const Actor& actor, const Event& event) {
+  const std::size_t words = split_.size();
+  std::size_t offset = locate(event.address());
   const std::size_t end = offset + event.bytes();
   while (offset < end) {
     const std::size_t word = offset / 4, word_end = std::min(end, word * 4 + 4);
-    Cell* const cells = &cells_[word * 4];
     if (!split_[word] && word_end - offset < 4) {
       split_[word] = true;
-      cells[1] = cells[2] = cells[3] = cells[0];
+      for (std::size_t byte = 1; byte < 4; ++byte) {
+        cells_[byte * words + word] = cells_[word];
+        std::copy_n(&reads_[word * parties_], parties_, &reads_[(byte * words + word) * parties_]);
+      }
     }
     if (!split_[word]) {
-      if (const auto race = visit(cells[0], thread, event)) return race;
+      if (const auto race = visit(word, actor, event)) return race;
     } else {
       for (; offset < word_end; ++offset)
-        if (const auto race = visit(cells[offset % 4], thread, event)) return race;
+        if (const auto race = visit(offset % 4 * words + word, actor, event)) return race;
     }
     offset = word_end;
   }
@@ -125,20 +197,34 @@ std::optional<Race> RaceDetector::add_global(unsigned thread, const Event& event
   if (is_atomic(event.access())) return std::nullopt;
   Allocation* const allocation = Arena::instance().at_or_below(event.address());
   if (!allocation || !allocation->cells) return std::nullopt;
-  const unsigned warp = thread / 32, lane = thread % 32;
-  const GlobalMark now{block_ + 1, thread, clocks_[warp][warp] & 0x1ffffffu};
+  const unsigned rank = thread / LaunchLimits::threads, in_block = thread % LaunchLimits::threads;
+  const unsigned warp = in_block / 32, lane = in_block % 32, self = party(rank, warp);
+  const GlobalMark now{blocks_[rank].id + 1, in_block, clocks_[self][self] & 0x1ffffffu};
+  const auto warp_of = [](const GlobalMark& mark) {
+    return mark.thread >= several_lanes ? mark.thread - several_lanes : mark.thread / 32;
+  };
+  const auto rank_of = [&](const GlobalMark& mark) {
+    const auto block = std::find_if(blocks_.begin(), blocks_.end(),
+                                    [&](const Block& other) { return other.id + 1 == mark.block; });
+    return static_cast<unsigned>(block - blocks_.begin());
+  };
   // Whether nothing orders the access that left a mark before this one.
   const auto concurrent = [&](const GlobalMark& mark) {
     if (mark.block == 0) return false;
-    if (mark.block != now.block) return true;
-    const bool several = mark.thread >= several_lanes;
-    return !ordered(warp, lane, several ? mark.thread - several_lanes : mark.thread / 32,
-                    mark.interval << 6 | (several ? many_lanes : mark.thread % 32));
+    const unsigned by_rank = rank_of(mark);
+    if (by_rank == blocks_.size()) return true;
+    return !ordered(self, lane, party(by_rank, warp_of(mark)),
+                    mark.interval << 6 | (mark.thread >= several_lanes ? many_lanes : mark.thread % 32));
   };
   const auto race = [&](const GlobalMark& mark, Access access, std::uintptr_t pc) {
-    const unsigned by = mark.thread >= several_lanes ? (mark.thread - several_lanes) * 32 : mark.thread;
-    return Race{
-        Event(event.address(), event.bytes(), access, pc), event, by, thread, mark.block != now.block, mark.block - 1};
+    const unsigned by = mark.thread >= several_lanes ? warp_of(mark) * 32 : mark.thread, by_rank = rank_of(mark);
+    const bool other = by_rank == blocks_.size();
+    return Race{.first = Event(event.address(), event.bytes(), access, pc),
+                .second = event,
+                .first_thread = (other ? 0 : by_rank) * LaunchLimits::threads + by,
+                .second_thread = thread,
+                .other_cluster = other,
+                .first_block = mark.block - 1};
   };
   const bool write = is_write(event.access());
   // Single bytes are not looked at: neighbours in one cell may belong to different threads.
@@ -159,9 +245,7 @@ std::optional<Race> RaceDetector::add_global(unsigned thread, const Event& event
         mark.block = several_blocks;
       } else if (concurrent(reader)) {
         // Of several warps the first one is kept.
-        const bool same_warp = reader.thread >= several_lanes ? reader.thread - several_lanes == warp
-                                                              : reader.thread / 32 == warp;
-        if (!same_warp) continue;
+        if (reader.block != now.block || warp_of(reader) != warp) continue;
         mark.thread = several_lanes + warp;
       }
       cell.read.store(mark.pack(), std::memory_order_relaxed);

@@ -55,6 +55,7 @@ class SiteKey {
 struct Sites {
   std::unordered_map<std::uint64_t, SiteCounters> memory;
   std::unordered_map<std::uintptr_t, std::uint64_t> fma;
+  std::unordered_map<std::uintptr_t, WgmmaCounters> wgmma;
 
   void merge(const Sites& other);
 };
@@ -71,6 +72,7 @@ struct Recorder {
   Event* next = nullptr;
   Event* end = nullptr;
   bool check = false;
+  bool watch_registers = false;                      ///< the running thread has arrays that wgmma has for registers
   std::uintptr_t arena_base = 0, arena_bytes = 0;    ///< global memory
   std::uintptr_t shared_base = 0, shared_bytes = 0;  ///< the block's shared memory
   std::uintptr_t stack_base = 0, stack_bytes = 0;    ///< the lanes' stacks: registers and local memory

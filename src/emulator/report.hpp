@@ -23,12 +23,29 @@ struct SharedCounters {
   std::uint64_t minimum = 0;
 };
 
+/// wgmma.mma_async, which a warpgroup executes as one: bytes of shared memory that A and B are read from, each operand
+/// once for all four warps, and operations, two for each multiply-add.
+struct WgmmaCounters {
+  std::uint64_t instructions = 0;
+  std::uint64_t shared_bytes = 0;
+  std::uint64_t flop = 0;
+};
+
+WgmmaCounters& operator+=(WgmmaCounters& sum, const WgmmaCounters& other);
+
 /// Counted per warp instruction, except `fma`: fused multiply-adds of single threads.
 struct Counters {
   GlobalCounters global_load, global_store, global_atomic;
   /// cp.async: global memory to shared memory past the registers. Its traffic is in no other counter.
   GlobalCounters async_copy;
+  /// cp.async.bulk and cp.async.bulk.tensor, by the issuing thread: one request an instruction. A multicast counts
+  /// once, as its data leaves the L2 cache once. A reduction counts as a store. What lies outside of the tensor costs
+  /// nothing.
+  GlobalCounters bulk_load, bulk_store;
   SharedCounters shared_load, shared_store, shared_atomic;
+  /// Shared memory of other blocks of the cluster.
+  SharedCounters cluster_load, cluster_store, cluster_atomic;
+  WgmmaCounters wgmma;
   std::uint64_t fma = 0;
 };
 
@@ -47,19 +64,28 @@ enum class Access : std::uint8_t {
   global_store,
   global_atomic,
   async_copy,
+  bulk_load,
+  bulk_store,
   shared_load,
   shared_store,
   shared_atomic,
+  cluster_load,
+  cluster_store,
+  cluster_atomic,
   async_issue,
   async_arrival,
 };
 
-constexpr bool is_global(Access access) { return access <= Access::async_copy; }
-constexpr bool is_counted(Access access) { return access <= Access::shared_atomic; }
+constexpr bool is_global(Access access) { return access <= Access::bulk_store; }
+constexpr bool is_counted(Access access) { return access <= Access::cluster_atomic; }
+constexpr bool is_bulk(Access access) { return access == Access::bulk_load || access == Access::bulk_store; }
 constexpr bool is_write(Access access) {
-  return access != Access::global_load && access != Access::async_copy && access != Access::shared_load;
+  return access != Access::global_load && access != Access::async_copy && access != Access::bulk_load &&
+         access != Access::shared_load && access != Access::cluster_load;
 }
-constexpr bool is_atomic(Access access) { return access == Access::global_atomic || access == Access::shared_atomic; }
+constexpr bool is_atomic(Access access) {
+  return access == Access::global_atomic || access == Access::shared_atomic || access == Access::cluster_atomic;
+}
 
 /// All accesses of one kind and width that one source line makes to one matrix, or to shared memory.
 struct AccessSite {
@@ -67,7 +93,7 @@ struct AccessSite {
   int line = 0;
   Access access{};
   std::string memory;  ///< label of the allocation; empty for shared memory
-  int bytes = 0;       ///< width of a lane's access
+  int bytes = 0;       ///< width of a lane's access; 16 for bulk copies, which move that much at a time
 
   std::uint64_t instructions = 0;    ///< of warps; requests where they go to global memory
   std::uint64_t lanes = 0;           ///< active ones, over all instructions

@@ -9,11 +9,18 @@
 namespace lapidary::emulator {
 
 /// What is known of a byte of shared memory.
-enum class ByteState : std::uint8_t { unwritten, in_flight, written, red_zone };
+enum class ByteState : std::uint8_t {
+  unwritten,
+  in_flight,  ///< an asynchronous copy writes it that nobody has waited for
+  written,
+  reading,   ///< written, and a bulk copy or a wgmma reads it that nobody has waited for
+  mbarrier,  ///< of the state of an mbarrier
+  red_zone,
+};
 
-/// The shared memory of the one block that a host thread runs: an arena for dynamic shared memory between two red
-/// zones, and the host thread's TLS block, where __shared__ variables are. Both have a state for each byte in checked
-/// runs.
+/// The shared memory of a block: an arena for dynamic shared memory between two red zones, and the host thread's TLS
+/// block, where __shared__ variables are. Blocks of one cluster have arenas of their own and share the TLS block: their
+/// kernels have no __shared__ variables. Both have a state for each byte in checked runs.
 class SharedMemory {
  public:
   /// What a block may ask for: the hardware's most, and room for the red zones within a kernel's storage.
@@ -41,12 +48,19 @@ class SharedMemory {
     if (address - static_base_ < static_bytes_) return arena_bytes + (address - static_base_);
     return npos;
   }
+  bool is_static(std::uintptr_t address) const { return address - static_base_ < static_bytes_; }
+  bool in_arena(std::uintptr_t address) const { return address - arena_base() < arena_bytes; }
   /// The address of shared memory as a GPU counts it: from 0, which is in bank 0.
   std::uintptr_t address_in_banks(std::uintptr_t address) const {
     const std::uintptr_t base = reinterpret_cast<std::uintptr_t>(dynamic());
     return address - (address - arena_base() < arena_bytes ? base : static_base_ / 128 * 128);
   }
   std::size_t bytes() const { return arena_bytes + static_bytes_; }
+  /// What has an offset; null beyond the end.
+  unsigned char* at(std::size_t offset) const {
+    if (offset < arena_bytes) return arena_ + offset;
+    return offset < bytes() ? reinterpret_cast<unsigned char*>(static_base_) + (offset - arena_bytes) : nullptr;
+  }
   ByteState* states() const { return states_.get(); }
   void set_state(std::uintptr_t address, std::size_t bytes, ByteState state);
 

@@ -1,8 +1,9 @@
-// The instructions that a warp executes as one: mma.sync, ldmatrix and stmatrix.
+// The instructions that a warp executes as one: mma.sync, ldmatrix and stmatrix, and those of wgmma.
 #include <cstring>
 #include <vector>
 
 #include "emulator/block.hpp"
+#include "emulator/registers.hpp"
 #include "layout/fragment.hpp"
 
 namespace lapidary::emulator::abi {
@@ -15,36 +16,6 @@ BlockRunner& block() { return *BlockRunner::current(); }
 struct MmaOperands {
   const void *a, *b, *c;
   void* d;
-};
-
-/// Where the elements of an operand are in a lane's registers, which hold them in order, low bits first.
-class Registers {
- public:
-  explicit Registers(Number number) : bytes_(static_cast<unsigned>(width_of(number)) / 8) {}
-
-  std::uint64_t get(const void* registers, int element) const {
-    const auto* const from = static_cast<const unsigned char*>(registers) + static_cast<unsigned>(element) * bytes_;
-    switch (bytes_) {
-      case 1: return *from;
-      case 2: return load<std::uint16_t>(from);
-      case 4: return load<std::uint32_t>(from);
-      default: return load<std::uint64_t>(from);
-    }
-  }
-  void set(void* registers, int element, std::uint64_t bits) const {
-    std::memcpy(static_cast<unsigned char*>(registers) + static_cast<unsigned>(element) * bytes_, &bits, bytes_);
-  }
-  int packed() const { return bytes_ < 4 ? static_cast<int>(4 / bytes_) : 1; }
-
- private:
-  template <class T>
-  static T load(const unsigned char* from) {
-    T value;
-    std::memcpy(&value, from, sizeof(T));
-    return value;
-  }
-
-  unsigned bytes_;
 };
 
 void execute_mma(const void* form, void* const (&operands)[32]) {
@@ -144,6 +115,51 @@ void stmatrix(const MatrixForm& form, void* row, const std::uint32_t* a, std::so
   record_row(form, row, Access::shared_store, address_of(__builtin_return_address(0)));
   MatrixOperands operands = {const_cast<std::uint32_t*>(a), static_cast<unsigned char*>(row)};
   block().warp_instruction({execute_store, &form}, &operands, where);
+}
+
+// ---------------------------------------------------------------------------------------------------- wgmma
+
+namespace {
+
+// A warp's instructions without operands are told apart by what stands for their form.
+constexpr char fence_form = 'f', commit_form = 'c';
+constexpr unsigned wait_forms[] = {0, 1, 2, 3, 4, 5, 6, 7};
+
+Warp& warp() { return *BlockRunner::current_lane()->warp; }
+
+void execute_wgmma(const void* form, void* const (&operands)[32]) {
+  block().warpgroups().issue(warp(), *static_cast<const WgmmaForm*>(form), operands,
+                             BlockRunner::current_lane()->where);
+}
+void execute_fence(const void*, void* const (&)[32]) {
+  block().warpgroups().fence(warp(), BlockRunner::current_lane()->where);
+}
+void execute_commit(const void*, void* const (&)[32]) { block().warpgroups().commit(warp()); }
+void execute_wait(const void* pending, void* const (&)[32]) {
+  block().warpgroups().wait(warp(), *static_cast<const unsigned*>(pending));
+}
+
+}  // namespace
+
+void wgmma_fence(const void* registers, std::size_t bytes, std::source_location where) {
+  block().warp_instruction({execute_fence, &fence_form}, nullptr, where);
+  block().warpgroups().watch(*BlockRunner::current_lane(), registers, bytes);
+}
+
+void wgmma_commit_group(std::source_location where) {
+  block().warp_instruction({execute_commit, &commit_form}, nullptr, where);
+}
+
+void wgmma_wait_group(unsigned pending, std::source_location where) {
+  block().warp_instruction({execute_wait, &wait_forms[pending]}, nullptr, where);
+  Lane& lane = *BlockRunner::current_lane();
+  while (!block().warpgroups().finish_wait(*lane.warp)) block().suspend(lane, LaneState::at_wgmma);
+}
+
+void wgmma_mma_async(const WgmmaForm& form, void* d, const void* a, std::uint64_t a_descriptor,
+                     std::uint64_t b_descriptor, bool accumulate, std::source_location where) {
+  WgmmaOperands operands = {d, a, a_descriptor, b_descriptor, accumulate, address_of(__builtin_return_address(0))};
+  block().warp_instruction({execute_wgmma, &form}, &operands, where);
 }
 
 }  // namespace lapidary::emulator::abi

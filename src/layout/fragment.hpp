@@ -2,8 +2,8 @@
 #include "core/build.hpp"
 
 // Which elements of a matrix the registers of a warp hold when tensor cores multiply it, or ldmatrix moves it (PTX ISA,
-// "Matrix Fragments for mma.m16n8k16" and its neighbours, "ldmatrix"). Lane l is in group g = l / 4 and is t = l % 4 in
-// it.
+// "Matrix Fragments for mma.m16n8k16" and its neighbours, "ldmatrix", "Register Fragments" of wgmma). Lane l is in
+// group g = l / 4 and is t = l % 4 in it.
 
 namespace lapidary::inline LAPIDARY_BUILD {
 
@@ -32,6 +32,22 @@ LAPIDARY_HD constexpr FragmentElement mma_d(int lane, int index) {
 LAPIDARY_HD constexpr FragmentElement ldmatrix_element(bool transposed, int lane, int element) {
   const int g = lane / 4, pair = lane % 4 * 2 + element;
   return transposed ? FragmentElement{pair, g} : FragmentElement{g, pair};
+}
+
+// A warpgroup is 4 warps, the first of which is a multiple of 4 in its block; each has 16 of the 64 rows. `thread` is
+// the thread's place among the 128.
+
+/// Element number `index` of a thread's part of D, 64 x N, of wgmma; those of f16 are two to a register.
+LAPIDARY_HD constexpr FragmentElement wgmma_d(int thread, int index) {
+  const FragmentElement in_warp = mma_d(thread % 32, index % 4);
+  return {thread / 32 * 16 + in_warp.row, index / 4 * 8 + in_warp.col};
+}
+
+/// Element number `element` of register `index`, 0 to 3, of A, 64 x K, that wgmma takes from registers: as mma.sync
+/// does for each warp's rows.
+LAPIDARY_HD constexpr FragmentElement wgmma_a(int packed, int thread, int index, int element) {
+  const FragmentElement in_warp = mma_a(packed, thread % 32, index, element);
+  return {thread / 32 * 16 + in_warp.row, in_warp.col};
 }
 
 /// An operand of the WMMA API (CUDA C++ Programming Guide, "Warp Matrix Functions"), D = A * B + C; C is as D.

@@ -78,13 +78,17 @@ TEST_P(Golden, ResultsAreThoseOfTheCard) {
 TEST_P(Golden, KernelsGiveWhatTheModelDoes) {
   const Instruction& instruction = *GetParam();
   const std::string_view name = instruction.name;
-  if (!name.starts_with("mma")) GTEST_SKIP() << "moves data";
+  const bool wgmma = name.starts_with("wgmma");
+  if (!wgmma && !name.starts_with("mma")) GTEST_SKIP() << "moves data";
   const bool wide = instruction.d.elements == 128;
-  emulator::TensorOperation what = {.instruction = emulator::TensorOperation::Instruction::mma_sync,
+  emulator::TensorOperation what = {.instruction = wgmma ? emulator::TensorOperation::Instruction::wgmma
+                                                         : emulator::TensorOperation::Instruction::mma_sync,
                                     .a = instruction.a.number,
                                     .b = instruction.b.number,
                                     .d = instruction.d.number,
-                                    .M = wide ? 16 : 8,
+                                    .M = wgmma  ? 64
+                                         : wide ? 16
+                                                : 8,
                                     .N = 8,
                                     .K = instruction.b.elements / 8,
                                     .saturate = name.find("satfinite") != name.npos};

@@ -1,10 +1,13 @@
-// Every instruction of tensor cores on tiles in global memory: one block of one warp a tile.
+// Every instruction of tensor cores on tiles in global memory: one block of one warp, or of one warpgroup, a tile.
 #include "instruction.hpp"
 
 #include "device/launch.hpp"
+#include "device/shared.hpp"
 #include "layout/fragment.hpp"
+#include "ptx/fence.hpp"
 #include "ptx/ldmatrix.hpp"
 #include "ptx/mma.hpp"
+#include "ptx/wgmma.hpp"
 
 namespace lapidary::test::inline LAPIDARY_BUILD {
 
@@ -52,6 +55,69 @@ __global__ void multiply_tiles(const typename Form::A* a, const typename Form::B
 #pragma unroll
     for (int e = 0; e < d_packed; ++e) {
       const FragmentElement at = mma_d(lane, i * d_packed + e);
+      d[at.row * N + at.col] = elements[e];
+    }
+  }
+}
+
+/// An operand of wgmma in rows of 32 bytes.
+template <class T, int MN>
+struct WgmmaTile {
+  static constexpr int K = static_cast<int>(32 / sizeof(T));
+  static constexpr Layout layout = row_major(MN, K).swizzled(1, sizeof(T) == 1 ? 4 : sizeof(T) == 2 ? 3 : 2, 3);
+};
+
+template <class Form>
+struct WgmmaStorage {
+  SharedArray<typename Form::A, Form::M * Form::K, 256> a;
+  SharedArray<typename Form::B, Form::N * Form::K, 256> b;
+};
+
+template <class Form, bool a_in_registers>
+__global__ void multiply_products(const typename Form::A* a, const typename Form::B* b, const typename Form::D* c,
+                                  typename Form::D* d) {
+  constexpr int M = Form::M, N = Form::N, K = Form::K, packed = Form::packed;
+  constexpr int d_packed = N / 2 / Form::d_registers;
+  constexpr Layout layout_a = WgmmaTile<typename Form::A, M>::layout, layout_b = WgmmaTile<typename Form::B, N>::layout;
+  auto& [sA, sB] = shared_storage<WgmmaStorage<Form>>();
+  const int thread = static_cast<int>(threadIdx.x);
+  a += blockIdx.x * (M * K);
+  b += blockIdx.x * (N * K);
+  c += blockIdx.x * (M * N);
+  d += blockIdx.x * (M * N);
+  for (int i = thread; i < M * K; i += 128) sA[layout_a(i / K, i % K)] = a[i];
+  for (int i = thread; i < N * K; i += 128) sB[layout_b(i / K, i % K)] = b[i];
+  fence_proxy_async();
+  __syncthreads();
+  std::uint32_t rA[Form::a_registers];
+  typename Form::Accumulator rD[Form::d_registers];
+  gather<typename Form::A, packed>(rA, [&](int i, int e) {
+    const FragmentElement at = wgmma_a(packed, thread, i, e);
+    return a[at.row * K + at.col];
+  });
+  gather<typename Form::D, d_packed>(rD, [&](int i, int e) {
+    const FragmentElement at = wgmma_d(thread, i * d_packed + e);
+    return c[at.row * N + at.col];
+  });
+  constexpr MatrixTile tile_a(layout_a, Major::k, sizeof(typename Form::A));
+  constexpr MatrixTile tile_b(layout_b, Major::k, sizeof(typename Form::B));
+  const std::uint64_t descriptor_a = tile_a.encoded(shared_address(&sA[0])),
+                      descriptor_b = tile_b.encoded(shared_address(&sB[0]));
+  wgmma_fence(rA);
+  wgmma_fence(rD);
+  if constexpr (a_in_registers)
+    wgmma_mma_async<Form>(rD, rA, descriptor_b, true);
+  else
+    wgmma_mma_async<Form>(rD, descriptor_a, descriptor_b, true);
+  wgmma_commit_group();
+  wgmma_wait_group<0>(rD);
+#pragma unroll
+  for (int i = 0; i < Form::d_registers; ++i) {
+    typename Form::D elements[d_packed];
+    __builtin_memcpy(elements, &rD[i], sizeof(rD[i]));
+#pragma unroll
+    for (int e = 0; e < d_packed; ++e) {
+      const FragmentElement at = wgmma_d(thread, i * d_packed + e);
       d[at.row * N + at.col] = elements[e];
     }
   }
@@ -123,6 +189,22 @@ constexpr Instruction mma(const char* name) {
           }};
 }
 
+template <class A, class B, class D, bool a_in_registers = false>
+constexpr Instruction wgmma(const char* name) {
+  using Form = Wgmma<A, B, D, 8>;
+  return {name,
+          {number<A>, Form::M * Form::K},
+          {number<B>, Form::N * Form::K},
+          {number<D>, Form::M * Form::N},
+          {number<D>, Form::M * Form::N},
+          [](const Stream& stream, int tiles, const void* a, const void* b, const void* c, void* d) {
+            const LaunchShape shape{
+                .kernel = "wgmma", .grid = tiles, .block = 128, .shared_bytes = sizeof(WgmmaStorage<Form>)};
+            launch(stream, shape, multiply_products<Form, a_in_registers>, static_cast<const A*>(a),
+                   static_cast<const B*>(b), static_cast<const D*>(c), static_cast<D*>(d));
+          }};
+}
+
 template <int count, bool transposed>
 constexpr Instruction load(const char* name) {
   return {name,
@@ -167,6 +249,18 @@ constexpr Instruction instruction_table[] = {
     mma<std::int8_t, std::int8_t, std::int32_t, 16, 8, 32, true>("mma.sync.m16n8k32.satfinite.s32.s8.s8.s32"),
     mma<double, double, double, 8, 8, 4>("mma.sync.m8n8k4.f64.f64.f64.f64"),
     mma<double, double, double, 16, 8, 16>("mma.sync.m16n8k16.f64.f64.f64.f64"),
+    wgmma<f16, f16, float>("wgmma.m64n8k16.f32.f16.f16"),
+    wgmma<f16, f16, f16>("wgmma.m64n8k16.f16.f16.f16"),
+    wgmma<bf16, bf16, float>("wgmma.m64n8k16.f32.bf16.bf16"),
+    wgmma<bf16, bf16, float, true>("wgmma.m64n8k16.f32.bf16.bf16.registers"),
+    wgmma<tf32, tf32, float>("wgmma.m64n8k8.f32.tf32.tf32"),
+    wgmma<e4m3, e4m3, float>("wgmma.m64n8k32.f32.e4m3.e4m3"),
+    wgmma<e5m2, e5m2, float>("wgmma.m64n8k32.f32.e5m2.e5m2"),
+    wgmma<e4m3, e5m2, float>("wgmma.m64n8k32.f32.e4m3.e5m2"),
+    wgmma<e4m3, e4m3, f16>("wgmma.m64n8k32.f16.e4m3.e4m3"),
+    wgmma<e5m2, e5m2, f16>("wgmma.m64n8k32.f16.e5m2.e5m2"),
+    wgmma<std::int8_t, std::int8_t, std::int32_t>("wgmma.m64n8k32.s32.s8.s8"),
+    wgmma<std::uint8_t, std::int8_t, std::int32_t>("wgmma.m64n8k32.s32.u8.s8"),
     load<1, false>("ldmatrix.x1"),
     load<2, false>("ldmatrix.x2"),
     load<4, false>("ldmatrix.x4"),

@@ -92,7 +92,9 @@ std::vector<Tile> make_tiles(const Instruction& instruction) {
   std::vector<Tile> tiles;
   std::uint64_t seed = 0;
   for (const Data& data : all_data) {
-    for (int i = 0; i < data.tiles; ++i) {
+    // A tile of wgmma has as many results as several of mma.sync.
+    const int count = instruction.d.elements < 512 ? data.tiles : 1;
+    for (int i = 0; i < count; ++i) {
       Generator generator(data.name, ++seed);
       const auto numbers = [&](const Operand& operand, bool accumulator) {
         std::vector<std::uint64_t> made;

@@ -34,9 +34,9 @@ TEST(Fragment, ElementsAreWhereThePtxIsaShowsThem) {
 
 /// How often each place of a matrix is named.
 template <class Name>
-void expect_each_once(int rows, int cols, int registers, int packed, Name&& name) {
+void expect_each_once(int rows, int cols, int registers, int packed, Name&& name, int lanes = 32) {
   std::map<std::pair<int, int>, int> times;
-  for (int lane = 0; lane < 32; ++lane)
+  for (int lane = 0; lane < lanes; ++lane)
     for (int i = 0; i < registers; ++i)
       for (int e = 0; e < packed; ++e) {
         const FragmentElement at = name(lane, i, e);
@@ -69,6 +69,29 @@ TEST(Fragment, HoldsEachElementOnce) {
   }
   for (const bool transposed : {false, true})
     expect_each_once(8, 8, 1, 2, [&](int lane, int, int e) { return ldmatrix_element(transposed, lane, e); });
+}
+
+// PTX ISA, "Register Fragments" of wgmma.mma_async: the formulas of its figures.
+TEST(Fragment, OfAWarpgroupIsAsThePtxIsaShowsIt) {
+  for (int thread = 0; thread < 128; ++thread) {
+    const int top = thread / 32 * 16 + thread % 32 / 4, t = thread % 4;
+    for (int i = 0; i < 128; ++i)
+      EXPECT_TRUE(is(wgmma_d(thread, i), top + 8 * (i / 2 % 2), 8 * (i / 4) + 2 * t + i % 2)) << thread << ", " << i;
+    for (int i = 0; i < 8; ++i)
+      EXPECT_TRUE(is(wgmma_a(2, thread, i / 2, i % 2), top + 8 * (i / 2 % 2), 8 * (i / 4) + 2 * t + i % 2));
+    for (int i = 0; i < 16; ++i)
+      EXPECT_TRUE(is(wgmma_a(4, thread, i / 4, i % 4), top + 8 * (i / 4 % 2), 16 * (i / 8) + 4 * t + i % 4));
+    for (int i = 0; i < 4; ++i) EXPECT_TRUE(is(wgmma_a(1, thread, i, 0), top + 8 * (i % 2), t + 4 * (i / 2)));
+  }
+}
+
+TEST(Fragment, OfAWarpgroupHoldsEachElementOnce) {
+  for (const int N : {8, 24, 128, 256})
+    expect_each_once(
+        64, N, N / 2, 1, [](int thread, int i, int) { return wgmma_d(thread, i); }, 128);
+  for (const int packed : {1, 2, 4})
+    expect_each_once(
+        64, 8 * packed, 4, packed, [&](int thread, int i, int e) { return wgmma_a(packed, thread, i, e); }, 128);
 }
 
 }  // namespace

@@ -1,0 +1,155 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command.hpp"
+#include "cli/json.hpp"
+#include "core/error.hpp"
+#include "layout/matrix_descriptor.hpp"
+#include "report/table.hpp"
+
+namespace lapidary::cli {
+namespace {
+
+struct Arguments {
+  std::string bits, major = "k", type = "bf16";
+  int mn = 64;
+  bool json = false;
+};
+
+struct ElementType {
+  const char* name;
+  int bytes;
+};
+constexpr ElementType element_types[] = {{"f16", 2},  {"bf16", 2}, {"tf32", 4}, {"e4m3", 1},
+                                         {"e5m2", 1}, {"s8", 1},   {"u8", 1}};
+
+std::uint64_t parse_bits(std::string_view text) {
+  const bool hexadecimal = text.starts_with("0x") || text.starts_with("0X");
+  const std::string_view digits = hexadecimal ? text.substr(2) : text;
+  std::uint64_t bits = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), bits, hexadecimal ? 16 : 10);
+  if (error != std::errc{} || end != digits.data() + digits.size())
+    throw InvalidArgument(
+        fmt::format("{} is no matrix descriptor: those are 64 bits, such as 0x4000004000010240", text));
+  return bits;
+}
+
+/// 8 rows (columns, where they are MN-major) of 16 bytes.
+struct CoreMatrix {
+  int mn, k;  ///< its first element
+  std::array<std::uint32_t, 8> rows;
+};
+
+std::vector<CoreMatrix> core_matrices(const MatrixDescriptor& descriptor, Major major, int element_bytes, int MN) {
+  const int chunk = 16 / element_bytes, K = 32 / element_bytes;
+  const int mn_step = major == Major::k ? 8 : chunk, k_step = major == Major::k ? chunk : 8;
+  std::vector<CoreMatrix> all;
+  for (int mn = 0; mn < MN; mn += mn_step) {
+    for (int k = 0; k < K; k += k_step) {
+      CoreMatrix core{mn, k, {}};
+      for (int row = 0; row < 8; ++row)
+        core.rows[static_cast<std::size_t>(row)] = major == Major::k
+                                                       ? address_of(descriptor, major, element_bytes, mn + row, k)
+                                                       : address_of(descriptor, major, element_bytes, mn, k + row);
+      all.push_back(core);
+    }
+  }
+  return all;
+}
+
+Json to_json(const CoreMatrix& core) { return {{"mn", core.mn}, {"k", core.k}, {"rows", core.rows}}; }
+
+ExitCode show_descriptor(const Arguments& a) {
+  const std::uint64_t bits = parse_bits(a.bits);
+  const Major major = a.major == "k" ? Major::k : Major::mn;
+  const int element_bytes = std::find_if(std::begin(element_types), std::end(element_types), [&](const ElementType& t) {
+                              return a.type == t.name;
+                            })->bytes;
+  if (major == Major::mn && element_bytes != 2)
+    throw InvalidArgument(fmt::format("{} is K-major: wgmma reads elements of 16 bits alone MN-major", a.type));
+  if (a.mn % 8 != 0)
+    throw InvalidArgument(
+        fmt::format("an instruction reads multiples of 8 rows or columns; got {}, the nearest legal value is {}", a.mn,
+                    std::max(8, a.mn / 8 * 8)));
+  const MatrixDescriptor d = decode_matrix_descriptor(bits);
+  const int S = span_of(d.swizzle);
+  const char* const problem = misalignment_of(d, major);
+  const std::vector<CoreMatrix> cores = core_matrices(d, major, element_bytes, a.mn);
+  if (a.json) {
+    Json list = Json::array();
+    for (const CoreMatrix& core : cores) list.push_back(to_json(core));
+    print({{"bits", fmt::format("{:#018x}", bits)},
+           {"start", d.start},
+           {"leading", d.leading},
+           {"stride", d.stride},
+           {"base_offset", d.base_offset},
+           {"swizzle", S},
+           {"major", a.major},
+           {"type", a.type},
+           {"mn", a.mn},
+           {"k", 32 / element_bytes},
+           {"problem", problem ? Json(problem) : Json()},
+           {"core_matrices", list}});
+    return success;
+  }
+  using report::Column;
+  const bool leading_counts = major == Major::mn || S == 0;
+  const char* const stride_is = major == Major::k || S == 0 ? "to the next 8 of mn" : "to the next 8 of k";
+  const std::string leading_is = !leading_counts     ? "of no meaning here"
+                                 : major == Major::k ? "to the next 16 bytes of k"
+                                 : S == 0            ? "to the next 8 of k"
+                                                     : fmt::format("to the next {} of mn", S / element_bytes);
+  report::Table fields({{"field"}, {"bits"}, {"bytes", Column::number}, {""}});
+  const auto add = [&](const char* name, const char* place, int bytes, const std::string& meaning) {
+    fields.add_row({{name}, {place}, {fmt::format("{}", bytes)}, {meaning}});
+  };
+  add("start", "0-13", static_cast<int>(d.start), fmt::format("address {:#x} of shared memory", d.start));
+  add("leading (LBO)", "16-29", d.leading, leading_is);
+  add("stride (SBO)", "32-45", d.stride, stride_is);
+  add("base offset", "49-51", d.base_offset, "0 where the tile is aligned to 8 rows of its swizzle");
+  add("swizzle", "62-63", S, S == 0 ? "none" : fmt::format("permutes 16-byte chunks of {}-byte rows", S));
+  report::Table table(
+      {{"from mn", Column::number},
+       {"from k", Column::number},
+       {major == Major::k ? "addresses of its rows, 16 bytes of k each" : "addresses of its k, 8 of mn each"}});
+  for (const CoreMatrix& core : cores) {
+    std::string rows;
+    for (const std::uint32_t row : core.rows) rows += fmt::format("{}{:#07x}", rows.empty() ? "" : " ", row);
+    table.add_row({{fmt::format("{}", core.mn)}, {fmt::format("{}", core.k)}, {rows}});
+  }
+  const bool colour = report::wants_colour(stdout);
+  fmt::print("{:#018x}, {}-major, {}\n\n{}\ncore matrices of one instruction, {} x {}\n\n{}", bits,
+             major == Major::k ? "K" : "MN", a.type, fields.render(colour), a.mn, 32 / element_bytes,
+             table.render(colour));
+  if (problem) fmt::print("\nwgmma does not read a tile as its swizzle has it: {}\n", problem);
+  return success;
+}
+
+}  // namespace
+
+Command add_descriptor(CLI::App& program) {
+  CLI::App* app = program.add_subcommand("descriptor",
+                                         "a matrix descriptor of wgmma, and the bytes that an instruction reads by it");
+  const auto a = std::make_shared<Arguments>();
+  app->add_option("BITS", a->bits, "its 64 bits, such as 0x4000004000010240")->required();
+  app->add_option("--major", a->major, "k or mn: which mode neighbours in memory are along (k)")
+      ->check(CLI::IsMember({"k", "mn"}));
+  std::vector<std::string> types;
+  for (const ElementType& type : element_types) types.emplace_back(type.name);
+  app->add_option("--type", a->type, "of the elements: f16, bf16, tf32, e4m3, e5m2, s8 or u8 (bf16)")
+      ->check(CLI::IsMember(types))
+      ->type_name("TYPE");
+  app->add_option("--mn", a->mn, "rows of A or columns of B that an instruction reads (64, as all have of A)")
+      ->check(CLI::Range(8, 256));
+  app->add_flag("--json", a->json, "print JSON");
+  return {app, [a] { return show_descriptor(*a); }};
+}
+
+}  // namespace lapidary::cli

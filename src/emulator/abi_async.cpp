@@ -1,0 +1,163 @@
+// The part of abi.hpp that compute capability 9.0 brings.
+#include <fmt/format.h>
+
+#include "emulator/abi.hpp"
+#include "emulator/block.hpp"
+#include "emulator/tensor_map.hpp"
+
+#define CALLER reinterpret_cast<std::uintptr_t>(__builtin_return_address(0))
+
+namespace lapidary::emulator::abi {
+namespace {
+
+BlockRunner& block() { return *BlockRunner::current(); }
+Lane& lane() { return *BlockRunner::current_lane(); }
+std::uintptr_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
+
+TensorBox decoded(const TensorMap& map, std::source_location where) {
+  const auto tensor = decode(map);
+  if (!tensor)
+    block().fault(FaultKind::misuse,
+                  "a bulk copy is given a tensor map that tensor_map() has not made for this machine", where);
+  return *tensor;
+}
+
+// A box that begins at an address of shared memory lies in the block's dynamic shared memory, whose addresses are those
+// of the hardware as far as a swizzle looks at them.
+void check_shared(const void* shared, unsigned alignment, std::size_t bytes, std::source_location where) {
+  const SharedMemory& memory = block().shared();
+  if (!memory.in_arena(address_of(shared)) || !memory.in_arena(address_of(shared) + bytes - 1))
+    block().fault(FaultKind::out_of_bounds,
+                  fmt::format("a bulk copy of {} bytes at an address that is not in the block's dynamic shared memory, "
+                              "or reaches beyond it",
+                              bytes),
+                  where);
+  if (address_of(shared) % alignment)
+    block().fault(FaultKind::misaligned,
+                  fmt::format("a bulk copy at a shared address that ends in {:#x}; it must be a multiple of {}",
+                              address_of(shared) % 4096, alignment),
+                  where);
+}
+
+BulkCopy tensor_copy(BulkCopy::Kind kind, const TensorMap& map, const int* coordinates, void* shared,
+                     std::source_location where, std::uintptr_t pc) {
+  const TensorBox tensor = decoded(map, where);
+  check_shared(shared, 128, static_cast<std::size_t>(box_bytes(tensor)), where);
+  BulkCopy copy{.kind = kind,
+                .type = tensor.type,
+                .fill = static_cast<unsigned char>(tensor.fill == TensorFill::nan ? 0xff : 0),
+                .issuer = &block(),
+                .lane = &lane(),
+                .pc = pc,
+                .where = where};
+  const Swizzle swizzle = byte_swizzle(tensor.swizzle);
+  unsigned char* const start = block().shared().dynamic();
+  const auto offset = static_cast<int>(static_cast<unsigned char*>(shared) - start);
+  auto* const base = const_cast<unsigned char*>(static_cast<const unsigned char*>(tensor.base));
+  for_each_chunk(tensor, coordinates, [&](const BoxChunk& chunk) {
+    copy.chunks.push_back({start + swizzle(offset + chunk.offset), base + chunk.global,
+                           static_cast<std::uint8_t>(chunk.inside_first), static_cast<std::uint8_t>(chunk.inside_end)});
+  });
+  return copy;
+}
+
+BulkCopy plain_copy(BulkCopy::Kind kind, void* shared, void* global, unsigned bytes, std::source_location where,
+                    std::uintptr_t pc) {
+  if (bytes % 16)
+    block().fault(FaultKind::misuse, fmt::format("cp.async.bulk of {} bytes: multiples of 16 are legal", bytes), where);
+  check_shared(shared, 16, bytes, where);
+  if (address_of(global) % 16)
+    block().fault(FaultKind::misaligned,
+                  fmt::format("cp.async.bulk at a global address that ends in {:#x}; it must be a multiple of 16",
+                              address_of(global) % 256),
+                  where);
+  BulkCopy copy{.kind = kind, .issuer = &block(), .lane = &lane(), .pc = pc, .where = where};
+  for (unsigned byte = 0; byte < bytes; byte += 16)
+    copy.chunks.push_back({static_cast<unsigned char*>(shared) + byte, static_cast<unsigned char*>(global) + byte});
+  return copy;
+}
+
+void load(BulkCopy&& copy, void* barrier, std::uint16_t multicast) {
+  copy.mbarrier = address_of(barrier);
+  block().bulk_load(std::move(copy), multicast ? multicast : 1u << block().rank());
+}
+
+}  // namespace
+
+void mbarrier_init(void* barrier, unsigned arrivals, std::source_location where) {
+  block().mbarrier_init(address_of(barrier), arrivals, where, CALLER);
+}
+void mbarrier_inval(void* barrier, std::source_location where) {
+  block().mbarrier_inval(address_of(barrier), where, CALLER);
+}
+void mbarrier_arrive(void* barrier, unsigned arrivals, unsigned bytes, std::source_location where) {
+  block().mbarrier_arrive(address_of(barrier), arrivals, bytes, where, CALLER);
+}
+bool mbarrier_try_wait(void* barrier, unsigned parity, std::source_location where) {
+  return block().mbarrier_wait(address_of(barrier), parity, true, where, CALLER);
+}
+bool mbarrier_test_wait(void* barrier, unsigned parity, std::source_location where) {
+  return block().mbarrier_wait(address_of(barrier), parity, false, where, CALLER);
+}
+
+void fence_proxy_async() { block().fence_proxy_async(); }
+
+bool elect(std::uint32_t mask, std::source_location where) {
+  block().collective(Collective::elect, mask, where);
+  return lane().result != 0;
+}
+
+void setmaxnreg(unsigned registers, bool increase, std::source_location where) {
+  block().setmaxnreg(registers, increase, where);
+}
+
+void bulk_tensor_load(void* shared, const TensorMap& map, const int* coordinates, void* barrier,
+                      std::uint16_t multicast, std::source_location where) {
+  load(tensor_copy(BulkCopy::Kind::load, map, coordinates, shared, where, CALLER), barrier, multicast);
+}
+
+void bulk_tensor_store(const TensorMap& map, const int* coordinates, const void* shared, bool add,
+                       std::source_location where) {
+  BulkCopy copy = tensor_copy(add ? BulkCopy::Kind::add : BulkCopy::Kind::store, map, coordinates,
+                              const_cast<void*>(shared), where, CALLER);
+  const bool narrow = copy.type == TensorType::u8 || copy.type == TensorType::u16;
+  if (add && (narrow || copy.type == TensorType::i64))
+    block().fault(FaultKind::misuse,
+                  "cp.reduce.async.bulk.tensor adds integers of 8 or 16 bits, or signed ones of 64; 32 bits, u64 and "
+                  "floating-point types are legal",
+                  where);
+  block().bulk_store(std::move(copy));
+}
+
+void bulk_load(void* shared, const void* global, unsigned bytes, void* barrier, std::uint16_t multicast,
+               std::source_location where) {
+  load(plain_copy(BulkCopy::Kind::load, shared, const_cast<void*>(global), bytes, where, CALLER), barrier, multicast);
+}
+
+void bulk_store(void* global, const void* shared, unsigned bytes, std::source_location where) {
+  block().bulk_store(plain_copy(BulkCopy::Kind::store, const_cast<void*>(shared), global, bytes, where, CALLER));
+}
+
+void prefetch_tensor(const TensorMap& map, std::source_location where) { decoded(map, where); }
+void bulk_commit_group() { ++lane().bulk_group; }
+void bulk_wait_group(unsigned pending, bool read, std::source_location where) {
+  block().bulk_wait(pending, read, where);
+}
+
+Index3 cluster_block_index() {
+  const Index3 index = block().block_index();
+  const Extent3& cluster = block().shape().cluster;
+  return {index.x % cluster.x, index.y % cluster.y, index.z % cluster.z};
+}
+Index3 cluster_extent() {
+  const Extent3& cluster = block().shape().cluster;
+  return {cluster.x, cluster.y, cluster.z};
+}
+unsigned cluster_rank() { return block().rank(); }
+void cluster_arrive(std::source_location where) { block().cluster().arrive(lane(), where); }
+void cluster_wait(std::source_location where) { block().cluster().wait(lane(), where); }
+void* map_shared_rank(const void* shared, unsigned rank, std::source_location where) {
+  return reinterpret_cast<void*>(block().map_to_rank(address_of(shared), rank, where));
+}
+
+}  // namespace lapidary::emulator::abi

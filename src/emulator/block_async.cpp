@@ -1,0 +1,500 @@
+// What is asynchronous on compute capability 9.0 and up: mbarriers, bulk copies, proxy fences, clusters; and registers
+// that warpgroups hand over to each other.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "core/math.hpp"
+#include "emulator/block.hpp"
+#include "emulator/symbols.hpp"
+
+namespace lapidary::emulator {
+namespace {
+
+constexpr unsigned register_file = 64 * 1024;
+
+// What ptxas gives each thread at most, so that the block fits: warps are placed in fours.
+unsigned registers_at_entry(unsigned threads) {
+  return std::min(255u, register_file / round_up(threads, 128u) / 8 * 8);
+}
+
+std::uintptr_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
+
+const char* name_of(const BulkCopy& copy) {
+  switch (copy.kind) {
+    case BulkCopy::Kind::load: return "a bulk load";
+    case BulkCopy::Kind::store: return "a bulk store";
+    case BulkCopy::Kind::add: return "a bulk reduction";
+  }
+  return "a bulk copy";
+}
+
+}  // namespace
+
+void BlockRunner::begin_async() {
+  mbarriers_.clear();
+  free_registers_ = 0;
+  for (unsigned i = 0; i < warps_; ++i) {
+    all_warps_[i].registers = registers_at_entry(threads_);
+    all_warps_[i].wanted_registers = 0;
+  }
+  for (unsigned i = 0; i < threads_; ++i) {
+    lanes_[i].bulk_group = 0;
+    lanes_[i].fences.clear();
+    lanes_[i].at_cluster_barrier = false;
+  }
+}
+
+void BlockRunner::hand_over(Lane& lane) {
+  if (!races_) return;
+  if (&lane == current_lane()) leave(&lane);
+  find_races(lane);
+}
+
+void BlockRunner::wake(LaneState state) {
+  for (unsigned i = 0; i < threads_; ++i)
+    if (lanes_[i].state == state) set_ready(*lanes_[i].warp, lanes_[i].bit());
+}
+
+bool BlockRunner::wake_polling() {
+  const bool any = std::any_of(&lanes_[0], &lanes_[threads_],
+                               [](const Lane& lane) { return lane.state == LaneState::polling; });
+  wake(LaneState::polling);
+  return any;
+}
+
+std::string BlockRunner::describe_wait(const Lane& lane) const {
+  switch (lane.state) {
+    case LaneState::at_mbarrier:
+    case LaneState::polling: {
+      const auto& [address, parity] = lane.mbarrier_wait;
+      const auto found = mbarriers_.find(address);
+      if (found == mbarriers_.end()) return "for an mbarrier that has been invalidated";
+      return fmt::format("for parity {} of the {}: {}", parity, name_of_mbarrier(address),
+                         found->second.barrier.describe());
+    }
+    case LaneState::at_cluster_barrier:
+      return fmt::format("for the barrier of the cluster, {} of {} threads there", cluster_.arrived(), cluster_.live());
+    case LaneState::at_bulk_group: return "for a bulk group";
+    case LaneState::at_wgmma: return warpgroups_.describe_wait(*lane.warp);
+    case LaneState::at_registers:
+      return fmt::format("for registers: setmaxnreg from {} to {} for a warp takes {}, and {} of the block are free",
+                         lane.warp->registers, lane.warp->wanted_registers,
+                         (lane.warp->wanted_registers - lane.warp->registers) * 32, free_registers_);
+    default: return "for nothing";
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------- mbarriers
+
+std::string BlockRunner::name_of_mbarrier(std::uintptr_t address) const {
+  const auto offset = static_cast<std::ptrdiff_t>(address - address_of(shared_.dynamic()));
+  const auto found = mbarriers_.find(address);
+  std::string name = fmt::format("mbarrier at offset {}", offset);
+  if (found != mbarriers_.end())
+    name += fmt::format(" (initialised at {})", to_string(source_line(found->second.barrier.where())));
+  return name;
+}
+
+std::pair<BlockRunner*, BlockRunner::WaitedMbarrier*> BlockRunner::find_mbarrier(std::uintptr_t address,
+                                                                                 const char* instruction,
+                                                                                 std::source_location where) {
+  BlockRunner* const owner = cluster_.owner(address, *this);
+  if (!owner) fault(FaultKind::out_of_bounds, fmt::format("{} of an address that is not shared", instruction), where);
+  if (owner->live_ == 0)
+    fault(FaultKind::exited,
+          fmt::format("{} of an mbarrier of block {} of the cluster, which has exited", instruction, owner->rank_),
+          where);
+  const auto found = owner->mbarriers_.find(address);
+  if (found == owner->mbarriers_.end())
+    fault(FaultKind::misuse,
+          fmt::format("{} at offset {}, where no mbarrier has been initialised", instruction,
+                      address - address_of(owner->shared_.dynamic())),
+          where);
+  std::uint64_t bits;
+  std::memcpy(&bits, reinterpret_cast<const void*>(address), sizeof(bits));
+  if (bits != found->second.barrier.bits())
+    fault(FaultKind::misuse,
+          fmt::format("{} of the {}, whose 64 bits something else has written to", instruction,
+                      owner->name_of_mbarrier(address)),
+          where);
+  return {owner, &found->second};
+}
+
+// An mbarrier's operations are atomic: they race with its initialisation alone, and with nothing once it is known.
+void BlockRunner::touch_mbarrier(std::uintptr_t address, Access access, std::uintptr_t pc) {
+  if (!races_) return;
+  Lane& lane = *current_lane();
+  hand_over(lane);
+  const Event event(address, 8, access, pc);
+  if (const auto race = races_->add(thread_of_cluster(lane), &event, &event + 1)) fault_race(*race);
+}
+
+void BlockRunner::mbarrier_init(std::uintptr_t address, unsigned arrivals, std::source_location where,
+                                std::uintptr_t pc) {
+  if (shared_.offset(address) == SharedMemory::npos)
+    fault(FaultKind::out_of_bounds, "mbarrier.init of an address that is not in the block's shared memory", where);
+  if (address % 8)
+    fault(FaultKind::misaligned,
+          fmt::format("mbarrier.init of an address that ends in {:#x}; it must be a multiple of 8", address % 256),
+          where);
+  if (arrivals < 1 || arrivals > Mbarrier::most_arrivals)
+    fault(FaultKind::misuse,
+          fmt::format("mbarrier.init for {} arrivals; 1 to {} are legal", arrivals, Mbarrier::most_arrivals), where);
+  if (mbarriers_.count(address))
+    fault(FaultKind::misuse,
+          fmt::format("mbarrier.init of the {}, which is live: mbarrier.inval comes first", name_of_mbarrier(address)),
+          where);
+  if (options_.check) check_bounds(address, 8, Access::shared_store, pc);
+  touch_mbarrier(address, Access::shared_store, pc);
+  const auto& barrier = mbarriers_.emplace(address, WaitedMbarrier{Mbarrier(arrivals, where), {}})
+                            .first->second.barrier;
+  const std::uint64_t bits = barrier.bits();
+  std::memcpy(reinterpret_cast<void*>(address), &bits, sizeof(bits));
+  if (options_.check) shared_.set_state(address, 8, ByteState::mbarrier);
+}
+
+void BlockRunner::mbarrier_inval(std::uintptr_t address, std::source_location where, std::uintptr_t pc) {
+  const auto [owner, entry] = find_mbarrier(address, "mbarrier.inval", where);
+  if (owner != this) fault(FaultKind::misuse, "mbarrier.inval of an mbarrier of another block", where);
+  if (!entry->waiting.empty())
+    fault(FaultKind::misuse, fmt::format("mbarrier.inval of the {}, which threads wait for", name_of_mbarrier(address)),
+          where);
+  touch_mbarrier(address, Access::shared_store, pc);
+  mbarriers_.erase(address);
+  if (options_.check) shared_.set_state(address, 8, ByteState::unwritten);
+}
+
+// Writes the new state to shared memory, and wakes those whose phase it ends.
+void BlockRunner::update_mbarrier(std::uintptr_t address, WaitedMbarrier& entry) {
+  cluster_.changed();
+  if (entry.barrier.end_phase_if_due())
+    std::erase_if(entry.waiting, [&](Lane* lane) {
+      if (!entry.barrier.is_complete(lane->mbarrier_wait.parity)) return false;
+      set_ready(*lane->warp, lane->bit());
+      return true;
+    });
+  const std::uint64_t bits = entry.barrier.bits();
+  std::memcpy(reinterpret_cast<void*>(address), &bits, sizeof(bits));
+}
+
+void BlockRunner::mbarrier_arrive(std::uintptr_t address, unsigned arrivals, unsigned bytes, std::source_location where,
+                                  std::uintptr_t pc) {
+  const auto [owner, entry] = find_mbarrier(address, arrivals ? "mbarrier.arrive" : "mbarrier.expect_tx", where);
+  touch_mbarrier(address, Access::shared_atomic, pc);
+  std::string refused;
+  if (bytes) refused = entry->barrier.expect(bytes);
+  if (refused.empty() && arrivals) refused = entry->barrier.arrive(arrivals);
+  if (!refused.empty())
+    fault(FaultKind::misuse, fmt::format("{}, at the {}", refused, owner->name_of_mbarrier(address)), where);
+  if (races_) {
+    const unsigned self = party(*current_lane()->warp);
+    races_->release(self, entry->barrier.arrived);
+    // Of a release the interval that it ended is known to others.
+    if (owner != this) cluster_.reach(*owner, self, entry->barrier.arrived[self], pc);
+  }
+  owner->update_mbarrier(address, *entry);
+  // What was released too early is used before the thread comes to it.
+  if (options_.seed && random_() % 4 == 0) suspend(*current_lane(), LaneState::ready);
+}
+
+bool BlockRunner::mbarrier_wait(std::uintptr_t address, unsigned parity, bool may_suspend, std::source_location where,
+                                std::uintptr_t pc) {
+  Lane& lane = *current_lane();
+  const char* const instruction = may_suspend ? "mbarrier.try_wait" : "mbarrier.test_wait";
+  auto [owner, entry] = find_mbarrier(address, instruction, where);
+  if (owner != this)
+    fault(FaultKind::misuse, fmt::format("{} for an mbarrier of another block of the cluster", instruction), where);
+  if (parity > 1)
+    fault(FaultKind::misuse, fmt::format("{} for parity {}; 0 and 1 are legal", instruction, parity), where);
+  touch_mbarrier(address, Access::shared_atomic, pc);
+  if (!entry->barrier.is_complete(parity)) {
+    lane.where = where;
+    lane.mbarrier_wait = {address, parity};
+    // try_wait may give up after a time that the machine chooses.
+    const bool gives_up = options_.seed && random_() % 4 == 0;
+    if (may_suspend && !gives_up) {
+      entry->waiting.push_back(&lane);
+      suspend(lane, LaneState::at_mbarrier);
+    } else {
+      suspend(lane, LaneState::polling);
+    }
+    entry = find_mbarrier(address, instruction, where).second;
+    if (!entry->barrier.is_complete(parity)) return false;
+  }
+  if (races_) {
+    leave(&lane);
+    find_races(*lane.warp);
+    races_->acquire(party(*lane.warp), entry->barrier.completed);
+  }
+  return true;
+}
+
+// ---------------------------------------------------------------------------------------------------- registers,
+// fences
+
+void BlockRunner::complete_async(Warp& warp, Collective kind, std::uint32_t lanes) {
+  const Lane& any = *warp.lanes[static_cast<unsigned>(std::countr_zero(lanes))];
+  if (kind == Collective::elect) {
+    // Which one is the machine's choice, the same for the same lanes.
+    std::uint32_t candidates = lanes;
+    if (options_.seed) {
+      const std::uint64_t hash = (options_.seed + lanes) * 0x9e3779b97f4a7c15u >> 32;
+      for (auto skip = hash % static_cast<unsigned>(std::popcount(lanes)); skip; --skip) candidates &= candidates - 1;
+    }
+    const auto leader = static_cast<unsigned>(std::countr_zero(candidates));
+    for (Lane* const lane : warp.lanes)
+      if (lane && lanes & lane->bit()) lane->result = lane->lane == leader;
+    return;
+  }
+  const auto wanted = static_cast<unsigned>(any.operand);
+  const bool increase = any.width != 0;
+  if (increase ? wanted < warp.registers : wanted > warp.registers)
+    fault(FaultKind::misuse,
+          fmt::format("setmaxnreg.{} to {} registers by a warp whose threads have {}", increase ? "inc" : "dec", wanted,
+                      warp.registers),
+          any.where);
+  warp.wanted_registers = wanted;
+  if (increase) {
+    grant_registers(warp);
+    return;
+  }
+  free_registers_ += (warp.registers - wanted) * 32;
+  warp.registers = wanted;
+  for (unsigned i = 0; i < warps_; ++i)
+    if (all_warps_[i].wanted_registers > all_warps_[i].registers && grant_registers(all_warps_[i]))
+      for (Lane* const lane : all_warps_[i].lanes)
+        if (lane && lane->state == LaneState::at_registers) set_ready(all_warps_[i], lane->bit());
+}
+
+bool BlockRunner::grant_registers(Warp& warp) {
+  const unsigned missing = (warp.wanted_registers - warp.registers) * 32;
+  if (missing > free_registers_) return false;
+  free_registers_ -= missing;
+  warp.registers = warp.wanted_registers;
+  return true;
+}
+
+void BlockRunner::setmaxnreg(unsigned registers, bool increase, std::source_location where) {
+  Lane& lane = *current_lane();
+  if (registers < 24 || registers > 256 || registers % 8)
+    fault(FaultKind::misuse,
+          fmt::format("setmaxnreg to {} registers; multiples of 8 from 24 to 256 are legal", registers), where);
+  lane.operand = static_cast<int>(registers);
+  lane.width = increase;
+  collective(Collective::registers, 0xffffffffu, where);
+  while (lane.warp->registers != lane.warp->wanted_registers) suspend(lane, LaneState::at_registers);
+}
+
+void BlockRunner::fence_proxy_async() {
+  if (!races_) return;
+  Lane& lane = *current_lane();
+  hand_over(lane);
+  lane.fences.push_back(races_->end_interval(party(*lane.warp)));
+}
+
+// ---------------------------------------------------------------------------------------------------- bulk copies
+
+void BlockRunner::bulk_load(BulkCopy&& copy, std::uint32_t targets) {
+  if (targets >> cluster_.size())
+    fault(FaultKind::misuse,
+          fmt::format("multicast to the blocks {:#06x} of a cluster that has {}", targets, cluster_.size()),
+          copy.where);
+  count_copy(copy);
+  for (; targets; targets &= targets - 1) {
+    const auto rank = static_cast<unsigned>(std::countr_zero(targets));
+    BulkCopy one = copy;
+    one.owner = &cluster_.block(rank);
+    one.mbarrier = map_to_rank(copy.mbarrier, rank, copy.where);
+    for (BulkCopy::Chunk& chunk : one.chunks)
+      chunk.shared = reinterpret_cast<unsigned char*>(map_to_rank(address_of(chunk.shared), rank, copy.where));
+    find_mbarrier(one.mbarrier, "bulk copy to the barrier", copy.where);
+    record_copy(one);
+    if (races_) cluster_.reach(*one.owner, one.mark.party, one.mark.interval, copy.pc);
+    cluster_.copies().issue(std::move(one));
+  }
+}
+
+void BlockRunner::bulk_store(BulkCopy&& copy) {
+  copy.owner = this;
+  copy.group = current_lane()->bulk_group;
+  count_copy(copy);
+  record_copy(copy);
+  cluster_.copies().issue(std::move(copy));
+}
+
+void BlockRunner::record_copy(BulkCopy& copy) {
+  const bool load = copy.kind == BulkCopy::Kind::load;
+  if (options_.check) {
+    for (const auto& [shared, global, first, end] : copy.chunks) {
+      check_bounds(address_of(shared), 16, load ? Access::async_issue : Access::shared_load, copy.pc);
+      if (end > first)
+        check_bounds(address_of(global) + first, end - first, load ? Access::bulk_load : Access::bulk_store, copy.pc);
+    }
+    // Not before all of them are checked: a box that is smaller than its swizzle may come to a place twice.
+    for (const BulkCopy::Chunk& chunk : copy.chunks)
+      copy.owner->shared_.set_state(address_of(chunk.shared), 16, load ? ByteState::in_flight : ByteState::reading);
+  }
+  if (!races_) return;
+  Lane& lane = *current_lane();
+  hand_over(lane);
+  if (!load)
+    for (const BulkCopy::Chunk& chunk : copy.chunks) check_fence(address_of(chunk.shared), 16, name_of(copy), copy.pc);
+  copy.mark = races_->begin_copy(load ? copy.mbarrier : address_of(&lane));
+  const auto add = [&](const Event& event) {
+    if (const auto race = races_->add_copy(thread_of_cluster(lane), copy.mark, event)) fault_race(*race);
+  };
+  for (const auto& [shared, global, first, end] : copy.chunks) {
+    add(Event(address_of(shared), 16, load ? Access::async_issue : Access::shared_load, copy.pc));
+    if (end > first && copy.kind != BulkCopy::Kind::add)
+      add(Event(address_of(global) + first, end - first, load ? Access::bulk_load : Access::bulk_store, copy.pc));
+  }
+}
+
+void BlockRunner::count_copy(const BulkCopy& copy) {
+  if (!options_.count) return;
+  std::vector<std::uintptr_t> sectors;
+  std::uint64_t bytes = 0;
+  std::uintptr_t any = 0;
+  for (const auto& [shared, global, first, end] : copy.chunks) {
+    if (end <= first) continue;
+    any = address_of(global) + first;
+    bytes += end - first;
+    for (std::uintptr_t sector = any / 32; sector <= (address_of(global) + end - 1) / 32; ++sector)
+      sectors.push_back(sector);
+  }
+  std::sort(sectors.begin(), sectors.end());
+  sectors.erase(std::unique(sectors.begin(), sectors.end()), sectors.end());
+  std::uint64_t lines = 0;
+  for (std::size_t i = 0; i < sectors.size(); ++i) lines += i == 0 || sectors[i] / 4 != sectors[i - 1] / 4;
+  const Access kind = copy.kind == BulkCopy::Kind::load ? Access::bulk_load : Access::bulk_store;
+  SiteCounters& site = sites_.memory[SiteKey(copy.pc, any ? memory_at(any) : 0, 16, kind).bits()];
+  site.instructions += sample_.weight;
+  site.lanes += sample_.weight;
+  site.units += sectors.size() * sample_.weight;
+  site.lines += lines * sample_.weight;
+  site.minimum += ceil_div(bytes, std::uint64_t{32}) * sample_.weight;
+  site.distinct_bytes += bytes * sample_.weight;
+}
+
+void BlockRunner::check_fence(std::uintptr_t address, unsigned bytes, const char* reader, std::uintptr_t pc) {
+  const unsigned self = party(*current_lane()->warp);
+  for (unsigned byte = 0; byte < bytes; byte += 2) {
+    const auto writer = races_->writer(address + byte);
+    if (!writer) continue;
+    BlockRunner& block = cluster_.block(writer->thread / LaunchLimits::threads);
+    const Lane& lane = block.lanes_[writer->thread % LaunchLimits::threads];
+    const auto fence = std::lower_bound(lane.fences.begin(), lane.fences.end(), writer->interval);
+    if (fence != lane.fences.end() && races_->knows(self, block.party(*lane.warp), *fence)) continue;
+    const auto lines = source_lines({writer->pc});
+    const auto line = lines.find(writer->pc);
+    fault(
+        FaultKind::proxy,
+        fmt::format("{} reads shared memory that thread ({}, {}, {}) has written{}, without fence.proxy.async by that "
+                    "thread between its write and the barrier",
+                    reader, lane.index.x, lane.index.y, lane.index.z,
+                    line == lines.end() ? "" : " at " + to_string(line->second)),
+        pc);
+  }
+}
+
+void BlockRunner::record_wgmma_read(const RaceDetector::Copy& mark, std::uintptr_t chunk, std::uintptr_t pc) {
+  const unsigned warp = current_lane()->warp->id;
+  const auto race = races_->add_copy(rank_ * LaunchLimits::threads + warp * 32, mark,
+                                     Event(chunk, 16, Access::shared_load, pc));
+  if (race) fault_race(*race);
+  check_fence(chunk, 16, "wgmma.mma_async", pc);
+}
+
+void BlockRunner::arrive_copy(const BulkCopy& copy) {
+  if (options_.check)
+    for (const BulkCopy::Chunk& chunk : copy.chunks)
+      shared_.set_state(address_of(chunk.shared), 16, ByteState::written);
+  const auto found = mbarriers_.find(copy.mbarrier);
+  if (found == mbarriers_.end())
+    fault(FaultKind::misuse, fmt::format("{} ends at an mbarrier that has been invalidated", name_of(copy)),
+          copy.where);
+  if (races_) RaceDetector::end_copy(copy.mark, found->second.barrier.arrived);
+  const std::string refused = found->second.barrier.expect(-static_cast<std::int64_t>(copy.bytes()));
+  if (!refused.empty()) fault(FaultKind::misuse, refused, copy.where);
+  update_mbarrier(copy.mbarrier, found->second);
+}
+
+void BlockRunner::bulk_wait(unsigned pending, bool read, std::source_location where) {
+  Lane& lane = *current_lane();
+  CopyEngine& copies = cluster_.copies();
+  lane.bulk_wait = {lane.bulk_group > pending ? lane.bulk_group - pending : 0, read};
+  if (!copies.is_complete(lane, lane.bulk_wait.group, read)) {
+    lane.where = where;
+    suspend(lane, LaneState::at_bulk_group);
+  }
+  for (const BulkCopy& copy : copies.release(lane, lane.bulk_wait.group)) {
+    if (races_) races_->end_copy(copy.mark, party(*lane.warp));
+    if (!options_.check) continue;
+    const bool others = copies.reads(*this);
+    for (const BulkCopy::Chunk& chunk : copy.chunks) {
+      const bool still_read = others && copies.at(address_of(chunk.shared));
+      shared_.set_state(address_of(chunk.shared), 16, still_read ? ByteState::reading : ByteState::written);
+    }
+  }
+}
+
+void BlockRunner::wake_bulk_wait(Lane& lane) {
+  if (lane.state == LaneState::at_bulk_group &&
+      cluster_.copies().is_complete(lane, lane.bulk_wait.group, lane.bulk_wait.read))
+    set_ready(*lane.warp, lane.bit());
+}
+
+void BlockRunner::fault_in_flight(const std::string& access, const BulkCopy& copy, std::uintptr_t pc) {
+  fault(FaultKind::in_flight,
+        fmt::format("{}, which {} that nobody has waited for is {}: the one at {}", access, name_of(copy),
+                    copy.kind == BulkCopy::Kind::load ? "writing" : "reading", to_string(source_line(copy.where))),
+        pc);
+}
+
+void BlockRunner::check_exit() {
+  if (const BulkCopy* const copy = cluster_.copies().unfinished(*this))
+    fault(FaultKind::in_flight,
+          fmt::format("a block exits while {} that nobody has waited for {} its shared memory", name_of(*copy),
+                      copy->kind == BulkCopy::Kind::load ? "writes" : "reads"),
+          copy->where);
+  for (const auto& [address, entry] : mbarriers_)
+    if (entry.barrier.transactions() != 0)
+      fault(FaultKind::misuse,
+            fmt::format("a block exits while an mbarrier has bytes pending: {}", entry.barrier.describe()),
+            entry.barrier.where());
+}
+
+// ---------------------------------------------------------------------------------------------------- clusters
+
+std::uintptr_t BlockRunner::map_to_rank(std::uintptr_t address, unsigned rank, std::source_location where) {
+  if (rank >= cluster_.size())
+    fault(FaultKind::misuse, fmt::format("mapa to block {} of a cluster that has {}", rank, cluster_.size()), where);
+  if (rank == rank_) return address;
+  if (!shared_.in_arena(address))
+    fault(FaultKind::out_of_bounds,
+          "an address is mapped to another block of the cluster that is not in this block's dynamic shared memory",
+          where);
+  return address - address_of(shared_.dynamic()) + address_of(cluster_.block(rank).shared_.dynamic());
+}
+
+bool BlockRunner::cluster_access(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc) {
+  BlockRunner* const owner = cluster_.owner(address, *this);
+  if (!owner || owner == this) return false;
+  if (owner->live_ == 0)
+    fault(FaultKind::exited,
+          fmt::format("access to shared memory of block {} of the cluster, which has exited", owner->rank_), pc);
+  check_alignment(address, bytes, bytes, access, pc);
+  if (options_.check) check_bounds(address, bytes, access, pc);
+  if (races_) {
+    const unsigned self = party(*current_lane()->warp);
+    cluster_.reach(*owner, self, races_->interval(self), pc);
+  }
+  if (recorder.next == recorder.end) grow_log();
+  *recorder.next++ = Event(address, bytes, access, pc);
+  return true;
+}
+
+}  // namespace lapidary::emulator

@@ -1,0 +1,91 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <random>
+#include <source_location>
+#include <span>
+#include <vector>
+
+#include "emulator/copy_engine.hpp"
+#include "emulator/machine.hpp"
+#include "emulator/race_detector.hpp"
+#include "emulator/recorder.hpp"
+
+namespace lapidary::emulator {
+
+class BlockRunner;
+struct Lane;
+
+/// Runs the clusters of a grid one after the other, on one host thread; a block that is in no cluster is one of its
+/// own. The blocks of a cluster take turns: each goes on until all of its threads wait, or in a random order stops
+/// before.
+class ClusterRunner {
+ public:
+  explicit ClusterRunner(const Options& options);
+  ~ClusterRunner();
+  ClusterRunner(const ClusterRunner&) = delete;
+  ClusterRunner& operator=(const ClusterRunner&) = delete;
+
+  /// Makes the calling host thread the one that runs clusters of this launch.
+  /// @param regions  the allocations, by address; they outlive the launch
+  void begin_launch(const LaunchShape& shape, ThreadBody body, std::span<const MemoryRegion> regions);
+  void end_launch();
+  /// What the blocks count is multiplied by the weights of the samples, one for each rank.
+  /// @throws KernelFault
+  void run(std::span<const BlockSample> blocks);
+
+  void add_to(Sites& sites) const;
+  std::uint64_t divergent_intervals() const;
+  void clear_counters();
+
+  // What the blocks of the cluster share.
+  unsigned size() const { return size_; }
+  BlockRunner& block(unsigned rank) { return *blocks_[rank]; }
+  /// The block that an address of shared memory belongs to; of variables that are __shared__ `self`. Null if it is not
+  /// shared.
+  BlockRunner* owner(std::uintptr_t address, BlockRunner& self);
+  CopyEngine& copies() { return copies_; }
+  RaceDetector* races() { return races_.get(); }
+
+  /// barrier.cluster.
+  void arrive(Lane& lane, std::source_location where);
+  void wait(Lane& lane, std::source_location where);
+  std::uint64_t arrived() const { return arrived_; }
+  std::uint64_t live() const;
+
+  /// Takes note that a party of the race detector, of another block or a copy, reaches shared memory of a block ...
+  void reach(const BlockRunner& owner, unsigned party, std::uint32_t interval, std::uintptr_t pc);
+  /// A thread has exited. Once its block has no more, that block has to know that nobody reaches it any longer.
+  void exit(Lane& lane);
+
+  /// Something has changed that a thread may be polling for.
+  void changed() { idle_polls_ = 0; }
+
+ private:
+  struct Reach {
+    std::uint32_t interval;
+    std::uintptr_t pc;
+  };
+
+  void run_blocks();
+  bool let_go_on();
+  void complete_barrier_if_due();
+  std::string describe_deadlock() const;
+
+  Options options_;
+  LaunchShape shape_{};
+  unsigned size_ = 1;
+  std::vector<std::unique_ptr<BlockRunner>> blocks_;  ///< at least size_
+  std::unique_ptr<RaceDetector> races_;
+  CopyEngine copies_;
+  std::minstd_rand random_;
+  unsigned idle_polls_ = 0;
+
+  std::uint64_t arrived_ = 0;  ///< threads at the barrier of the cluster
+  std::uint32_t barrier_phase_ = 0;
+  Clock barrier_clock_;
+  std::vector<std::map<unsigned, Reach>> reached_;  ///< by rank of the owner and party: the last time
+};
+
+}  // namespace lapidary::emulator

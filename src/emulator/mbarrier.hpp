@@ -1,0 +1,46 @@
+#pragma once
+#include <cstdint>
+#include <source_location>
+#include <string>
+
+#include "emulator/race_detector.hpp"
+
+namespace lapidary::emulator {
+
+/// The state of an mbarrier (PTX ISA, "mbarrier"): arrivals and transactions that the current phase still waits for. A
+/// phase ends when neither is left; the next one begins with all arrivals pending. What an operation is refused for is
+/// told by its result, which is empty if it is legal.
+class Mbarrier {
+ public:
+  static constexpr std::int64_t most_arrivals = (1 << 20) - 1, most_transactions = (1 << 20) - 1;
+
+  Mbarrier() = default;
+  Mbarrier(unsigned arrivals, std::source_location where) : where_(where), expected_(arrivals), pending_(arrivals) {}
+
+  std::string arrive(unsigned count);
+  /// Bytes that the phase waits for; negative where they have come. What is pending may be negative too: copies may be
+  /// faster than who expects them, whose arrival is pending then.
+  std::string expect(std::int64_t bytes);
+  /// Ends the phase if nothing is pending. @returns whether it did
+  bool end_phase_if_due();
+
+  /// Whether the phase of this parity that may be asked for, the current or the previous one, is complete.
+  bool is_complete(unsigned parity) const { return phase_ % 2 != parity; }
+  std::int64_t transactions() const { return transactions_; }
+  std::source_location where() const { return where_; }
+
+  /// The 64 bits in shared memory: phase, expected and pending arrivals, transactions, from the top.
+  std::uint64_t bits() const;
+  /// "phase 3 has 1 of 2 arrivals and 512 bytes pending"
+  std::string describe() const;
+
+  Clock arrived;    ///< what those know who arrived in the current phase
+  Clock completed;  ///< ... and in the previous ones
+
+ private:
+  std::source_location where_{};
+  std::uint32_t phase_ = 0;  ///< how many are complete
+  std::int64_t expected_ = 0, pending_ = 0, transactions_ = 0;
+};
+
+}  // namespace lapidary::emulator

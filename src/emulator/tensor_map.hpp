@@ -1,0 +1,14 @@
+#pragma once
+#include <optional>
+
+#include "layout/tensor_map.hpp"
+
+namespace lapidary::emulator {
+
+/// The emulated machine's own encoding. @throws InvalidArgument as require_legal()
+TensorMap encode(const TensorBox& tensor);
+
+/// None if encode() has not made it.
+std::optional<TensorBox> decode(const TensorMap& map);
+
+}  // namespace lapidary::emulator

@@ -1,0 +1,403 @@
+#include "emulator/warpgroup.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "emulator/block.hpp"
+#include "emulator/registers.hpp"
+#include "emulator/symbols.hpp"
+#include "layout/fragment.hpp"
+
+namespace lapidary::emulator {
+namespace {
+
+constexpr int chunk_bytes = 16;
+
+int bytes_of(Number number) { return width_of(number) / 8; }
+
+unsigned place_of(const Warp& warp) { return warp.id % 4; }
+
+std::string line_of(std::source_location where) { return to_string(source_line(where)); }
+std::string line_of(std::uintptr_t pc) {
+  const auto lines = source_lines({pc});
+  const auto line = lines.find(pc);
+  return line == lines.end() ? "unknown line" : to_string(line->second);
+}
+
+std::size_t bytes_of_d(const TensorOperation& what) {
+  return static_cast<std::size_t>(what.M * what.N / 128 * bytes_of(what.d));
+}
+constexpr std::size_t bytes_of_a = 16;
+
+/// Changes the sign of floating-point numbers.
+void negate(std::vector<std::uint64_t>& numbers, Number number) {
+  for (std::uint64_t& bits : numbers) bits ^= std::uint64_t{1} << (width_of(number) - 1);
+}
+
+}  // namespace
+
+void Warpgroups::begin_block() {
+  for (Group& group : groups_) group = {};
+  computable_ = 0;
+  if (block_.options().check) readers_.assign(block_.shared().bytes() / chunk_bytes + 1, 0);
+}
+
+Warpgroups::Group& Warpgroups::group_of(const Warp& warp) { return groups_[warp.id / 4]; }
+
+// ---------------------------------------------------------------------------------------------------- registers
+
+RegisterArray& Warpgroups::array(Lane& lane, std::uintptr_t begin, std::size_t bytes) {
+  for (RegisterArray& known : lane.registers)
+    if (known.begin == begin && known.end == begin + bytes) return known;
+  RegisterArray& added = lane.registers.emplace_back();
+  added.begin = begin;
+  added.end = begin + bytes;
+  block_.registers_watched(lane);
+  return added;
+}
+
+void Warpgroups::watch(Lane& lane, const void* registers, std::size_t bytes) {
+  if (block_.options().check && bytes) array(lane, reinterpret_cast<std::uintptr_t>(registers), bytes);
+}
+
+void Warpgroups::touch(Lane& lane, std::uintptr_t address, unsigned bytes, bool write, std::uintptr_t pc) {
+  for (RegisterArray& known : lane.registers) {
+    if (address >= known.end || address + bytes <= known.begin || (!write && !known.is_d)) continue;
+    if (known.pending)
+      block_.fault(FaultKind::in_flight,
+                   fmt::format("a register is {} that a wgmma.mma_async which nobody has waited for {}: the one at {}",
+                               write ? "written" : "read", known.is_d ? "adds to" : "reads", line_of(known.where)),
+                   pc);
+    known.touched = true;
+    known.touched_by = {address, address + bytes, pc};
+  }
+}
+
+void Warpgroups::check_registers(Lane& lane, const WgmmaOperands& operands, const abi::WgmmaForm& form,
+                                 std::source_location where) {
+  const auto use = [&](const void* registers, std::size_t bytes, bool is_d) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(registers), end = begin + bytes;
+    for (const RegisterArray& known : lane.registers)
+      if (known.touched && known.touched_by.begin < end && begin < known.touched_by.end)
+        block_.fault(FaultKind::misuse,
+                     fmt::format("wgmma.mma_async without a wgmma.fence since other code has touched {}, at {}",
+                                 is_d ? "its accumulators" : "the registers of A", line_of(known.touched_by.pc)),
+                     where);
+    RegisterArray& used = array(lane, begin, bytes);
+    used.is_d = is_d;
+    used.where = where;
+    ++used.pending;
+  };
+  use(operands.d, bytes_of_d(form.operation), true);
+  if (operands.a) use(operands.a, bytes_of_a, false);
+}
+
+void Warpgroups::fence(Warp& warp, std::source_location where) {
+  if (warp.id / 4 * 4 + 3 >= block_.warps())
+    block_.fault(FaultKind::divergence,
+                 fmt::format("warp {} is in no warpgroup: those are four warps each, and the block has {}", warp.id,
+                             block_.warps()),
+                 where);
+  group_of(warp).warps[place_of(warp)].fenced = true;
+  for (Lane* const lane : warp.lanes)
+    for (RegisterArray& known : lane->registers) known.touched = false;
+}
+
+// ---------------------------------------------------------------------------------------------------- issue
+
+void Warpgroups::check_same(const Warp& warp, const Product& product, const abi::WgmmaForm& form,
+                            const WgmmaOperands& operands, std::source_location where) {
+  if (product.form != &form || product.where.line() != where.line())
+    block_.fault(FaultKind::divergence,
+                 fmt::format("the warps of a warpgroup execute different wgmma.mma_async: another one is at {}",
+                             line_of(product.where)),
+                 where);
+  const auto compare = [&](std::uint64_t mine, std::uint64_t others, const char* what) {
+    if (mine != others)
+      block_.fault(FaultKind::divergence,
+                   fmt::format("the threads of a warpgroup give wgmma.mma_async different {}: warp {} has {:#x}, "
+                               "others {:#x}",
+                               what, warp.id, mine, others),
+                   where);
+  };
+  if (!operands.a) compare(operands.a_descriptor, product.operands.a_descriptor, "descriptors of A");
+  compare(operands.b_descriptor, product.operands.b_descriptor, "descriptors of B");
+  compare(operands.accumulate, product.operands.accumulate, "values of scale-d");
+}
+
+template <class Visit>
+void Warpgroups::for_each_chunk(const Product& product, Visit&& visit) const {
+  const TensorOperation& what = product.form->operation;
+  const auto operand = [&](std::uint64_t bits, Major major, Number number, int MN, bool is_a) {
+    const MatrixDescriptor descriptor = decode_matrix_descriptor(bits);
+    const int e = bytes_of(number), in_chunk = chunk_bytes / e;
+    // Neighbours along the major mode are one chunk.
+    const int mn_step = major == Major::mn ? in_chunk : 1, k_step = major == Major::k ? in_chunk : 1;
+    for (int mn = 0; mn < MN; mn += mn_step)
+      for (int k = 0; k < what.K; k += k_step) visit(is_a, mn, k, address_of(descriptor, major, e, mn, k));
+  };
+  if (!product.operands.a) operand(product.operands.a_descriptor, product.form->a_major, what.a, what.M, true);
+  operand(product.operands.b_descriptor, product.form->b_major, what.b, what.N, false);
+}
+
+unsigned char* Warpgroups::address(std::uint32_t shared) const { return block_.shared().at(shared); }
+
+// Checks what a product reads, and counts it.
+void Warpgroups::begin_product(Group& group, Product& product) {
+  const auto check = [&](std::uint64_t bits, Major major, const char* operand) {
+    if (const char* const why = misalignment_of(decode_matrix_descriptor(bits), major))
+      block_.fault(FaultKind::misaligned,
+                   fmt::format("wgmma.mma_async with the descriptor {:#018x} of {}: {}", bits, operand, why),
+                   product.where);
+  };
+  if (!product.operands.a) check(product.operands.a_descriptor, product.form->a_major, "A");
+  check(product.operands.b_descriptor, product.form->b_major, "B");
+  for_each_chunk(product, [&](bool is_a, int mn, int k, std::uint32_t shared) {
+    unsigned char* const memory = address(shared);
+    if (!memory)
+      block_.fault(FaultKind::out_of_bounds,
+                   fmt::format("wgmma.mma_async reads element ({}, {}) of {} at address {:#x}, beyond shared memory",
+                               is_a ? mn : k, is_a ? k : mn, is_a ? "A" : "B", shared),
+                   product.where);
+    product.chunks.push_back({reinterpret_cast<std::uintptr_t>(memory), is_a ? 1u << mn / 16 : 15});
+  });
+  if (!block_.options().check) return;
+  for (const auto& [chunk, warps] : product.chunks)
+    block_.check_bounds(chunk, chunk_bytes, Access::shared_load, product.operands.pc);
+  for (const auto& [chunk, warps] : product.chunks) {
+    ++readers_[block_.shared().offset(chunk) / chunk_bytes];
+    block_.shared().set_state(chunk, chunk_bytes, ByteState::reading);
+  }
+  instructions_.insert(product.operands.pc);
+  product.mark = block_.races()->begin_copy(reinterpret_cast<std::uintptr_t>(&group));
+}
+
+void Warpgroups::issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lanes)[32], std::source_location where) {
+  Group& group = group_of(warp);
+  const unsigned place = place_of(warp);
+  Member& member = group.warps[place];
+  const TensorOperation& what = form.operation;
+  const WgmmaOperands& first = *static_cast<const WgmmaOperands*>(lanes[0]);
+  if (!member.fenced)
+    block_.fault(FaultKind::misuse, "wgmma.mma_async without a wgmma.fence before the warp's first one", where);
+  const std::uint64_t number = member.issued;
+  const bool begins = number == group.first + group.products.size();
+  if (begins) {
+    Product& added = group.products.emplace_back();
+    added.form = &form;
+    added.operands = first;
+    added.where = where;
+  }
+  Product& product = group.at(number);
+  for (void* const lane : lanes) check_same(warp, product, form, *static_cast<const WgmmaOperands*>(lane), where);
+  if (begins) {
+    block_.count_wgmma(first.pc, {.instructions = 1,
+                                  .shared_bytes = static_cast<std::uint64_t>((first.a ? 0 : what.M) + what.N) * 32,
+                                  .flop = std::uint64_t{2} * static_cast<unsigned>(what.M * what.N * what.K)});
+    begin_product(group, product);
+  }
+  if (block_.options().check)
+    for (const auto& [chunk, warps] : product.chunks)
+      if (warps >> place & 1) block_.record_wgmma_read(product.mark, chunk, first.pc);
+  if (product.c.empty()) product.c.resize(static_cast<std::size_t>(what.M * what.N));
+  if (first.a && product.a.empty()) product.a.resize(static_cast<std::size_t>(what.M * what.K));
+  // A product that this warp has not waited for may be writing the same registers.
+  const std::size_t d_bytes = bytes_of_d(what);
+  for (std::uint64_t other = number; other-- > member.delivered;) {
+    const Product& earlier = group.at(other);
+    const auto begin = [&](const Product& p) { return reinterpret_cast<std::uintptr_t>(p.d[place * 32]); };
+    const auto mine = reinterpret_cast<std::uintptr_t>(first.d);
+    const std::size_t its_bytes = bytes_of_d(earlier.form->operation);
+    if (mine >= begin(earlier) + its_bytes || begin(earlier) >= mine + d_bytes) continue;
+    if (mine != begin(earlier) || its_bytes != d_bytes || earlier.form->operation.d != what.d)
+      block_.fault(FaultKind::misuse,
+                   fmt::format("wgmma.mma_async adds to registers of one of another shape that nobody has waited for: "
+                               "the one at {}",
+                               line_of(earlier.where)),
+                   where);
+    product.after[place] = static_cast<std::int64_t>(other);
+    break;
+  }
+  const Registers in(what.a), out(what.d);
+  for (unsigned i = 0; i < 32; ++i) {
+    Lane& lane = *warp.lanes[i];
+    const WgmmaOperands& operands = *static_cast<const WgmmaOperands*>(lanes[i]);
+    const auto thread = static_cast<int>(place * 32 + i);
+    if (block_.options().check) check_registers(lane, operands, form, where);
+    product.d[place * 32 + i] = operands.d;
+    product.a_from[place * 32 + i] = operands.a;
+    if (product.after[place] < 0 && operands.accumulate)
+      for (int e = 0; e < what.N / 2; ++e) {
+        const FragmentElement at = wgmma_d(thread, e);
+        product.c[static_cast<std::size_t>(at.row * what.N + at.col)] = out.get(operands.d, e);
+      }
+    if (operands.a)
+      for (int e = 0; e < what.K / 2; ++e) {
+        const FragmentElement at = wgmma_a(in.packed(), thread, e / in.packed(), e % in.packed());
+        product.a[static_cast<std::size_t>(at.row * what.K + at.col)] = in.get(operands.a, e);
+      }
+    std::memset(operands.d, 0xff, d_bytes);
+  }
+  ++member.issued;
+  product.issued |= 1u << place;
+  if (!product.is_computable()) return;
+  ++computable_;
+  block_.wake(LaneState::at_wgmma);
+}
+
+void Warpgroups::commit(Warp& warp) {
+  Member& member = group_of(warp).warps[place_of(warp)];
+  member.groups.push_back(member.issued);
+}
+
+// ---------------------------------------------------------------------------------------------------- completion
+
+void Warpgroups::wait(Warp& warp, unsigned pending) {
+  Member& member = group_of(warp).warps[place_of(warp)];
+  const std::size_t groups = member.groups.size();
+  member.wanted = std::max(member.delivered, groups > pending ? member.groups[groups - 1 - pending] : 0);
+  // Groups that are complete are of no interest any more.
+  const auto open = std::find_if(member.groups.begin(), member.groups.end(),
+                                 [&](std::uint64_t products) { return products > member.wanted; });
+  member.groups.erase(member.groups.begin(), open);
+}
+
+bool Warpgroups::finish_wait(Warp& warp) {
+  Group& group = group_of(warp);
+  Member& member = group.warps[place_of(warp)];
+  for (std::uint64_t number = member.delivered; number < member.wanted; ++number)
+    if (group.at(number).issued != 15) return false;
+  while (member.delivered < member.wanted) {
+    const std::uint64_t number = member.delivered;
+    while (!group.at(number).computed) compute_next(group);
+    if (!group.at(number).waited_for) end_reading(group.at(number));
+    deliver(group, number, warp);
+    ++member.delivered;
+  }
+  while (!group.products.empty() && group.products.front().delivered == 15) {
+    group.products.pop_front();
+    ++group.first;
+  }
+  return true;
+}
+
+std::string Warpgroups::describe_wait(const Warp& warp) const {
+  const Group& group = groups_[warp.id / 4];
+  const Member& member = group.warps[place_of(warp)];
+  for (std::uint64_t number = member.delivered; number < member.wanted; ++number) {
+    const Product& product = group.at(number);
+    if (product.issued == 15) continue;
+    std::string missing;
+    for (unsigned place = 0; place < 4; ++place)
+      if (!(product.issued >> place & 1)) missing += fmt::format(" {}", warp.id / 4 * 4 + place);
+    return fmt::format("for the wgmma.mma_async at {}, to which these warps have not come:{}", line_of(product.where),
+                       missing);
+  }
+  return "for nothing";
+}
+
+void Warpgroups::advance(std::minstd_rand& random) {
+  const auto chosen = random() % groups_.size();
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    Group& group = groups_[(chosen + i) % groups_.size()];
+    const bool any = std::any_of(group.products.begin(), group.products.end(),
+                                 [](const Product& product) { return product.is_computable(); });
+    if (any) return compute_next(group);
+  }
+}
+
+void Warpgroups::compute_next(Group& group) {
+  const auto next = std::find_if(group.products.begin(), group.products.end(),
+                                 [](const Product& product) { return !product.computed; });
+  compute(group, *next);
+}
+
+void Warpgroups::compute(Group& group, Product& product) {
+  const TensorOperation& what = product.form->operation;
+  for (unsigned place = 0; place < 4; ++place) {
+    if (product.after[place] < 0 || !product.operands.accumulate) continue;
+    const Product& before = group.at(static_cast<std::uint64_t>(product.after[place]));
+    const auto rows = static_cast<std::ptrdiff_t>(what.N) * 16, first = rows * static_cast<std::ptrdiff_t>(place);
+    std::copy_n(before.c.begin() + first, rows, product.c.begin() + first);
+  }
+  if (!product.operands.a) product.a.resize(static_cast<std::size_t>(what.M * what.K));
+  std::vector<std::uint64_t> b(static_cast<std::size_t>(what.N * what.K));
+  for_each_chunk(product, [&](bool is_a, int mn, int k, std::uint32_t shared) {
+    const Number number = is_a ? what.a : what.b;
+    const bool along_k = (is_a ? product.form->a_major : product.form->b_major) == Major::k;
+    std::vector<std::uint64_t>& matrix = is_a ? product.a : b;
+    const Registers memory(number);
+    for (int i = 0; i < chunk_bytes / bytes_of(number); ++i)
+      matrix[static_cast<std::size_t>(along_k ? mn * what.K + k + i : (mn + i) * what.K + k)] = memory.get(
+          address(shared), i);
+  });
+  if (product.form->negate_a) negate(product.a, what.a);
+  if (product.form->negate_b) negate(b, what.b);
+  multiply(what, product.a.data(), b.data(), product.c.data(), product.c.data());
+  product.computed = true;
+  --computable_;
+}
+
+// Once any warp knows that the product is complete, its operands may be written again.
+void Warpgroups::end_reading(Product& product) {
+  product.waited_for = true;
+  if (!block_.options().check) return;
+  for (const auto& [chunk, warps] : product.chunks)
+    if (--readers_[block_.shared().offset(chunk) / chunk_bytes] == 0)
+      block_.shared().set_state(chunk, chunk_bytes, ByteState::written);
+}
+
+void Warpgroups::deliver(Group& group, std::uint64_t number, Warp& warp) {
+  const unsigned place = place_of(warp);
+  const Member& member = group.warps[place];
+  Product& product = group.at(number);
+  const TensorOperation& what = product.form->operation;
+  product.delivered |= 1u << place;
+  if (block_.options().check) block_.races()->end_copy(product.mark, block_.party(warp));
+  // A later product that adds to the same registers still has them.
+  bool last = true;
+  for (std::uint64_t later = number + 1; later < member.issued; ++later)
+    if (group.at(later).after[place] == static_cast<std::int64_t>(number)) last = false;
+  const Registers out(what.d);
+  for (unsigned i = 0; i < 32; ++i) {
+    const auto thread = place * 32 + i;
+    for (RegisterArray& known : warp.lanes[i]->registers) {
+      const auto* const begin = reinterpret_cast<const void*>(known.begin);
+      const bool of_d = known.is_d && begin == product.d[thread], of_a = !known.is_d && begin == product.a_from[thread];
+      if (known.pending && (of_d || of_a)) --known.pending;
+    }
+    if (last)
+      for (int e = 0; e < what.N / 2; ++e) {
+        const FragmentElement at = wgmma_d(static_cast<int>(thread), e);
+        out.set(product.d[thread], e, product.c[static_cast<std::size_t>(at.row * what.N + at.col)]);
+      }
+  }
+}
+
+std::string Warpgroups::reader(std::uintptr_t byte) const {
+  const std::uintptr_t chunk = byte / chunk_bytes * chunk_bytes;
+  for (const Group& group : groups_)
+    for (const Product& product : group.products)
+      if (!product.waited_for && std::any_of(product.chunks.begin(), product.chunks.end(),
+                                             [&](const Product::Chunk& read) { return read.address == chunk; }))
+        return fmt::format("which a wgmma.mma_async that nobody has waited for reads: the one at {}",
+                           line_of(product.where));
+  return "";
+}
+
+void Warpgroups::check_exit(const Warp& warp) {
+  if (warp.id / 4 * 4 + 3 >= block_.warps()) return;
+  const Group& group = groups_[warp.id / 4];
+  const Member& member = group.warps[place_of(warp)];
+  if (member.delivered < member.issued)
+    block_.fault(FaultKind::in_flight, "a thread exits without having waited for this wgmma.mma_async",
+                 group.at(member.delivered).where);
+  if (member.issued < group.first + group.products.size())
+    block_.fault(FaultKind::divergence,
+                 fmt::format("warp {} exits without having executed this wgmma.mma_async of its warpgroup", warp.id),
+                 group.at(member.issued).where);
+}
+
+}  // namespace lapidary::emulator

@@ -1,0 +1,15 @@
+#pragma once
+#include "ptx/cuda.hpp"
+
+namespace lapidary::inline LAPIDARY_BUILD {
+
+/// The 32-bit address that instructions and descriptors have of the block's shared memory.
+LAPIDARY_DEVICE unsigned shared_address(const void* shared) {
+#if defined(__CUDACC__)
+  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
+#else
+  return emulator::abi::shared_offset(shared);
+#endif
+}
+
+}  // namespace lapidary::inline LAPIDARY_BUILD

@@ -1,0 +1,54 @@
+// Runs `lapidary tma` as its user does.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace lapidary {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Output {
+  int code;
+  std::string text;
+};
+
+Output run(const std::string& arguments) {
+  std::FILE* pipe = popen(("\"" LAPIDARY_PROGRAM "\" tma " + arguments + " 2>&1").c_str(), "r");
+  Output output{-1, ""};
+  char buffer[4096];
+  while (const std::size_t read = std::fread(buffer, 1, sizeof buffer, pipe)) output.text.append(buffer, read);
+  const int status = pclose(pipe);
+  output.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return output;
+}
+
+TEST(Tma, SaysWhereTheChunksOfARowGo) {
+  const Output output = run("--size 4096,4096 --box 64,128 --swizzle 128 --at -8,4093 --json");
+  ASSERT_EQ(output.code, 0) << output.text;
+  const Json json = Json::parse(output.text);
+  EXPECT_EQ(json["box_bytes"], 128 * 128);
+  EXPECT_EQ(json["alignment"], 1024);
+  ASSERT_EQ(json["rows"].size(), 128u);
+  const Json& row = json["rows"][2];
+  EXPECT_EQ(row["global"], 4095 * 8192 - 16);
+  EXPECT_EQ(row["inside"], Json({16, 128}));
+  EXPECT_EQ(row["chunks"], Json({288, 304, 256, 272, 352, 368, 320, 336}));  // chunk ^ 2
+  EXPECT_EQ(json["rows"][3]["inside"], Json({0, 0}));
+}
+
+TEST(Tma, RefusesWhatTheHardwareDoes) {
+  const Output output = run("--size 4096,4096 --box 72,64 --swizzle 128");
+  EXPECT_EQ(output.code, 2);
+  EXPECT_NE(output.text.find("a row of the box is no longer than what the swizzle permutes; got 144, the nearest legal "
+                             "value is 128"),
+            std::string::npos)
+      << output.text;
+}
+
+}  // namespace
+}  // namespace lapidary

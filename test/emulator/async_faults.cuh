@@ -1,0 +1,287 @@
+#pragma once
+// Kernels with one fault each of what is asynchronous, for the emulated machine alone: small ones, and the ring with
+// bugs planted in it. A test finds a fault's line by its text.
+#include "device/shared.hpp"
+#include "device/tensor_map.hpp"
+#include "ptx/barrier.hpp"
+#include "ptx/cluster.hpp"
+#include "ptx/cp_async_bulk.hpp"
+#include "ptx/fence.hpp"
+#include "ptx/mbarrier.hpp"
+#include "ptx/warp.hpp"
+#include "register.hpp"
+#include "ring.cuh"
+#include "tile/pipeline.hpp"
+
+namespace lapidary::test::inline LAPIDARY_BUILD {
+
+struct FaultStorage {
+  SharedArray<float, 64, 128> x;
+  SharedArray<Mbarrier, 1> barrier;
+};
+
+constexpr unsigned x_bytes = 64 * sizeof(float);
+
+/// A barrier for some arrivals that all threads know of.
+LAPIDARY_DEVICE FaultStorage& storage_with_barrier(unsigned arrivals) {
+  auto& storage = shared_storage<FaultStorage>();
+  if (threadIdx.x == 0) {
+    mbarrier_init(storage.barrier[0], arrivals);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  return storage;
+}
+
+// ---------------------------------------------------------------- mbarriers
+
+__global__ void surplus_arrival(float*, float*, float*, int) {
+  auto& [x, barrier] = storage_with_barrier(2);
+  if (threadIdx.x == 1) mbarrier_expect_tx(barrier[0], 16);
+  __syncwarp();
+  if (threadIdx.x < 3) mbarrier_arrive(barrier[0]);
+}
+
+__global__ void init_twice(float*, float*, float*, int) {
+  auto& [x, barrier] = storage_with_barrier(2);
+  if (threadIdx.x == 5) mbarrier_init(barrier[0], 1);
+}
+
+__global__ void no_init(float*, float*, float*, int) {
+  auto& [x, barrier] = shared_storage<FaultStorage>();
+  mbarrier_arrive(barrier[0]); /* of nothing */
+}
+
+__global__ void init_unordered(float*, float*, float*, int) {
+  auto& [x, barrier] = shared_storage<FaultStorage>();
+  if (threadIdx.x == 0) mbarrier_init(barrier[0], 32);
+  if (threadIdx.x >= 32) mbarrier_arrive(barrier[0]);
+}
+
+__global__ void plain_load_of_mbarrier(float*, float*, float* c, int) {
+  auto& [x, barrier] = storage_with_barrier(2);
+  if (threadIdx.x == 5) c[0] = static_cast<float>(barrier[0].state);
+}
+
+__global__ void overwritten_mbarrier(float*, float*, float*, int) {
+  auto& [x, barrier] = storage_with_barrier(64);
+  if (threadIdx.x == 5) barrier[0].state = 0;
+  __syncthreads();
+  mbarrier_arrive(barrier[0]);
+}
+
+__global__ void missing_arrival(float*, float*, float*, int) {
+  auto& [x, barrier] = storage_with_barrier(32);
+  if (threadIdx.x > 0 && threadIdx.x < 32) mbarrier_arrive(barrier[0]);
+  if (threadIdx.x >= 32) wait(barrier[0], 0);
+}
+
+__global__ void polled_for_ever(float*, float*, float*, int) {
+  auto& [x, barrier] = storage_with_barrier(1);
+  while (!mbarrier_test_wait(barrier[0], 0)) {
+  }
+}
+
+__global__ void bytes_pending_at_exit(float*, float*, float*, int) {
+  auto& [x, barrier] = storage_with_barrier(1);
+  if (threadIdx.x == 0) mbarrier_expect_tx(barrier[0], 16);
+}
+
+__global__ void bytes_beyond_count(float*, float*, float*, int) {
+  auto& [x, barrier] = storage_with_barrier(1);
+  if (threadIdx.x < 2) mbarrier_expect_tx(barrier[0], 1 << 19);
+}
+
+// ---------------------------------------------------------------- bulk copies
+
+enum class Copy { right, no_wait, no_exit_wait, unaligned, beyond_shared, beyond_global, odd_bytes };
+
+template <Copy copy>
+__global__ void bulk_load(float* a, float*, float* c, int) {
+  auto& [x, barrier] = storage_with_barrier(1);
+  if (threadIdx.x == 0) {
+    mbarrier_arrive_expect_tx(barrier[0], x_bytes);
+    float* const to = &x[0] + (copy == Copy::unaligned ? 1 : copy == Copy::beyond_shared ? 16 : 0);
+    cp_async_bulk_load(to, a + (copy == Copy::beyond_global ? 4 : 0), x_bytes - (copy == Copy::odd_bytes), barrier[0]);
+  }
+  if (copy == Copy::no_exit_wait) return;
+  if (copy != Copy::no_wait) wait(barrier[0], 0);
+  c[threadIdx.x] = x[threadIdx.x];
+}
+
+enum class Store { right, no_fence, fence_elsewhere, fence_too_early, no_barrier, no_wait, write_too_early };
+
+template <Store store>
+__global__ void bulk_store(float*, float* b, float*, int) {
+  auto& [x, barrier] = shared_storage<FaultStorage>();
+  if (store == Store::fence_too_early) fence_proxy_async();
+  x[threadIdx.x] = 1;
+  if (store != Store::no_fence && store != Store::fence_too_early && store != Store::fence_elsewhere)
+    fence_proxy_async();
+  if (store != Store::no_barrier) __syncthreads();
+  if (threadIdx.x == 0) {
+    if (store == Store::fence_elsewhere) fence_proxy_async();
+    cp_async_bulk_store(b, &x[0], x_bytes);  // of what all threads wrote
+    cp_async_bulk_commit_group();
+    if (store == Store::write_too_early) x[3] = 2;
+    if (store != Store::no_wait) cp_async_bulk_wait_group_read<0>();
+  }
+}
+
+/// Another thread writes what a store reads, ordered after its issue alone.
+__global__ void write_while_stored(float*, float* b, float*, int) {
+  auto& [x, barrier] = shared_storage<FaultStorage>();
+  x[threadIdx.x] = 1;
+  fence_proxy_async();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    cp_async_bulk_store(b, &x[0], x_bytes);
+    cp_async_bulk_commit_group();
+  }
+  __syncthreads();
+  if (threadIdx.x == 40) x[3] = 3;
+  if (threadIdx.x == 0) cp_async_bulk_wait_group_read<0>();
+}
+
+__global__ void foreign_map(const __grid_constant__ TensorMap map) {
+  auto& [x, barrier] = storage_with_barrier(1);
+  if (threadIdx.x == 0) cp_async_bulk_tensor_load(&x[0], map, Coordinates{0, 0}, barrier[0]);
+}
+
+inline void launch_foreign_map(const Stream& stream, const LaunchShape& shape, void*, void*, void*, int) {
+  launch(stream, shape, foreign_map, TensorMap{});
+}
+
+// ---------------------------------------------------------------- registers
+
+__global__ void too_many_registers(float*, float*, float*, int) {
+  if (threadIdx.x < 128)
+    setmaxnreg_dec<40>();
+  else
+    setmaxnreg_inc<240>();
+}
+
+__global__ void fewer_by_inc(float*, float*, float*, int) { setmaxnreg_inc<64>(); }
+
+// ---------------------------------------------------------------- clusters
+
+enum class Exit { right, no_barrier_after, no_barrier_before };
+
+template <Exit exit>
+__global__ void remote_store(float*, float*, float* c, int) {
+  auto& [x, barrier] = shared_storage<FaultStorage>();
+  const unsigned other = cluster_ctarank() ^ 1;
+  x[threadIdx.x] = 0;
+  if (exit != Exit::no_barrier_before) {
+    barrier_cluster_arrive();
+    barrier_cluster_wait();
+  }
+  mapa(&x[0], other)[threadIdx.x] = 1;
+  if (exit == Exit::no_barrier_after) return;
+  barrier_cluster_arrive();
+  barrier_cluster_wait();
+  c[blockIdx.x * 64 + threadIdx.x] = x[threadIdx.x];
+}
+
+__global__ void remote_wait(float*, float*, float*, int) {
+  auto& [x, barrier] = storage_with_barrier(1);
+  barrier_cluster_arrive();
+  barrier_cluster_wait();
+  wait(*mapa(&barrier[0], cluster_ctarank() ^ 1), 1);
+}
+
+__global__ void two_cluster_arrivals(float*, float*, float*, int) {
+  barrier_cluster_arrive();
+  barrier_cluster_arrive();  // once more
+}
+
+__global__ void block_missing(float*, float*, float*, int) {
+  if (cluster_ctarank() == 0) {
+    barrier_cluster_arrive();
+    barrier_cluster_wait();
+  } else {
+    barrier_sync(1, 96);
+  }
+}
+
+__global__ void static_shared(float*, float*, float* c, int) {
+  __shared__ float s[64];
+  s[threadIdx.x] = 1;
+  __syncthreads();
+  c[threadIdx.x] = s[threadIdx.x ^ 1];
+}
+
+__global__ void rank_beyond(float*, float*, float*, int) {
+  auto& [x, barrier] = shared_storage<FaultStorage>();
+  *mapa(&x[threadIdx.x], 2) = 1;
+}
+
+constexpr unsigned fault_bytes = sizeof(FaultStorage);
+
+template <auto kernel>
+constexpr TestKernel pair_of_blocks(const char* name) {
+  return {{name, 4, 64, fault_bytes, 2}, Launch<kernel>::launch, 0, 0};
+}
+template <int blocks, Bug bug>
+constexpr TestKernel ring_with(const char* name) {
+  return {{name, {}, {}}, launch_ring<blocks, bug>, 0, 0};
+}
+
+constexpr TestKernel async_fault_table[] = {
+    entry<surplus_arrival>("surplus_arrival", 1, 64, fault_bytes),
+    entry<init_twice>("init_twice", 1, 64, fault_bytes),
+    entry<no_init>("no_init", 1, 64, fault_bytes),
+    entry<init_unordered>("init_unordered", 1, 64, fault_bytes),
+    entry<plain_load_of_mbarrier>("plain_load_of_mbarrier", 1, 64, fault_bytes),
+    entry<overwritten_mbarrier>("overwritten_mbarrier", 1, 64, fault_bytes),
+    entry<missing_arrival>("missing_arrival", 1, 64, fault_bytes),
+    entry<polled_for_ever>("polled_for_ever", 1, 32, fault_bytes),
+    entry<bytes_pending_at_exit>("bytes_pending_at_exit", 1, 64, fault_bytes),
+    entry<bytes_beyond_count>("bytes_beyond_count", 1, 64, fault_bytes),
+    entry<bulk_load<Copy::right>>("bulk_load", 1, 64, fault_bytes),
+    entry<bulk_load<Copy::no_wait>>("bulk_load_without_wait", 1, 64, fault_bytes),
+    entry<bulk_load<Copy::no_exit_wait>>("bulk_load_at_exit", 1, 64, fault_bytes),
+    entry<bulk_load<Copy::unaligned>>("bulk_load_unaligned", 1, 64, fault_bytes),
+    entry<bulk_load<Copy::beyond_shared>>("bulk_load_beyond_shared", 1, 64, fault_bytes),
+    entry<bulk_load<Copy::beyond_global>>("bulk_load_beyond_global", 1, 64, fault_bytes),
+    entry<bulk_load<Copy::odd_bytes>>("bulk_load_odd_bytes", 1, 64, fault_bytes),
+    entry<bulk_store<Store::right>>("bulk_store", 1, 64, fault_bytes),
+    entry<bulk_store<Store::no_fence>>("bulk_store_without_fence", 1, 64, fault_bytes),
+    entry<bulk_store<Store::fence_elsewhere>>("bulk_store_fence_elsewhere", 1, 64, fault_bytes),
+    entry<bulk_store<Store::fence_too_early>>("bulk_store_fence_too_early", 1, 64, fault_bytes),
+    entry<bulk_store<Store::no_barrier>>("bulk_store_without_barrier", 1, 64, fault_bytes),
+    entry<bulk_store<Store::no_wait>>("bulk_store_at_exit", 1, 64, fault_bytes),
+    entry<bulk_store<Store::write_too_early>>("bulk_store_overwritten", 1, 64, fault_bytes),
+    entry<write_while_stored>("write_while_stored", 1, 64, fault_bytes),
+    {{"foreign_map", 1, 64, fault_bytes}, launch_foreign_map, 0, 0},
+    entry<too_many_registers>("too_many_registers", 1, 384),
+    entry<fewer_by_inc>("fewer_by_inc", 1, 128),
+    pair_of_blocks<remote_store<Exit::right>>("remote_store"),
+    pair_of_blocks<remote_store<Exit::no_barrier_after>>("remote_store_at_exit"),
+    pair_of_blocks<remote_store<Exit::no_barrier_before>>("remote_store_race"),
+    pair_of_blocks<remote_wait>("remote_wait"),
+    pair_of_blocks<two_cluster_arrivals>("two_cluster_arrivals"),
+    pair_of_blocks<block_missing>("block_missing"),
+    pair_of_blocks<rank_beyond>("rank_beyond"),
+    pair_of_blocks<static_shared>("static_shared"),
+    ring_with<1, Bug::none>("ring"),
+    ring_with<1, Bug::no_full_wait>("ring_without_full_wait"),
+    ring_with<1, Bug::no_empty_wait>("ring_without_empty_wait"),
+    ring_with<1, Bug::early_release>("ring_released_early"),
+    ring_with<1, Bug::too_many_bytes>("ring_expecting_too_many_bytes"),
+    ring_with<1, Bug::too_few_bytes>("ring_expecting_too_few_bytes"),
+    ring_with<1, Bug::wrong_full_parity>("ring_with_wrong_full_parity"),
+    ring_with<1, Bug::wrong_empty_parity>("ring_with_wrong_empty_parity"),
+    ring_with<1, Bug::wrong_swizzle>("ring_with_wrong_swizzle"),
+    ring_with<1, Bug::no_proxy_fence>("ring_without_proxy_fence"),
+    ring_with<1, Bug::no_store_wait>("ring_without_store_wait"),
+    ring_with<2, Bug::none>("ring_of_cluster"),
+    ring_with<2, Bug::no_empty_wait>("ring_of_cluster_without_empty_wait"),
+    ring_with<2, Bug::early_release>("ring_of_cluster_released_early"),
+    ring_with<2, Bug::wrong_mask>("ring_of_cluster_with_wrong_mask"),
+    ring_with<2, Bug::no_wait_for_peers>("ring_of_cluster_exiting_early"),
+};
+
+TestKernels async_faulty_kernels() { return {async_fault_table, std::size(async_fault_table)}; }
+
+}  // namespace lapidary::test::inline LAPIDARY_BUILD
