@@ -63,7 +63,7 @@ void print_counters(const emulator::Report& report) {
   table.add_section("all lines");
   add_counters(table, report.total);
   fmt::print(
-      "\n{}count: instructions of warps, which are requests where they go to global memory; fma: of single threads; wgmma: of warpgroups\n",
+      "\n{}count: instructions of warps, in global memory requests; fma: of single threads; wgmma: of warpgroups\n",
       table.render(report::wants_colour(stdout)));
   if (report.divergent_intervals > 0) {
     fmt::print("{}",

@@ -62,7 +62,8 @@ struct CompiledKernel {
   std::vector<MachineInstruction> instructions;
   std::vector<Loop> loops;  ///< by their first instruction; an inner loop follows the one that it is in
 
-  /// The outermost loop with the most products, of tensor cores if there are any: the walk along K. Null if there is none.
+  /// The outermost loop with the most products, of tensor cores if there are any: the walk along K. Null if there is
+  /// none.
   const Loop* main_loop() const;
 };
 

@@ -148,8 +148,10 @@ TEST_F(Program, LadderRunsEveryRung) {
   ASSERT_EQ(result["rungs"].size(), ladder().size());
   for (const Json& rung : result["rungs"]) {
     EXPECT_EQ(rung["ok"], true) << rung;
+    // Products of mma.sync are no multiply-adds of threads.
+    const bool cuda_cores = find_rung(rung["kernel"].get<std::string>()).family == "simt";
     if (LAPIDARY_WITH_INSTRUMENTED) {
-      EXPECT_GE(rung["counters"]["fma"], 64 * 64 * 64) << rung;
+      EXPECT_GE(rung["counters"]["fma"], cuda_cores ? 64 * 64 * 64 : 0) << rung;
     }
     EXPECT_FALSE(rung.contains("tflops"));
   }
