@@ -85,7 +85,7 @@ WorkFolder::WorkFolder(const std::string& keep) : keep_(!keep.empty()) {
     if (error) throw InvalidArgument(fmt::format("cannot create {}: {}", keep, error.message()));
     path_ = std::filesystem::absolute(keep);
   } else {
-    std::string pattern = (std::filesystem::temp_directory_path() / "lapidary-try.XXXXXX").string();
+    std::string pattern = (std::filesystem::temp_directory_path() / "lapidary-try.").string() + std::string(6, 'X');
     if (!mkdtemp(pattern.data())) throw InvalidArgument(fmt::format("cannot create {}", pattern));
     path_ = pattern;
   }

@@ -1,10 +1,34 @@
 #pragma once
 #include <cstdint>
 
+#include "core/types.hpp"
+
 namespace lapidary::emulator {
 
 /// What a tensor core takes the bits of an element for. tf32 is a float whose lower 13 fraction bits do not count.
 enum class Number : std::uint8_t { f16, bf16, tf32, e4m3, e5m2, s8, u8, f32, s32, f64 };
+
+/// Of an element's type.
+template <class T>
+constexpr Number number_of = Number::f64;
+template <>
+constexpr Number number_of<f16> = Number::f16;
+template <>
+constexpr Number number_of<bf16> = Number::bf16;
+template <>
+constexpr Number number_of<tf32> = Number::tf32;
+template <>
+constexpr Number number_of<e4m3> = Number::e4m3;
+template <>
+constexpr Number number_of<e5m2> = Number::e5m2;
+template <>
+constexpr Number number_of<std::int8_t> = Number::s8;
+template <>
+constexpr Number number_of<std::uint8_t> = Number::u8;
+template <>
+constexpr Number number_of<std::int32_t> = Number::s32;
+template <>
+constexpr Number number_of<float> = Number::f32;
 
 /// In bits.
 constexpr int width_of(Number number) {

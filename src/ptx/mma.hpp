@@ -174,32 +174,12 @@ LAPIDARY_DEVICE void mma_sync(typename Form::Accumulator (&d)[Form::d_registers]
 #else
 
 namespace mma_detail {
-template <class T>
-constexpr emulator::Number number_of = emulator::Number::f64;
-template <>
-constexpr emulator::Number number_of<f16> = emulator::Number::f16;
-template <>
-constexpr emulator::Number number_of<bf16> = emulator::Number::bf16;
-template <>
-constexpr emulator::Number number_of<tf32> = emulator::Number::tf32;
-template <>
-constexpr emulator::Number number_of<e4m3> = emulator::Number::e4m3;
-template <>
-constexpr emulator::Number number_of<e5m2> = emulator::Number::e5m2;
-template <>
-constexpr emulator::Number number_of<std::int8_t> = emulator::Number::s8;
-template <>
-constexpr emulator::Number number_of<std::uint8_t> = emulator::Number::u8;
-template <>
-constexpr emulator::Number number_of<std::int32_t> = emulator::Number::s32;
-template <>
-constexpr emulator::Number number_of<float> = emulator::Number::f32;
 
 template <class Form>
 constexpr emulator::TensorOperation operation = {.instruction = emulator::TensorOperation::Instruction::mma_sync,
-                                                 .a = number_of<typename Form::A>,
-                                                 .b = number_of<typename Form::B>,
-                                                 .d = number_of<typename Form::D>,
+                                                 .a = emulator::number_of<typename Form::A>,
+                                                 .b = emulator::number_of<typename Form::B>,
+                                                 .d = emulator::number_of<typename Form::D>,
                                                  .M = Form::M,
                                                  .N = Form::N,
                                                  .K = Form::K,

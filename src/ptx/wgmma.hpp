@@ -246,9 +246,9 @@ LAPIDARY_DEVICE void wgmma_mma_async(typename Form::Accumulator (&d)[Form::d_reg
 namespace wgmma_detail {
 template <class Form>
 constexpr emulator::abi::WgmmaForm form = {.operation = {.instruction = emulator::TensorOperation::Instruction::wgmma,
-                                                         .a = mma_detail::number_of<typename Form::A>,
-                                                         .b = mma_detail::number_of<typename Form::B>,
-                                                         .d = mma_detail::number_of<typename Form::D>,
+                                                         .a = emulator::number_of<typename Form::A>,
+                                                         .b = emulator::number_of<typename Form::B>,
+                                                         .d = emulator::number_of<typename Form::D>,
                                                          .M = Form::M,
                                                          .N = Form::N,
                                                          .K = Form::K},

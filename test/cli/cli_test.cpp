@@ -41,7 +41,7 @@ std::string contents(const std::filesystem::path& path) {
 class Program : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = testing::TempDir() + "/lapidary.XXXXXX";
+    std::string pattern = testing::TempDir() + "/lapidary." + std::string(6, 'X');
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     folder_ = pattern;
   }

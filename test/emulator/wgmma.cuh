@@ -116,34 +116,13 @@ __global__ void multiply(const typename P::Form::A* a, const typename P::Form::B
   }
 }
 
-template <class T>
-constexpr emulator::Number number = emulator::Number::f64;
-template <>
-constexpr emulator::Number number<f16> = emulator::Number::f16;
-template <>
-constexpr emulator::Number number<bf16> = emulator::Number::bf16;
-template <>
-constexpr emulator::Number number<tf32> = emulator::Number::tf32;
-template <>
-constexpr emulator::Number number<e4m3> = emulator::Number::e4m3;
-template <>
-constexpr emulator::Number number<e5m2> = emulator::Number::e5m2;
-template <>
-constexpr emulator::Number number<std::int8_t> = emulator::Number::s8;
-template <>
-constexpr emulator::Number number<std::uint8_t> = emulator::Number::u8;
-template <>
-constexpr emulator::Number number<float> = emulator::Number::f32;
-template <>
-constexpr emulator::Number number<std::int32_t> = emulator::Number::s32;
-
 template <class Form, TensorSwizzle a_swizzle, TensorSwizzle b_swizzle, bool a_in_registers = false>
 constexpr WgmmaCase product(const char* types) {
   using P = Product<Form, a_swizzle, b_swizzle, a_in_registers>;
   return {types,
-          number<typename Form::A>,
-          number<typename Form::B>,
-          number<typename Form::D>,
+          emulator::number_of<typename Form::A>,
+          emulator::number_of<typename Form::B>,
+          emulator::number_of<typename Form::D>,
           Form::N,
           P::K,
           Form::a_major,

@@ -154,35 +154,14 @@ __global__ void store_matrices(const std::uint32_t* a, const float4* c, float4* 
 
 LaunchShape one_warp_a_tile(const char* name, int tiles) { return {.kernel = name, .grid = tiles, .block = 32}; }
 
-template <class T>
-constexpr emulator::Number number = emulator::Number::f64;
-template <>
-constexpr emulator::Number number<f16> = emulator::Number::f16;
-template <>
-constexpr emulator::Number number<bf16> = emulator::Number::bf16;
-template <>
-constexpr emulator::Number number<tf32> = emulator::Number::tf32;
-template <>
-constexpr emulator::Number number<e4m3> = emulator::Number::e4m3;
-template <>
-constexpr emulator::Number number<e5m2> = emulator::Number::e5m2;
-template <>
-constexpr emulator::Number number<std::int8_t> = emulator::Number::s8;
-template <>
-constexpr emulator::Number number<std::uint8_t> = emulator::Number::u8;
-template <>
-constexpr emulator::Number number<float> = emulator::Number::f32;
-template <>
-constexpr emulator::Number number<std::int32_t> = emulator::Number::s32;
-
 template <class A, class B, class D, int M, int N, int K, bool saturate = false>
 constexpr Instruction mma(const char* name) {
   using Form = Mma<A, B, D, M, N, K, saturate>;
   return {name,
-          {number<A>, M * K},
-          {number<B>, N * K},
-          {number<D>, M * N},
-          {number<D>, M * N},
+          {emulator::number_of<A>, M * K},
+          {emulator::number_of<B>, N * K},
+          {emulator::number_of<D>, M * N},
+          {emulator::number_of<D>, M * N},
           [](const Stream& stream, int tiles, const void* a, const void* b, const void* c, void* d) {
             launch(stream, one_warp_a_tile("mma_sync", tiles), multiply_tiles<Form>, static_cast<const A*>(a),
                    static_cast<const B*>(b), static_cast<const D*>(c), static_cast<D*>(d));
@@ -193,10 +172,10 @@ template <class A, class B, class D, bool a_in_registers = false>
 constexpr Instruction wgmma(const char* name) {
   using Form = Wgmma<A, B, D, 8>;
   return {name,
-          {number<A>, Form::M * Form::K},
-          {number<B>, Form::N * Form::K},
-          {number<D>, Form::M * Form::N},
-          {number<D>, Form::M * Form::N},
+          {emulator::number_of<A>, Form::M * Form::K},
+          {emulator::number_of<B>, Form::N * Form::K},
+          {emulator::number_of<D>, Form::M * Form::N},
+          {emulator::number_of<D>, Form::M * Form::N},
           [](const Stream& stream, int tiles, const void* a, const void* b, const void* c, void* d) {
             const LaunchShape shape{
                 .kernel = "wgmma", .grid = tiles, .block = 128, .shared_bytes = sizeof(WgmmaStorage<Form>)};

@@ -14,7 +14,7 @@ constexpr RungInfo info = {
         "TM accumulators a thread, so fewer threads do the work, and each of them needs independent instructions "
         "to hide latencies that more threads hid before",
     .exercise =
-        "`lapidary asm thread_tiles_1d --summary`: how many loads for each multiply-add did the compiler leave of "
+        "`lapidary explain thread_tiles_1d --as-compiled`: how many loads for each multiply-add did the compiler leave of "
         "the source's 1.125, and how?",
     .architecture = 80,
 };

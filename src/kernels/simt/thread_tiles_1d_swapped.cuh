@@ -14,7 +14,7 @@ constexpr RungInfo info = {
         "loads for 64 multiply-adds, fewer than its twin, which is short of registers and reads some of A again",
     .cost = "Nothing on a GPU; for the reader it hides the reuse that the kernel lives from",
     .exercise =
-        "`lapidary asm thread_tiles_1d_swapped --summary`, and that of thread_tiles_1d: where are the loads of B "
+        "`lapidary explain thread_tiles_1d_swapped --as-compiled`, and that of thread_tiles_1d: where are the loads of B "
         "that the source has more of?",
     .architecture = 80,
 };
