@@ -1,8 +1,6 @@
 // Runs `lapidary banks` as its user does.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -10,24 +8,15 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "run_program.hpp"
+
 namespace lapidary {
 namespace {
 
 using Json = nlohmann::json;
 
-struct Output {
-  int code;
-  std::string text;
-};
-
 Output run(const std::string& arguments, const std::string& redirection = "2>&1") {
-  std::FILE* pipe = popen(("\"" LAPIDARY_PROGRAM "\" banks " + arguments + " " + redirection).c_str(), "r");
-  Output output{-1, ""};
-  char buffer[4096];
-  while (const std::size_t read = std::fread(buffer, 1, sizeof buffer, pipe)) output.text.append(buffer, read);
-  const int status = pclose(pipe);
-  output.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return output;
+  return run_program("banks " + arguments, redirection);
 }
 
 std::string quoted(const std::string& layout, const std::string& access) {

@@ -1,30 +1,17 @@
 // Runs `lapidary descriptor` as its user does.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
+
+#include "run_program.hpp"
 
 namespace lapidary {
 namespace {
 
 using Json = nlohmann::json;
 
-struct Output {
-  int code;
-  std::string text;
-};
-
-Output run(const std::string& arguments) {
-  std::FILE* pipe = popen(("\"" LAPIDARY_PROGRAM "\" descriptor " + arguments + " 2>&1").c_str(), "r");
-  Output output{-1, ""};
-  char buffer[4096];
-  while (const std::size_t read = std::fread(buffer, 1, sizeof buffer, pipe)) output.text.append(buffer, read);
-  const int status = pclose(pipe);
-  output.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return output;
-}
+Output run(const std::string& arguments) { return run_program("descriptor " + arguments); }
 
 // Rows of 128 bytes: the chunk within a row is that of the element XOR the row's number modulo 8.
 TEST(Descriptor, ShowsWhereTheRowsOfACoreMatrixAre) {

@@ -1,31 +1,18 @@
 // Runs `lapidary tma` as its user does.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "run_program.hpp"
 
 namespace lapidary {
 namespace {
 
 using Json = nlohmann::json;
 
-struct Output {
-  int code;
-  std::string text;
-};
-
-Output run(const std::string& arguments) {
-  std::FILE* pipe = popen(("\"" LAPIDARY_PROGRAM "\" tma " + arguments + " 2>&1").c_str(), "r");
-  Output output{-1, ""};
-  char buffer[4096];
-  while (const std::size_t read = std::fread(buffer, 1, sizeof buffer, pipe)) output.text.append(buffer, read);
-  const int status = pclose(pipe);
-  output.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return output;
-}
+Output run(const std::string& arguments) { return run_program("tma " + arguments); }
 
 TEST(Tma, SaysWhereTheChunksOfARowGo) {
   const Output output = run("--size 4096,4096 --box 64,128 --swizzle 128 --at -8,4093 --json");

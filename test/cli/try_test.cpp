@@ -1,34 +1,21 @@
 // Kernels in the styles of tutorials, sound and broken, as `lapidary try` sees them.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+
+#include "run_program.hpp"
 
 namespace lapidary {
 namespace {
 
 using Json = nlohmann::json;
 
-struct Output {
-  int code;
-  std::string text;
-};
-
 /// Runs in the folder of the kernels, so that messages name the bare files.
-Output run(const std::string& arguments) {
-  FILE* const pipe = popen(
-      ("cd \"" LAPIDARY_KERNELS "\" && \"" LAPIDARY_PROGRAM "\" try " + arguments + " 2>&1").c_str(), "r");
-  std::string text;
-  std::array<char, 4096> buffer;
-  while (const std::size_t bytes = std::fread(buffer.data(), 1, buffer.size(), pipe)) text.append(buffer.data(), bytes);
-  const int status = pclose(pipe);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
-}
+Output run(const std::string& arguments) { return run_program("try " + arguments, "2>&1", LAPIDARY_KERNELS); }
 
 constexpr const char* tiles_of_16 = " --grid 'ceil_div(N, 16), ceil_div(M, 16)' --block '16, 16' ";
 
