@@ -9,24 +9,31 @@
 namespace lapidary::inline LAPIDARY_BUILD {
 
 /// Where the operands and the results of a warp lie when it computes WM x WN of a block's results, BN / WN of such
-/// tiles beside each other, by an mma.sync of 16-bit elements: A's tile is stored by rows, m x k, and B's too, k x n.
-template <class Form_, int BN, int WM, int WN>
+/// tiles beside each other, by an mma.sync of 16-bit elements. The tiles of A and B are stored line by line, as their
+/// orders have them. mma.sync wants pairs along k, and ldmatrix deals out pairs along a line, or `transposed` across.
+template <class Form_, int BN, int WM, int WN, Order a_order, Order b_order>
 struct MmaTile {
   using Form = Form_;
   static constexpr int down = WM / Form::M, across = WN / Form::N;  // products of the warp
+  static constexpr bool a_transposed = a_order == Order::column_major, b_transposed = b_order == Order::row_major;
   static_assert(WM % Form::M == 0 && WN % (2 * Form::N) == 0 && BN % WN == 0);
 
   LAPIDARY_HD static constexpr int first_row(int thread) { return thread / 32 / (BN / WN) * WM; }
   LAPIDARY_HD static constexpr int first_col(int thread) { return thread / 32 % (BN / WN) * WN; }
 
-  /// The row of 8 elements whose address a lane gives to ldmatrix for A of product (i, ...): of the first 8 rows, then
-  /// of the next, then of both 8 elements on along k, as far as the product goes.
+  /// The m and k from which on there are the 8 neighbours whose address a lane gives to ldmatrix for A of product
+  /// (i, ...). Its matrices are the first 8 rows and the next, then both 8 elements on along k, as far as the product
+  /// goes.
   LAPIDARY_HD static constexpr FragmentElement a_row(int thread, int i) {
-    return {first_row(thread) + i * Form::M + thread % 16, thread % 32 / 16 * 8};
+    const int row = first_row(thread) + i * Form::M;
+    return a_transposed ? FragmentElement{row + thread / 8 % 2 * 8, thread % 8 + thread % 32 / 16 * 8}
+                        : FragmentElement{row + thread % 16, thread % 32 / 16 * 8};
   }
-  /// The same for B of products (..., j) and (..., j + 1), transposed: of all k, then 8 columns on.
+  /// The k and n of those for B of products (..., j) and (..., j + 1): of all k, then 8 columns on.
   LAPIDARY_HD static constexpr FragmentElement b_row(int thread, int j) {
-    return {thread % Form::K, first_col(thread) + j * Form::N + thread % 32 / Form::K * 8};
+    const int col = first_col(thread) + j * Form::N + thread % 32 / Form::K * 8;
+    return b_transposed ? FragmentElement{thread % Form::K, col}
+                        : FragmentElement{thread % Form::K / 8 * 8, col + thread % 8};
   }
   /// Result number `index` of a lane of product (i, j); 2 h and 2 h + 1 are neighbours.
   LAPIDARY_HD static constexpr FragmentElement result(int thread, int i, int j, int index) {
@@ -35,11 +42,17 @@ struct MmaTile {
   }
 };
 
-/// Loads B of two neighbouring products by one ldmatrix; `row` is where MmaTile::b_row says.
-template <int registers>
+/// Loads A of a product; `row` is where Tile::a_row says.
+template <class Tile, int registers>
+LAPIDARY_DEVICE void load_a(std::uint32_t (&to)[registers], const void* row) {
+  ldmatrix<registers, Tile::a_transposed>(to, row);
+}
+
+/// Loads B of two neighbouring products by one ldmatrix; `row` is where Tile::b_row says.
+template <class Tile, int registers>
 LAPIDARY_DEVICE void load_b(std::uint32_t (&left)[registers], std::uint32_t (&right)[registers], const void* row) {
   std::uint32_t both[2 * registers];
-  ldmatrix<2 * registers, true>(both, row);
+  ldmatrix<2 * registers, Tile::b_transposed>(both, row);
 #pragma unroll
   for (int i = 0; i < registers; ++i) {
     left[i] = both[i];
