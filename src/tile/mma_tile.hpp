@@ -22,16 +22,16 @@ struct MmaTile {
   LAPIDARY_HD static constexpr int first_col(int thread) { return thread / 32 % (BN / WN) * WN; }
 
   /// The m and k from which on there are the 8 neighbours whose address a lane gives to ldmatrix for A of product
-  /// (i, ...). Its matrices are the first 8 rows and the next, then both 8 elements on along k, as far as the product
-  /// goes.
-  LAPIDARY_HD static constexpr FragmentElement a_row(int thread, int i) {
-    const int row = first_row(thread) + i * Form::M;
+  /// (0, ...); for (i, ...) they are i M further down. The matrices are the first 8 rows and the next, then both 8
+  /// elements on along k, as far as the product goes.
+  LAPIDARY_HD static constexpr FragmentElement a_row(int thread) {
+    const int row = first_row(thread);
     return a_transposed ? FragmentElement{row + thread / 8 % 2 * 8, thread % 8 + thread % 32 / 16 * 8}
                         : FragmentElement{row + thread % 16, thread % 32 / 16 * 8};
   }
-  /// The k and n of those for B of products (..., j) and (..., j + 1): of all k, then 8 columns on.
-  LAPIDARY_HD static constexpr FragmentElement b_row(int thread, int j) {
-    const int col = first_col(thread) + j * Form::N + thread % 32 / Form::K * 8;
+  /// The k and n of those for B of products (..., 0) and (..., 1): of all k, then 8 columns on.
+  LAPIDARY_HD static constexpr FragmentElement b_row(int thread) {
+    const int col = first_col(thread) + thread % 32 / Form::K * 8;
     return b_transposed ? FragmentElement{thread % Form::K, col}
                         : FragmentElement{thread % Form::K / 8 * 8, col + thread % 8};
   }
@@ -72,6 +72,48 @@ LAPIDARY_DEVICE void store_products(const Gemm<T, R>& g, const TileOrigin& block
       for (int index = 0; index < count; index += 2) {
         const FragmentElement at = Tile::result(thread, i, j, index);
         store_results<vectorized, 2>(g, block.row + at.row, block.col + at.col, &sums[i][j][index]);
+      }
+}
+
+/// Of 4 x 4 pairs, four of each of four neighbouring lanes, gives lane t number t of every lane. All lanes of the warp
+/// call it together.
+LAPIDARY_DEVICE void transpose_in_quad(float (&pairs)[4][2], int thread) {
+#pragma unroll
+  for (int distance = 1; distance < 4; distance *= 2) {
+    const int upper = thread & distance;
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        if (j & distance) continue;
+        float &low = pairs[j][e], &high = pairs[j | distance][e];
+        const float got = __shfl_xor_sync(0xffffffffu, upper ? low : high, distance);
+        low = upper ? got : low;
+        high = upper ? high : got;
+      }
+  }
+}
+
+/// Stores them 8 neighbours at a time: the four lanes that have a row of four neighbouring products, two elements each,
+/// trade them for a product's whole row.
+template <class Tile, bool vectorized, class T, class R, int down, int across, int count>
+LAPIDARY_DEVICE void store_traded_products(const Gemm<T, R>& g, const TileOrigin& block, int thread,
+                                           const float (&sums)[down][across][count]) {
+  static_assert(across % 4 == 0);
+#pragma unroll
+  for (int i = 0; i < down; ++i)
+#pragma unroll
+    for (int index = 0; index < count; index += 2)
+#pragma unroll
+      for (int j = 0; j < across; j += 4) {
+        float pairs[4][2];
+#pragma unroll
+        for (int p = 0; p < 8; ++p) pairs[p / 2][p % 2] = sums[i][j + p / 2][index + p % 2];
+        transpose_in_quad(pairs, thread);
+        const std::int64_t row = block.row + Tile::result(thread, i, j, index).row;
+        const std::int64_t col = block.col + Tile::first_col(thread) + (j + thread % 4) * 8;
+#pragma unroll
+        for (int e = 0; e < 8; e += packed<R>) store_results<vectorized>(g, row, col + e, &pairs[e / 2][0]);
       }
 }
 

@@ -31,7 +31,7 @@ struct Padded {
 };
 
 template <class T, class R, Order a_order = Order::row_major, Order b_order = Order::row_major>
-struct Config : mma_tiles::Config<128, 128, 32, T, R, Padded, a_order, b_order> {
+struct Config : mma_tiles::Config<128, 128, 32, 64, 32, T, R, Padded, a_order, b_order> {
   static_assert(wavefronts(warp_access<T, 8>([](int lane) { return Config::a_write(lane, 0); })) == 4, "the minimum");
   static_assert(wavefronts(warp_access<T, 8>([](int lane) { return Config::b_write(lane, 0); })) == 4, "the minimum");
   static_assert(wavefronts(warp_access<T, 8>([](int lane) { return Config::a_read(lane, 0, 0); })) == 4, "the minimum");

@@ -35,7 +35,7 @@ struct Swizzled {
 };
 
 template <class T, class R, Order a_order = Order::row_major, Order b_order = Order::row_major>
-struct Config : mma_tiles::Config<128, 128, 32, T, R, Swizzled, a_order, b_order> {
+struct Config : mma_tiles::Config<128, 128, 32, 64, 32, T, R, Swizzled, a_order, b_order> {
   static_assert(Config::a.cosize() == Config::a.size() && Config::b.cosize() == Config::b.size());
 };
 template <class Config>

@@ -15,8 +15,8 @@ constexpr RungInfo info = {
         "Each row of a matrix has an address of its own, which padding or a swizzle may choose; and results go from "
         "registers to D",
     .counter =
-        "shared_store: that of the results is gone, and global_store: twice the requests, of pairs. shared_load: none "
-        "of results; each ldmatrix still at 4 times the minimum for A and 8 times for B",
+        "shared_load and shared_store lose the results, 512 and 1024 of them at 256; ldmatrix stays at 4 times the "
+        "minimum for A and 8 times for B. global_store: 4 times the requests, as a lane has two neighbours and not 8",
     .cost =
         "Rows of 64 and of 256 bytes without padding: the eight rows of a matrix meet in eight of the 32 banks, or in "
         "four of them",
@@ -26,24 +26,26 @@ constexpr RungInfo info = {
     .architecture = 80,
 };
 
-template <int BM, int BN, int BK, class T, class R, class Arrangement, Order a_order = Order::row_major,
-          Order b_order = Order::row_major, int form_k = 16>
-struct Config : wmma::Config<BM, BN, BK, T, R, Arrangement, a_order, b_order>,
-                MmaTile<Mma<T, T, float, 16, 8, form_k>, BN, 64, 32, a_order, b_order> {
-  using Parent = wmma::Config<BM, BN, BK, T, R, Arrangement, a_order, b_order>;
+template <int BM, int BN, int BK, int WM, int WN, class T, class R, class Arrangement, Order a_order, Order b_order,
+          int form_k = 16>
+struct Config : wmma::Config<BM, BN, BK, WM, WN, T, R, Arrangement, a_order, b_order>,
+                MmaTile<Mma<T, T, float, 16, 8, form_k>, BN, WM, WN, a_order, b_order> {
+  using Parent = wmma::Config<BM, BN, BK, WM, WN, T, R, Arrangement, a_order, b_order>;
   LAPIDARY_HD static constexpr int a_read(int thread, int k, int i) {
-    const FragmentElement at = Config::a_row(thread, i);
-    return Parent::GlobalA::template at<Parent::a>(at.row, k + at.col);
+    const FragmentElement at = Config::a_row(thread);
+    return Parent::GlobalA::template at<Parent::a>(at.row, at.col, i * Config::Form::M, k);
   }
   LAPIDARY_HD static constexpr int b_read(int thread, int k, int j) {
-    const FragmentElement at = Config::b_row(thread, j);
-    return Parent::GlobalB::template at<Parent::b>(at.col, k + at.row);
+    const FragmentElement at = Config::b_row(thread);
+    return Parent::GlobalB::template at<Parent::b>(at.col, at.row, j * Config::Form::N, k);
   }
 };
 
-using Plain = Config<128, 128, 32, bf16, bf16, wmma::Plain>;
-static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return Plain::a_read(lane, 0, 0); })) == 16, "a conflict");
-static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return Plain::b_read(lane, 0, 0); })) == 32, "a conflict");
+template <class T, class R, Order a_order = Order::row_major, Order b_order = Order::row_major>
+using Default = Config<128, 128, 32, 64, 32, T, R, wmma::Plain, a_order, b_order>;
+using Bf16 = Default<bf16, bf16>;
+static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return Bf16::a_read(lane, 0, 0); })) == 16, "a conflict");
+static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return Bf16::b_read(lane, 0, 0); })) == 32, "a conflict");
 
 template <class Config>
 struct Storage {
@@ -100,8 +102,6 @@ template <class Config>
 constexpr Variant plain() {
   return variant<Config>(launch<Config>);
 }
-template <class T, class R, Order a_order = Order::row_major, Order b_order = Order::row_major>
-using Default = Config<128, 128, 32, T, R, wmma::Plain, a_order, b_order>;
 template <class>
 constexpr Variant variants[] = {
     plain<Default<bf16, bf16>>(),

@@ -16,9 +16,7 @@ constexpr RungInfo info = {
     .change =
         "A warp loads, multiplies and stores matrices of 16 x 16 as a whole, whatever each lane has of them; it has "
         "64 x 32 of the block's results",
-    .why =
-        "A product of 16 x 16 x 16 is two instructions, each of 2048 multiply-adds, where a warp's FFMA is 32; and "
-        "neither matrix need be transposed",
+    .why = "A product of 16 x 16 x 16 is two instructions of 2048 multiply-adds each, where a warp's FFMA is 32",
     .counter =
         "shared_load: a fifth of the instructions, as the compiler loads fragments by ldmatrix; its wavefronts are 4 "
         "times the minimum for A and 8 times for B",
@@ -35,13 +33,14 @@ struct Plain {
   static constexpr Layout tile(int lines, int length) { return row_major(lines, length); }
 };
 
-/// `Arrangement` says where lines of a tile are in shared memory.
-template <int BM_, int BN_, int BK_, class T, class R, class Arrangement, Order a_order_, Order b_order_>
+/// A warp has WM x WN of a block's BM x BN results. `Arrangement` says where lines of a tile are in shared memory.
+template <int BM_, int BN_, int BK_, int WM_, int WN_, class T, class R, class Arrangement, Order a_order_,
+          Order b_order_>
 struct Config {
   using Element = T;
   using Result = R;
   static constexpr Order a_order = a_order_, b_order = b_order_;
-  static constexpr int BM = BM_, BN = BN_, BK = BK_, WM = 64, WN = 32;
+  static constexpr int BM = BM_, BN = BN_, BK = BK_, WM = WM_, WN = WN_;
   static constexpr TileShape tile = {BM, BN, BK};
   static constexpr int threads = BM / WM * (BN / WN) * 32;
 
@@ -70,7 +69,7 @@ struct Config {
 };
 
 template <class T, class R, Order a_order = Order::row_major, Order b_order = Order::row_major>
-using Default = Config<128, 128, 32, T, R, Plain, a_order, b_order>;
+using Default = Config<128, 128, 32, 64, 32, T, R, Plain, a_order, b_order>;
 using Bf16 = Default<bf16, bf16>;
 static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return Bf16::a_write(lane, 0); })) == 4, "the minimum");
 static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return Bf16::b_write(lane, 0); })) == 4, "the minimum");
