@@ -10,13 +10,15 @@ namespace lapidary::inline LAPIDARY_BUILD {
 
 constexpr Major major_of_a(Order order) { return order == Order::row_major ? Major::k : Major::mn; }
 constexpr Major major_of_b(Order order) { return order == Order::row_major ? Major::mn : Major::k; }
+template <Major major>
+constexpr bool along_k = major == Major::k;
 
 /// One thread's part of a BX x BK tile of an operand, where X is M for A and N for B, in accesses of `width` elements.
 /// The tile consists of lines as memory has them, along K or along X, and lies in shared memory likewise.
 template <class T, Major major, int BX, int BK, int threads, int width>
-class OperandTile : public GlobalTile<T, major == Major::k ? BX : BK, major == Major::k ? BK : BX, threads, width> {
+class OperandTile : public GlobalTile<T, along_k<major> ? BX : BK, along_k<major> ? BK : BX, threads, width> {
  public:
-  static constexpr int lines = major == Major::k ? BX : BK, length = major == Major::k ? BK : BX;
+  static constexpr int lines = along_k<major> ? BX : BK, length = along_k<major> ? BK : BX;
   using Lines = GlobalTile<T, lines, length, threads, width>;
 
   /// Where `layout`, one of lines x length, has the element at x + dx and k + dk, where the constant dx or dk that
@@ -25,7 +27,7 @@ class OperandTile : public GlobalTile<T, major == Major::k ? BX : BK, major == M
   template <const Layout& layout>
   LAPIDARY_HD static constexpr int at(int x, int k, int dx = 0, int dk = 0) {
     constexpr int line = offset_in<layout>(8, 0) / 8;
-    return major == Major::k ? offset_in<layout>(x, k + dk) + dx * line : offset_in<layout>(k, x + dx) + dk * line;
+    return along_k<major> ? offset_in<layout>(x, k + dk) + dx * line : offset_in<layout>(k, x + dx) + dk * line;
   }
   /// Where it has the first element of a thread's access v.
   template <const Layout& layout>
@@ -35,21 +37,21 @@ class OperandTile : public GlobalTile<T, major == Major::k ? BX : BK, major == M
 
   /// Begins at x and k = 0.
   LAPIDARY_DEVICE OperandTile(const T* matrix, std::int64_t ld, std::int64_t x, int thread)
-      : Lines(matrix, ld, major == Major::k ? x : 0, major == Major::k ? 0 : x, thread) {}
+      : Lines(matrix, ld, along_k<major> ? x : 0, along_k<major> ? 0 : x, thread) {}
 
   /// Moves on by BK along k.
-  LAPIDARY_DEVICE void advance(std::int64_t ld) { Lines::advance(major == Major::k ? BK : BK * ld); }
+  LAPIDARY_DEVICE void advance(std::int64_t ld) { Lines::advance(along_k<major> ? BK : BK * ld); }
 
   /// Whether access v begins within the first `x_left` and `k_left` of the tile, which are those in the matrix.
   LAPIDARY_DEVICE bool inside(int v, int x_left, int k_left) const {
-    return major == Major::k ? Lines::inside(v, x_left, k_left) : Lines::inside(v, k_left, x_left);
+    return along_k<major> ? Lines::inside(v, x_left, k_left) : Lines::inside(v, k_left, x_left);
   }
 
   /// GlobalTile::load_vector
   template <bool vectorized>
   LAPIDARY_DEVICE Vector<T, width> load_vector(int v, int x_left, int k_left) const {
-    return major == Major::k ? Lines::template load_vector<vectorized>(v, x_left, k_left)
-                             : Lines::template load_vector<vectorized>(v, k_left, x_left);
+    return along_k<major> ? Lines::template load_vector<vectorized>(v, x_left, k_left)
+                          : Lines::template load_vector<vectorized>(v, k_left, x_left);
   }
 };
 
