@@ -2,6 +2,7 @@
 #include "ptx/cp_async.hpp"
 #include "ptx/cuda.hpp"
 #include "tile/global_tile.hpp"
+#include "tile/operand_tile.hpp"
 
 namespace lapidary::inline LAPIDARY_BUILD {
 
@@ -14,6 +15,22 @@ LAPIDARY_DEVICE void copy_tile_async(const GlobalTile<T, ROWS, COLS, threads, wi
 #pragma unroll
   for (int v = 0; v < tile.count; ++v)
     cp_async<bytes>(&place(v), tile.address(v), whole || tile.inside(v, rows, cols) ? bytes : 0);
+}
+
+/// Starts part number `part` of `parts` of the copies of an operand's tile likewise, of 128 bits if the problem is
+/// `vectorizable`. Where it is not, cp.async lacks the alignment: what this returns from has then been copied.
+template <bool vectorized, int parts, class T, Major major, int BX, int BK, int threads, int width, class Place>
+LAPIDARY_DEVICE void copy_part_async(const OperandTile<T, major, BX, BK, threads, width>& tile, int part, int x_left,
+                                     int k_left, Place&& place) {
+  static_assert(tile.count % parts == 0);
+#pragma unroll
+  for (int i = 0; i < tile.count / parts; ++i) {
+    const int v = part * (tile.count / parts) + i;
+    if constexpr (vectorized)
+      cp_async<16>(&place(v), tile.address(v), tile.inside(v, x_left, k_left) ? 16 : 0);
+    else
+      store_vector<width>(place(v), tile.template load_vector<false>(v, x_left, k_left).element);
+  }
 }
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

@@ -9,24 +9,31 @@
 namespace lapidary::inline LAPIDARY_BUILD {
 
 /// Where the operands and the results of a warp lie when it computes WM x WN of a block's results, BN / WN of such
-/// tiles beside each other, by an mma.sync of 16-bit elements: A's tile is stored by rows, m x k, and B's too, k x n.
-template <class Form_, int BN, int WM, int WN>
+/// tiles beside each other, by an mma.sync of 16-bit elements. The tiles of A and B are stored line by line, as their
+/// orders have them. mma.sync wants pairs along k, and ldmatrix deals out pairs along a line, or `transposed` across.
+template <class Form_, int BN, int WM, int WN, Order a_order, Order b_order>
 struct MmaTile {
   using Form = Form_;
   static constexpr int down = WM / Form::M, across = WN / Form::N;  // products of the warp
+  static constexpr bool a_transposed = a_order == Order::column_major, b_transposed = b_order == Order::row_major;
   static_assert(WM % Form::M == 0 && WN % (2 * Form::N) == 0 && BN % WN == 0);
 
   LAPIDARY_HD static constexpr int first_row(int thread) { return thread / 32 / (BN / WN) * WM; }
   LAPIDARY_HD static constexpr int first_col(int thread) { return thread / 32 % (BN / WN) * WN; }
 
-  /// The row of 8 elements whose address a lane gives to ldmatrix for A of product (i, ...): of the first 8 rows, then
-  /// of the next, then of both 8 elements on along k, as far as the product goes.
-  LAPIDARY_HD static constexpr FragmentElement a_row(int thread, int i) {
-    return {first_row(thread) + i * Form::M + thread % 16, thread % 32 / 16 * 8};
+  /// The m and k from which on there are the 8 neighbours whose address a lane gives to ldmatrix for A of product
+  /// (0, ...); for (i, ...) they are i M further down. The matrices are the first 8 rows and the next, then both 8
+  /// elements on along k, as far as the product goes.
+  LAPIDARY_HD static constexpr FragmentElement a_row(int thread) {
+    const int row = first_row(thread);
+    return a_transposed ? FragmentElement{row + thread / 8 % 2 * 8, thread % 8 + thread % 32 / 16 * 8}
+                        : FragmentElement{row + thread % 16, thread % 32 / 16 * 8};
   }
-  /// The same for B of products (..., j) and (..., j + 1), transposed: of all k, then 8 columns on.
-  LAPIDARY_HD static constexpr FragmentElement b_row(int thread, int j) {
-    return {thread % Form::K, first_col(thread) + j * Form::N + thread % 32 / Form::K * 8};
+  /// The k and n of those for B of products (..., 0) and (..., 1): of all k, then 8 columns on.
+  LAPIDARY_HD static constexpr FragmentElement b_row(int thread) {
+    const int col = first_col(thread) + thread % 32 / Form::K * 8;
+    return b_transposed ? FragmentElement{thread % Form::K, col}
+                        : FragmentElement{thread % Form::K / 8 * 8, col + thread % 8};
   }
   /// Result number `index` of a lane of product (i, j); 2 h and 2 h + 1 are neighbours.
   LAPIDARY_HD static constexpr FragmentElement result(int thread, int i, int j, int index) {
@@ -35,11 +42,17 @@ struct MmaTile {
   }
 };
 
-/// Loads B of two neighbouring products by one ldmatrix; `row` is where MmaTile::b_row says.
-template <int registers>
+/// Loads A of a product; `row` is where Tile::a_row says.
+template <class Tile, int registers>
+LAPIDARY_DEVICE void load_a(std::uint32_t (&to)[registers], const void* row) {
+  ldmatrix<registers, Tile::a_transposed>(to, row);
+}
+
+/// Loads B of two neighbouring products by one ldmatrix; `row` is where Tile::b_row says.
+template <class Tile, int registers>
 LAPIDARY_DEVICE void load_b(std::uint32_t (&left)[registers], std::uint32_t (&right)[registers], const void* row) {
   std::uint32_t both[2 * registers];
-  ldmatrix<2 * registers, true>(both, row);
+  ldmatrix<2 * registers, Tile::b_transposed>(both, row);
 #pragma unroll
   for (int i = 0; i < registers; ++i) {
     left[i] = both[i];
@@ -73,6 +86,48 @@ LAPIDARY_DEVICE void store_products(const Gemm<T, R>& g, const TileOrigin& block
     store_products<Tile, true>(g, block, thread, sums);
   else
     store_products<Tile, false>(g, block, thread, sums);
+}
+
+/// Of 4 x 4 pairs, four of each of four neighbouring lanes, gives lane t number t of every lane. All lanes of the warp
+/// call it together.
+LAPIDARY_DEVICE void transpose_in_quad(float (&pairs)[4][2], int thread) {
+#pragma unroll
+  for (int distance = 1; distance < 4; distance *= 2) {
+    const int upper = thread & distance;
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        if (j & distance) continue;
+        float &low = pairs[j][e], &high = pairs[j | distance][e];
+        const float got = __shfl_xor_sync(0xffffffffu, upper ? low : high, distance);
+        low = upper ? got : low;
+        high = upper ? high : got;
+      }
+  }
+}
+
+/// Stores them 8 neighbours at a time: the four lanes that have a row of four neighbouring products, two elements each,
+/// trade them for a product's whole row.
+template <class Tile, bool vectorized, class T, class R, int down, int across, int count>
+LAPIDARY_DEVICE void store_traded_products(const Gemm<T, R>& g, const TileOrigin& block, int thread,
+                                           const float (&sums)[down][across][count]) {
+  static_assert(across % 4 == 0);
+#pragma unroll
+  for (int i = 0; i < down; ++i)
+#pragma unroll
+    for (int index = 0; index < count; index += 2)
+#pragma unroll
+      for (int j = 0; j < across; j += 4) {
+        float pairs[4][2];
+#pragma unroll
+        for (int p = 0; p < 8; ++p) pairs[p / 2][p % 2] = sums[i][j + p / 2][index + p % 2];
+        transpose_in_quad(pairs, thread);
+        const std::int64_t row = block.row + Tile::result(thread, i, j, index).row;
+        const std::int64_t col = block.col + Tile::first_col(thread) + (j + thread % 4) * 8;
+#pragma unroll
+        for (int e = 0; e < 8; e += packed<R>) store_results<vectorized>(g, row, col + e, &pairs[e / 2][0]);
+      }
 }
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

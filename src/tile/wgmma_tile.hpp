@@ -2,7 +2,7 @@
 #include "layout/fragment.hpp"
 #include "ptx/shared_address.hpp"
 #include "ptx/wgmma.hpp"
-#include "tile/operand_tile.hpp"
+#include "tile/tma_tile.hpp"
 
 namespace lapidary::inline LAPIDARY_BUILD {
 

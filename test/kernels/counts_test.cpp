@@ -244,6 +244,20 @@ TEST_P(KnownCounts, AreInWholeTilesForRaggedProblems) {
   EXPECT_EQ(ragged.fma, whole.fma);
 }
 
+class ConflictFree : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Rung, ConflictFree, testing::Values("mma_padded", "mma_swizzled", "mma_multistage"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(ConflictFree, NoAccessOfAnyOrderTakesMoreThanTheMinimum) {
+  const Rung& rung = find_rung(GetParam());
+  for (const RungVariant& variant : rung.variants) {
+    const Counters total = count(rung, variant, {.kind = variant.kind, .M = 256, .N = 256, .K = 128});
+    EXPECT_EQ(total.shared_load.wavefronts, total.shared_load.minimum) << to_string(variant.kind);
+    EXPECT_EQ(total.shared_store.wavefronts, total.shared_store.minimum) << to_string(variant.kind);
+    EXPECT_GT(total.shared_load.minimum, 0u);
+  }
+}
+
 #if LAPIDARY_WITH_CUTLASS
 TEST(CuteTwin, MakesTheAccessesOfItsParent) {
   const Rung &twin = find_rung("f16_cute"), &parent = find_rung("f16_padded");

@@ -13,6 +13,7 @@
 #include "core/math.hpp"
 #include "model/gpu.hpp"
 #include "model/traffic.hpp"
+#include "tile/raster.hpp"
 
 namespace lapidary::model {
 namespace {
@@ -38,6 +39,17 @@ TEST(Raster, OrdersAreWhatTheirNamesSay) {
   EXPECT_EQ(visiting_order(2, 3, {Raster::rows}), (Tiles{{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}}));
   EXPECT_EQ(visiting_order(2, 3, {Raster::columns}), (Tiles{{0, 0}, {1, 0}, {0, 1}, {1, 1}, {0, 2}, {1, 2}}));
   EXPECT_EQ(visiting_order(3, 2, {Raster::grouped, 2}), (Tiles{{0, 0}, {1, 0}, {0, 1}, {1, 1}, {2, 0}, {2, 1}}));
+}
+
+TEST(Raster, BlocksWalkGroupsAsTheModelHasThem) {
+  for (const auto& [down, across] : {std::pair{1, 1}, {7, 5}, {5, 7}, {1, 9}, {9, 1}, {32, 16}}) {
+    const std::vector<TileIndex> order = visiting_order(down, across, {Raster::grouped, 4});
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const TileElement tile = grouped_tile(static_cast<unsigned>(i), static_cast<unsigned>(down),
+                                            static_cast<unsigned>(across), 4);
+      EXPECT_EQ(order[i], (TileIndex{tile.row, tile.col})) << down << " " << across << " " << i;
+    }
+  }
 }
 
 TEST(Raster, AHilbertCurveNeverJumpsWhereSquaresFillTheGrid) {

@@ -1,27 +1,22 @@
 #pragma once
-#include "device/shared.hpp"
-#include "kernels/variant.hpp"
-#include "layout/access.hpp"
-#include "layout/layout.hpp"
-#include "tile/epilogue.hpp"
-#include "tile/global_tile.hpp"
+#include "kernels/mma/wmma.cuh"
 #include "tile/mma_tile.hpp"
 
 namespace lapidary::inline LAPIDARY_BUILD::mma_tiles {
 
 constexpr RungInfo info = {
     .name = "mma_tiles",
-    .parent = "f16_unpadded",
+    .parent = "wmma",
     .idea = "tensor cores: ldmatrix and mma.sync",
     .change =
-        "A warp multiplies 16 x 16 of A by 16 x 8 of B with one instruction, whose operands ldmatrix deals out to the "
-        "lanes; a warp has 64 x 32 of the block's results",
+        "Instructions by name: ldmatrix deals 8 x 8 matrices out to the lanes, mma.sync multiplies 16 x 16 of A by "
+        "16 x 8 of B, and a lane knows which results it has",
     .why =
-        "One mma.sync is 2048 multiply-adds, where a warp's FFMA is 32; and A need not be transposed, as lanes get "
-        "the pairs along k that they want",
+        "Each row of a matrix has an address of its own, which padding or a swizzle may choose; and results go from "
+        "registers to D",
     .counter =
-        "shared_load: a fifth of the instructions, as each ldmatrix brings what feeds several products; its "
-        "wavefronts are 4 times the minimum for A and 8 times for B",
+        "shared_load and shared_store lose the results, 512 and 1024 of them at 256; ldmatrix stays at 4 times the "
+        "minimum for A and 8 times for B. global_store: 4 times the requests, as a lane has two neighbours and not 8",
     .cost =
         "Rows of 64 and of 256 bytes without padding: the eight rows of a matrix meet in eight of the 32 banks, or in "
         "four of them",
@@ -31,38 +26,26 @@ constexpr RungInfo info = {
     .architecture = 80,
 };
 
-template <int BM_, int BN_, int BK_, class T, class R, int padding>
-struct Config : MmaTile<Mma<T, T, float, 16, 8, 16>, BN_, 64, 32> {
-  using Element = T;
-  using Result = R;
-  static constexpr int BM = BM_, BN = BN_, BK = BK_;
-  static constexpr TileShape tile = {BM, BN, BK};
-  static constexpr int threads = BM / 64 * (BN / 32) * 32;
-  static constexpr Layout a = Layout({BM, BK}, {BK + padding, 1}), b = Layout({BK, BN}, {BN + padding, 1});
-
-  using GlobalA = GlobalTile<T, BM, BK, threads, 8>;
-  using GlobalB = GlobalTile<T, BK, BN, threads, 8>;
-  LAPIDARY_HD static constexpr int a_write(int thread, int v) {
-    return offset_in<a>(GlobalA::element(thread, v).row, GlobalA::element(thread, v).col);
-  }
-  LAPIDARY_HD static constexpr int b_write(int thread, int v) {
-    return offset_in<b>(GlobalB::element(thread, v).row, GlobalB::element(thread, v).col);
-  }
+template <int BM, int BN, int BK, int WM, int WN, class T, class R, class Arrangement, Order a_order, Order b_order,
+          int form_k = 16>
+struct Config : wmma::Config<BM, BN, BK, WM, WN, T, R, Arrangement, a_order, b_order>,
+                MmaTile<Mma<T, T, float, 16, 8, form_k>, BN, WM, WN, a_order, b_order> {
+  using Parent = wmma::Config<BM, BN, BK, WM, WN, T, R, Arrangement, a_order, b_order>;
   LAPIDARY_HD static constexpr int a_read(int thread, int k, int i) {
-    const FragmentElement at = Config::a_row(thread, i);
-    return offset_in<a>(at.row, k + at.col);
+    const FragmentElement at = Config::a_row(thread);
+    return Parent::GlobalA::template at<Parent::a>(at.row, at.col, i * Config::Form::M, k);
   }
   LAPIDARY_HD static constexpr int b_read(int thread, int k, int j) {
-    const FragmentElement at = Config::b_row(thread, j);
-    return offset_in<b>(k + at.row, at.col);
+    const FragmentElement at = Config::b_row(thread);
+    return Parent::GlobalB::template at<Parent::b>(at.col, at.row, j * Config::Form::N, k);
   }
 };
 
-using Plain = Config<128, 128, 32, bf16, bf16, 0>;
-static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return Plain::a_write(lane, 0); })) == 4, "the minimum");
-static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return Plain::b_write(lane, 0); })) == 4, "the minimum");
-static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return Plain::a_read(lane, 0, 0); })) == 16, "a conflict");
-static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return Plain::b_read(lane, 0, 0); })) == 32, "a conflict");
+template <class T, class R, Order a_order = Order::row_major, Order b_order = Order::row_major>
+using Default = Config<128, 128, 32, 64, 32, T, R, wmma::Plain, a_order, b_order>;
+using Bf16 = Default<bf16, bf16>;
+static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return Bf16::a_read(lane, 0, 0); })) == 16, "a conflict");
+static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return Bf16::b_read(lane, 0, 0); })) == 32, "a conflict");
 
 template <class Config>
 struct Storage {
@@ -77,8 +60,8 @@ __global__ void __launch_bounds__(Config::threads) kernel(const Gemm<T, R> g) {
   auto& [sA, sB] = shared_storage<Storage<Config>>();
   const TileOrigin block = block_tile<Config::BM, Config::BN>(g.N);
   const int thread = threadIdx.x;
-  typename Config::GlobalA gA(g.A, g.lda, block.row, 0, thread);
-  typename Config::GlobalB gB(g.B, g.ldb, 0, block.col, thread);
+  typename Config::GlobalA gA(g.A, g.lda, block.row, thread);
+  typename Config::GlobalB gB(g.B, g.ldb, block.col, thread);
   const int m_left = left_in_tile(g.M, block.row, Config::BM), n_left = left_in_tile(g.N, block.col, Config::BN);
   float rD[down][across][Form::d_registers] = {};
   for (std::int64_t k0 = 0; k0 < g.K; k0 += BK) {
@@ -86,18 +69,18 @@ __global__ void __launch_bounds__(Config::threads) kernel(const Gemm<T, R> g) {
 #pragma unroll
     for (int v = 0; v < gA.count; ++v) {
       store_vector<8>(sA[Config::a_write(thread, v)], gA.template load_vector<vectorized>(v, m_left, k_left).element);
-      store_vector<8>(sB[Config::b_write(thread, v)], gB.template load_vector<vectorized>(v, k_left, n_left).element);
+      store_vector<8>(sB[Config::b_write(thread, v)], gB.template load_vector<vectorized>(v, n_left, k_left).element);
     }
-    gA.advance(BK);
-    gB.advance(BK * g.ldb);
+    gA.advance(g.lda);
+    gB.advance(g.ldb);
     __syncthreads();
 #pragma unroll
     for (int k = 0; k < BK; k += Form::K) {
       std::uint32_t rA[down][Form::a_registers], rB[across][Form::b_registers];
 #pragma unroll
-      for (int i = 0; i < down; ++i) ldmatrix(rA[i], &sA[Config::a_read(thread, k, i)]);
+      for (int i = 0; i < down; ++i) load_a<Config>(rA[i], &sA[Config::a_read(thread, k, i)]);
 #pragma unroll
-      for (int j = 0; j < across; j += 2) load_b(rB[j], rB[j + 1], &sB[Config::b_read(thread, k, j)]);
+      for (int j = 0; j < across; j += 2) load_b<Config>(rB[j], rB[j + 1], &sB[Config::b_read(thread, k, j)]);
 #pragma unroll
       for (int i = 0; i < down; ++i)
 #pragma unroll
@@ -111,13 +94,23 @@ __global__ void __launch_bounds__(Config::threads) kernel(const Gemm<T, R> g) {
 template <class Config, const RungInfo& rung = info>
 void launch(const Stream& stream, const GemmProblem& problem) {
   const auto g = typed<typename Config::Element, typename Config::Result>(problem);
-  const auto best = vectorizable(g) ? kernel<Config, true> : kernel<Config, false>;
+  const auto best = vectorizable(g, Config::a_order, Config::b_order) ? kernel<Config, true> : kernel<Config, false>;
   launch_tiles<Config, Storage<Config>>(stream, rung, best, g);
 }
 
-template <class T, class R>
-constexpr Variant plain = variant<Config<128, 128, 32, T, R, 0>>(launch<Config<128, 128, 32, T, R, 0>>);
+template <class Config>
+constexpr Variant plain() {
+  return variant<Config>(launch<Config>);
+}
 template <class>
-constexpr Variant variants[] = {plain<bf16, bf16>, plain<f16, f16>, plain<bf16, float>, plain<f16, float>};
+constexpr Variant variants[] = {
+    plain<Default<bf16, bf16>>(),
+    plain<Default<f16, f16>>(),
+    plain<Default<bf16, float>>(),
+    plain<Default<f16, float>>(),
+    plain<Default<bf16, bf16, Order::row_major, Order::column_major>>(),
+    plain<Default<bf16, bf16, Order::column_major, Order::row_major>>(),
+    plain<Default<bf16, bf16, Order::column_major, Order::column_major>>(),
+};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::mma_tiles

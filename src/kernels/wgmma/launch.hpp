@@ -3,9 +3,9 @@
 #include "kernels/variant.hpp"
 
 namespace lapidary {
-RungVariants rung_plain_mma_tiles();
-RungVariants rung_instrumented_mma_tiles();
-RungVariants rung_gpu_mma_tiles();
+RungVariants rung_plain_mma_multistage();
+RungVariants rung_instrumented_mma_multistage();
+RungVariants rung_gpu_mma_multistage();
 }  // namespace lapidary
 
 namespace lapidary::inline LAPIDARY_BUILD {
@@ -23,7 +23,7 @@ bool copied_by_tma(const Gemm<T, R>& g) {
 inline void launch_unaligned(const Stream& stream, const GemmProblem& problem) {
 #define LAPIDARY_JOIN(a, b, c) LAPIDARY_JOIN_EXPANDED(a, b, c)
 #define LAPIDARY_JOIN_EXPANDED(a, b, c) a##b##c
-  const RungVariants rung = LAPIDARY_JOIN(rung_, LAPIDARY_BUILD, _mma_tiles)();
+  const RungVariants rung = LAPIDARY_JOIN(rung_, LAPIDARY_BUILD, _mma_multistage)();
 #undef LAPIDARY_JOIN
 #undef LAPIDARY_JOIN_EXPANDED
   for (int i = 0; i < rung.count; ++i)

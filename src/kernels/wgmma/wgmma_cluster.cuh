@@ -8,9 +8,10 @@
 #include "ptx/fence.hpp"
 #include "ptx/warp.hpp"
 #include "tile/mma_tile.hpp"
+#include "tile/operand_tile.hpp"
 #include "tile/pipeline.hpp"
+#include "tile/raster.hpp"
 #include "tile/staged_epilogue.hpp"
-#include "tile/tile_raster.hpp"
 #include "tile/wgmma_tile.hpp"
 
 namespace lapidary::inline LAPIDARY_BUILD::wgmma_cluster {
@@ -37,8 +38,8 @@ constexpr RungInfo info = {
 /// other. `slices` of each warpgroup's results are staged at a time.
 template <int BM_, int BN_, int BK_, int stages_, int cluster_m_, int cluster_n_, int slices, class T, class R,
           Order a_order_, Order b_order_>
-struct Config : WgmmaTile<OperandTile<T, a_major(a_order_), BM_, BK_, cluster_n_>,
-                          OperandTile<T, b_major(b_order_), BN_, BK_, cluster_m_>, 2> {
+struct Config : WgmmaTile<TmaTile<T, major_of_a(a_order_), BM_, BK_, cluster_n_>,
+                          TmaTile<T, major_of_b(b_order_), BN_, BK_, cluster_m_>, 2> {
   using Element = T;
   using Result = R;
   static constexpr Order a_order = a_order_, b_order = b_order_;

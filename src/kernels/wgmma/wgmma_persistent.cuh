@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "kernels/wgmma/wgmma_specialized.cuh"
-#include "tile/tile_raster.hpp"
+#include "tile/raster.hpp"
 
 namespace lapidary::inline LAPIDARY_BUILD::wgmma_persistent {
 

@@ -4,6 +4,7 @@
 #include "ptx/fence.hpp"
 #include "ptx/warp.hpp"
 #include "tile/mma_tile.hpp"
+#include "tile/operand_tile.hpp"
 #include "tile/pipeline.hpp"
 #include "tile/wgmma_tile.hpp"
 
@@ -29,7 +30,7 @@ constexpr RungInfo info = {
 };
 
 template <int BM_, int BN_, int BK_, int stages_, class T, class R, Order a_order_, Order b_order_>
-struct Config : WgmmaTile<OperandTile<T, a_major(a_order_), BM_, BK_>, OperandTile<T, b_major(b_order_), BN_, BK_>, 2> {
+struct Config : WgmmaTile<TmaTile<T, major_of_a(a_order_), BM_, BK_>, TmaTile<T, major_of_b(b_order_), BN_, BK_>, 2> {
   using Element = T;
   using Result = R;
   static constexpr Order a_order = a_order_, b_order = b_order_;

@@ -1,0 +1,138 @@
+#pragma once
+#include "kernels/mma/mma_swizzled.cuh"
+#include "tile/async_copy.hpp"
+#include "tile/raster.hpp"
+
+namespace lapidary::inline LAPIDARY_BUILD::mma_multistage {
+
+constexpr RungInfo info = {
+    .name = "mma_multistage",
+    .parent = "mma_swizzled",
+    .idea = "cp.async, stages in flight, and the largest warp tiles",
+    .change =
+        "Tiles pass by the registers, two stages ahead, their copies spread over the steps of k; a warp has 64 x 64 of "
+        "128 x 256 results, and loads fragments a step ahead of their use",
+    .why =
+        "Memory has two tiles' time to answer and shared memory a step's. 64 x 64 results read a third less of shared "
+        "memory for each product than 64 x 32, and 128 x 256 a quarter less of L2 than 128 x 128",
+    .counter =
+        "async_copy takes the place of global_load and of shared_store; shared_load: two thirds of the wavefronts, none "
+        "in excess; global_store: a quarter of the requests, as lanes trade their pairs for 8 neighbours",
+    .cost =
+        "One block a multiprocessor, for 128 registers of a thread are sums: nobody multiplies while they are stored. "
+        "And mma.sync, which on Hopper feeds tensor cores at 62 % of their rate",
+    .exercise = "`lapidary explain mma_multistage --tile 128x128x32`: two blocks fit. Which moves more bytes from L2?",
+    .architecture = 80,
+};
+
+/// `stages` tiles of BM x BN x BK; a warp has WM x WN of the results. Blocks are walked 2048 rows of D at a time.
+template <int BM, int BN, int BK, int stages_, class T, class R, Order a_order = Order::row_major,
+          Order b_order = Order::row_major>
+struct Config : mma_tiles::Config<BM, BN, BK, 64, 64, T, R, mma_swizzled::Swizzled, a_order, b_order> {
+  static constexpr int stages = stages_, group = 2048 / BM;
+  static constexpr int a_size = Config::a.cosize(), b_size = Config::b.cosize();  // of one stage
+};
+
+template <class T, class R, Order a_order = Order::row_major, Order b_order = Order::row_major>
+using Default = Config<128, 256, 64, 3, T, R, a_order, b_order>;
+static_assert(mma_swizzled::conflict_free<Default<bf16, bf16>>);
+static_assert(mma_swizzled::conflict_free<Default<bf16, bf16, Order::column_major, Order::column_major>>);
+
+template <class Config>
+struct Storage {
+  SharedArray<typename Config::Element, Config::stages * Config::a_size, 128> a;
+  SharedArray<typename Config::Element, Config::stages * Config::b_size, 128> b;
+};
+
+template <class Config, bool vectorized, class T = typename Config::Element, class R = typename Config::Result>
+__global__ void __launch_bounds__(Config::threads) kernel(const Gemm<T, R> g) {
+  using Form = typename Config::Form;
+  constexpr int BK = Config::BK, down = Config::down, across = Config::across, stages = Config::stages;
+  constexpr int steps = BK / Form::K;
+  auto& [sA, sB] = shared_storage<Storage<Config>>();
+  const TileOrigin block = block_tile_grouped<Config::BM, Config::BN, Config::group>(g.M, g.N);
+  const int thread = threadIdx.x;
+  typename Config::GlobalA gA(g.A, g.lda, block.row, thread);
+  typename Config::GlobalB gB(g.B, g.ldb, block.col, thread);
+  const int m_left = left_in_tile(g.M, block.row, Config::BM), n_left = left_in_tile(g.N, block.col, Config::BN);
+
+  // Starts a part of the copies of the tile from k0 on; from K on they are zeros that nobody reads.
+  const auto start = [&](int part, std::int64_t k0, int stage) {
+    const int k_left = left_in_tile(g.K, k0, BK);
+    copy_part_async<vectorized, steps>(
+        gA, part, m_left, k_left, [&](int v) -> T& { return sA[stage * Config::a_size + Config::a_write(thread, v)]; });
+    copy_part_async<vectorized, steps>(
+        gB, part, n_left, k_left, [&](int v) -> T& { return sB[stage * Config::b_size + Config::b_write(thread, v)]; });
+    if (part < steps - 1) return;
+    gA.advance(g.lda);
+    gB.advance(g.ldb);
+    cp_async_commit_group();
+  };
+  // Everyone's part of the next tile has come, and everyone is done with the one before it, whose place is free then.
+  const auto await = [] {
+    cp_async_wait_group<stages - 2>();
+    __syncthreads();
+  };
+  std::uint32_t rA[2][down][Form::a_registers], rB[2][across][Form::b_registers];
+  const auto load = [&](int step, int stage) {
+    const T* const a = &sA[stage * Config::a_size];
+    const T* const b = &sB[stage * Config::b_size];
+#pragma unroll
+    for (int i = 0; i < down; ++i) load_a<Config>(rA[step % 2][i], &a[Config::a_read(thread, step * Form::K, i)]);
+#pragma unroll
+    for (int j = 0; j < across; j += 2)
+      load_b<Config>(rB[step % 2][j], rB[step % 2][j + 1], &b[Config::b_read(thread, step * Form::K, j)]);
+  };
+
+#pragma unroll
+  for (int stage = 0; stage < stages - 1; ++stage)
+#pragma unroll
+    for (int part = 0; part < steps; ++part) start(part, stage * BK, stage);
+  await();
+  int stage = 0, free = stages - 1;
+  float rD[down][across][Form::d_registers] = {};
+  load(0, stage);
+  for (std::int64_t k0 = 0; k0 < g.K; k0 += BK) {
+#pragma unroll
+    for (int step = 0; step < steps; ++step) {
+      start(step, k0 + (stages - 1) * BK, free);
+      if (step == steps - 1) {
+        free = stage;
+        stage = stage == stages - 1 ? 0 : stage + 1;
+        await();
+      }
+      load((step + 1) % steps, stage);
+#pragma unroll
+      for (int i = 0; i < down; ++i)
+#pragma unroll
+        for (int j = 0; j < across; ++j) mma_sync<Form>(rD[i][j], rA[step % 2][i], rB[step % 2][j], rD[i][j]);
+    }
+  }
+  store_traded_products<Config, vectorized>(g, block, thread, rD);
+}
+
+template <class Config>
+void launch(const Stream& stream, const GemmProblem& problem) {
+  const auto g = typed<typename Config::Element, typename Config::Result>(problem);
+  const auto best = vectorizable(g, Config::a_order, Config::b_order) ? kernel<Config, true> : kernel<Config, false>;
+  launch_tiles<Config, Storage<Config>>(stream, info, best, g);
+}
+
+template <class Config>
+constexpr Variant of() {
+  return variant<Config>(launch<Config>);
+}
+constexpr Order by_row = Order::row_major, by_column = Order::column_major;
+template <class>
+constexpr Variant variants[] = {of<Default<bf16, bf16>>(),
+                                of<Default<bf16, bf16, by_row, by_column>>(),
+                                of<Default<bf16, bf16, by_column, by_row>>(),
+                                of<Default<bf16, bf16, by_column, by_column>>(),
+                                of<Default<f16, f16>>(),
+                                of<Default<bf16, float>>(),
+                                of<Default<f16, float>>(),
+                                of<Config<256, 128, 64, 3, bf16, bf16>>(),
+                                of<Config<128, 256, 32, 4, bf16, bf16>>(),
+                                of<Config<128, 128, 32, 4, bf16, bf16>>()};
+
+}  // namespace lapidary::inline LAPIDARY_BUILD::mma_multistage
