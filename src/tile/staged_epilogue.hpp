@@ -3,6 +3,7 @@
 
 #include "core/gemm.hpp"
 #include "device/tensor_map.hpp"
+#include "layout/fragment.hpp"
 #include "ptx/barrier.hpp"
 #include "ptx/cp_async_bulk.hpp"
 #include "ptx/fence.hpp"
@@ -40,13 +41,15 @@ struct StagedEpilogue {
                        .swizzle = tensor_swizzle(d, sizeof(R))});
   }
 
-  /// Stores a warpgroup's results, which begin at (row, col) of D. `staging` is its own; barrier number `barrier` too.
+  /// Scales and stores a warpgroup's results, which begin at (row, col) of D. `staging` is its own; barrier number
+  /// `barrier` too.
   template <class T, int down, int across, int count>
   LAPIDARY_DEVICE static void store(const Gemm<T, R>& g, const TensorMap& map, R* staging, unsigned barrier, int row,
-                                    int col, const float (&sums)[down][across][count]) {
+                                    int col, float (&sums)[down][across][count]) {
     static_assert(sizeof(R) == 2);
     constexpr int N = 2 * count;  // of a product
-    const int thread = static_cast<int>(threadIdx.x) % 128, lane = thread % 32;
+    const int thread = static_cast<int>(threadIdx.x) % 128;
+    scale(g, row, col, sums);
     const bool issuer = thread < 32 && elect_sync();
 #pragma unroll
     for (int i = 0; i < down; ++i)
@@ -63,9 +66,9 @@ struct StagedEpilogue {
           std::uint32_t results[4];
 #pragma unroll
           for (int h = 0; h < 4; ++h) {
-            const int r = row + i * rows + thread / 32 * 16 + lane / 4 + h % 2 * 8;
-            const int c = col + at + h / 2 * 8 + lane % 4 * 2;
-            results[h] = pair(g, r, c, &sums[i][at / N][at % N / 2 + 2 * h]);
+            const R both[] = {from_float<R>(sums[i][at / N][at % N / 2 + 2 * h]),
+                              from_float<R>(sums[i][at / N][at % N / 2 + 2 * h + 1])};
+            __builtin_memcpy(&results[h], both, sizeof(both));
           }
           stmatrix<4>(to + write(thread, q), results);
         }
@@ -80,19 +83,36 @@ struct StagedEpilogue {
   }
 
  private:
-  /// Two neighbours of D as the 32 bits that stmatrix takes.
-  template <class T>
-  LAPIDARY_DEVICE static std::uint32_t pair(const Gemm<T, R>& g, std::int64_t row, std::int64_t col,
-                                            const float* sums) {
-    R results[2];
+  /// sum = alpha * sum + beta * C for all of a thread's results.
+  template <class T, int down, int across, int count>
+  LAPIDARY_DEVICE static void scale(const Gemm<T, R>& g, int row, int col, float (&sums)[down][across][count]) {
 #pragma unroll
-    for (int e = 0; e < 2; ++e) {
-      const bool reads_c = g.beta != 0 && row < g.M && col + e < g.N;
-      results[e] = scaled(g, sums[e], reads_c ? g.C[row * g.ldc + col + e] : R{});
-    }
-    std::uint32_t bits;
-    __builtin_memcpy(&bits, results, sizeof(bits));
-    return bits;
+    for (int i = 0; i < down; ++i)
+#pragma unroll
+      for (int j = 0; j < across; ++j)
+#pragma unroll
+        for (int index = 0; index < count; ++index) sums[i][j][index] *= g.alpha;
+    if (g.beta == 0) return;
+    const FragmentElement at = wgmma_d(static_cast<int>(threadIdx.x) % 128, 0);
+    const int n_left = static_cast<int>(g.N) - col - at.col;
+#pragma unroll
+    for (int i = 0; i < down; ++i)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const std::int64_t r = row + i * rows + at.row + 8 * h;
+        const R* const c = g.C + r * g.ldc + col + at.col;
+        if (r >= g.M) continue;
+#pragma unroll
+        for (int j = 0; j < across; ++j)
+#pragma unroll
+          for (int index = 0; index < count; index += 4)
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+              const int n = j * 2 * count + 2 * index + e;
+              if (n < n_left)
+                sums[i][j][index + 2 * h + e] = fmaf(g.beta, to_float(c[n]), sums[i][j][index + 2 * h + e]);
+            }
+      }
   }
 };
 

@@ -1,4 +1,6 @@
 #pragma once
+#include <array>
+
 #include "core/error.hpp"
 #include "kernels/variant.hpp"
 
@@ -31,6 +33,26 @@ inline void launch_unaligned(const Stream& stream, const GemmProblem& problem) {
   throw InvalidArgument(
       "no kernel takes matrices of this kind that the Tensor Memory Accelerator cannot copy: align "
       "them and their lines to 16 bytes");
+}
+
+template <class Config, class Launch>
+constexpr Variant wgmma_variant() {
+  return variant<Config>(Launch::template call<Config>);
+}
+
+/// The variants that every rung of wgmma has, the first of them TN as the BLAS calls it: both operands K-major.
+/// `Default` is its configuration for types and orders; Launch::call<Config> launches one. `more` follow.
+template <template <class T, class R, Order a, Order b> class Default, class Launch, class... More>
+constexpr auto wgmma_variants(More... more) {
+  constexpr Order row = Order::row_major, column = Order::column_major;
+  return std::array{wgmma_variant<Default<bf16, bf16, row, column>, Launch>(),
+                    wgmma_variant<Default<bf16, bf16, row, row>, Launch>(),
+                    wgmma_variant<Default<bf16, bf16, column, row>, Launch>(),
+                    wgmma_variant<Default<bf16, bf16, column, column>, Launch>(),
+                    wgmma_variant<Default<f16, f16, row, column>, Launch>(),
+                    wgmma_variant<Default<bf16, float, row, column>, Launch>(),
+                    wgmma_variant<Default<f16, float, row, column>, Launch>(),
+                    more...};
 }
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

@@ -157,15 +157,16 @@ void launch(const Stream& stream, const GemmProblem& problem, int group, bool se
                    Config::B::map(g.B, g.ldb, g.N, g.K), mapD, g, raster);
 }
 
-template <class Config>
-void launch_in_groups(const Stream& stream, const GemmProblem& problem) {
-  launch<Config>(stream, problem, 8, false);
-}
+struct Launch {
+  template <class Config>
+  static void call(const Stream& stream, const GemmProblem& problem) {
+    launch<Config>(stream, problem, 8, false);
+  }
+};
 
-constexpr Order row = Order::row_major, column = Order::column_major;
-template <class T, class R, Order a, Order b, class C = Config<128, 256, 64, 4, 2, 1, 1, T, R, a, b>>
-constexpr Variant plain = variant<C>(launch_in_groups<C>);
+template <class T, class R, Order a, Order b>
+using Default = Config<128, 256, 64, 4, 2, 1, 1, T, R, a, b>;
 template <class>
-constexpr Variant variants[] = {plain<bf16, bf16, row, column>};
+constexpr auto variants = wgmma_variants<Default, Launch>();
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_cluster

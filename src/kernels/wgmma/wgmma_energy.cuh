@@ -23,15 +23,20 @@ constexpr RungInfo info = {
 
 using wgmma_cluster::Config;
 
-template <class Config>
-void launch(const Stream& stream, const GemmProblem& problem) {
-  wgmma_cluster::launch<Config, info>(stream, problem, 8, true);
-}
+struct Launch {
+  template <class Config>
+  static void call(const Stream& stream, const GemmProblem& problem) {
+    wgmma_cluster::launch<Config, info>(stream, problem, 8, true);
+  }
+};
 
-constexpr Order row = Order::row_major, column = Order::column_major;
-template <class T, class R, Order a, Order b, class C = Config<256, 192, 64, 3, 1, 2, 2, T, R, a, b>>
-constexpr Variant plain = variant<C>(launch<C>);
+/// Results of 32 bits take the parent's tile: 192 of them a thread leave no register for where they are stored.
+template <class T, class R, Order a, Order b>
+using Default = std::conditional_t<sizeof(R) == 2, Config<256, 192, 64, 3, 1, 2, 2, T, R, a, b>,
+                                   Config<128, 256, 64, 4, 2, 1, 1, T, R, a, b>>;
 template <class>
-constexpr Variant variants[] = {plain<bf16, bf16, row, column>};
+constexpr auto variants = wgmma_variants<Default, Launch>(
+    wgmma_variant<Config<128, 320, 64, 3, 2, 1, 2, bf16, bf16, Order::row_major, Order::column_major>, Launch>(),
+    wgmma_variant<Config<128, 256, 64, 4, 2, 1, 1, bf16, bf16, Order::row_major, Order::column_major>, Launch>());
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_energy

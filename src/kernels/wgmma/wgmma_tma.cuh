@@ -83,24 +83,25 @@ __global__ void __launch_bounds__(Config::threads, 2)
   store_products<Config>(g, block, static_cast<int>(threadIdx.x), rD);
 }
 
-template <class Config, const RungInfo& rung = info>
-void launch(const Stream& stream, const GemmProblem& problem) {
-  using T = typename Config::Element;
-  using R = typename Config::Result;
-  const auto g = typed<T, R>(problem);
-  if (!copied_by_tma(g)) return launch_unaligned(stream, problem);
-  const LaunchShape shape = {.kernel = rung.name,
-                             .grid = tile_grid(g.M, g.N, Config::tile),
-                             .block = Config::threads,
-                             .shared_bytes = sizeof(Storage<Config>)};
-  lapidary::launch(stream, shape, kernel<Config>, Config::A::map(g.A, g.lda, g.M, g.K),
-                   Config::B::map(g.B, g.ldb, g.N, g.K), g);
-}
+struct Launch {
+  template <class Config>
+  static void call(const Stream& stream, const GemmProblem& problem) {
+    using T = typename Config::Element;
+    using R = typename Config::Result;
+    const auto g = typed<T, R>(problem);
+    if (!copied_by_tma(g)) return launch_unaligned(stream, problem);
+    const LaunchShape shape = {.kernel = info.name,
+                               .grid = tile_grid(g.M, g.N, Config::tile),
+                               .block = Config::threads,
+                               .shared_bytes = sizeof(Storage<Config>)};
+    lapidary::launch(stream, shape, kernel<Config>, Config::A::map(g.A, g.lda, g.M, g.K),
+                     Config::B::map(g.B, g.ldb, g.N, g.K), g);
+  }
+};
 
-constexpr Order row = Order::row_major, column = Order::column_major;
 template <class T, class R, Order a, Order b>
-constexpr Variant plain = variant<Config<128, 128, 64, 3, T, R, a, b>>(launch<Config<128, 128, 64, 3, T, R, a, b>>);
+using Default = Config<128, 128, 64, 3, T, R, a, b>;
 template <class>
-constexpr Variant variants[] = {plain<bf16, bf16, row, column>};
+constexpr auto variants = wgmma_variants<Default, Launch>();
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_tma
