@@ -135,7 +135,8 @@ std::uint32_t shared_offset(const void* address) {
   if (offset == SharedMemory::npos)
     block().fault(FaultKind::out_of_bounds, "an address that is not shared is used as one",
                   address_of(__builtin_return_address(0)));
-  return static_cast<std::uint32_t>(offset);
+  // The window of a cluster: 16 MiB for each of its blocks, as on a GPU of compute capability 9.0.
+  return static_cast<std::uint32_t>(offset) | cluster_rank() << 24;
 }
 
 }  // namespace lapidary::emulator::abi

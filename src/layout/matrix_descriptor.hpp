@@ -165,9 +165,10 @@ class MatrixTile {
   }
 
   /// The same as bits, without checks of the start, which would be branches between the products of a kernel: a
-  /// constant and a 16th of the address.
+  /// constant and a 16th of the address. Above its 18 bits an address in shared memory has the block's rank in its
+  /// cluster, which would be added to the leading offset.
   LAPIDARY_HD constexpr std::uint64_t encoded(std::uint32_t start, int mn = 0, int k = 0) const {
-    return at_zero_ + (start + static_cast<std::uint32_t>(offset(mn, k))) / 16;
+    return at_zero_ + ((start & 0x3ffff) + static_cast<std::uint32_t>(offset(mn, k))) / 16;
   }
 
   /// Bytes from the tile's beginning to element (mn, k), before the swizzle; adding them to a descriptor's start, or a

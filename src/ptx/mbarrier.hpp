@@ -55,17 +55,31 @@ LAPIDARY_DEVICE void mbarrier_arrive(Mbarrier& barrier, unsigned arrivals = 1,
 }
 
 /// mbarrier.arrive on the barrier at the same place in the shared memory of block `rank` of the cluster.
+/// @param ordered  what this thread did before is seen by those who wait there with mbarrier_try_wait<true>(). That
+/// takes
+///                 two memory barriers; without it, it is complete asynchronous copies and products that are ordered.
+template <bool ordered = true>
 LAPIDARY_DEVICE void mbarrier_arrive_cluster(Mbarrier& barrier, unsigned rank, unsigned arrivals = 1,
                                              [[maybe_unused]] CallSite where = CallSite::current()) {
 #if defined(__CUDACC__)
-  asm volatile(
-      "{\n"
-      ".reg .b32 remote;\n"
-      "mapa.shared::cluster.u32 remote, %0, %1;\n"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote], %2;\n"
-      "}" ::"r"(shared_address(&barrier)),
-      "r"(rank), "r"(arrivals)
-      : "memory");
+  if constexpr (ordered)
+    asm volatile(
+        "{\n"
+        ".reg .b32 remote;\n"
+        "mapa.shared::cluster.u32 remote, %0, %1;\n"
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote], %2;\n"
+        "}" ::"r"(shared_address(&barrier)),
+        "r"(rank), "r"(arrivals)
+        : "memory");
+  else
+    asm volatile(
+        "{\n"
+        ".reg .b32 remote;\n"
+        "mapa.shared::cluster.u32 remote, %0, %1;\n"
+        "mbarrier.arrive.shared::cluster.b64 _, [remote], %2;\n"
+        "}" ::"r"(shared_address(&barrier)),
+        "r"(rank), "r"(arrivals)
+        : "memory");
 #else
   emulator::abi::mbarrier_arrive(emulator::abi::map_shared_rank(&barrier, rank, where), arrivals, 0, where);
 #endif

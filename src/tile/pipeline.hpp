@@ -34,8 +34,9 @@ struct RingPosition {
 ///
 /// A stage's full barrier is complete when the producer has said how many bytes to expect and they have come; its empty
 /// barrier when all consumers have released the stage. In a cluster whose copies are multicast, the consumers of every
-/// block that a block's copies reach release that block's stages, by release(p, rank).
-template <int stages, bool cluster = false>
+/// block that a block's copies reach release that block's stages, by release(p, rank). What writes a stage again
+/// is a bulk copy, and what has read it is complete, so that this asks for no order of ordinary accesses.
+template <int stages>
 struct Pipeline {
   using Position = RingPosition<stages>;
 
@@ -55,7 +56,7 @@ struct Pipeline {
 
   /// Nobody has used a stage the first time round: of the empty barrier it is then the phase before the first.
   LAPIDARY_DEVICE void wait_empty(const Position& p, CallSite where = CallSite::current()) const {
-    wait<cluster>(empty_barriers[p.stage], p.phase ^ 1, where);
+    wait(empty_barriers[p.stage], p.phase ^ 1, where);
   }
   LAPIDARY_DEVICE void expect(const Position& p, unsigned bytes, CallSite where = CallSite::current()) const {
     mbarrier_arrive_expect_tx(full(p), bytes, where);
@@ -67,7 +68,7 @@ struct Pipeline {
     mbarrier_arrive(empty_barriers[p.stage], 1, where);
   }
   LAPIDARY_DEVICE void release(const Position& p, unsigned rank, CallSite where = CallSite::current()) const {
-    mbarrier_arrive_cluster(empty_barriers[p.stage], rank, 1, where);
+    mbarrier_arrive_cluster<false>(empty_barriers[p.stage], rank, 1, where);
   }
 
   /// The producer waits until every stage is free, so that nobody arrives at the barriers of a block that has exited.

@@ -57,8 +57,9 @@ struct StagedEpilogue {
       for (int s = 0; s < across * N / cols; ++s) {
         const int number = i * (across * N / cols) + s;
         R* const to = staging + number % slices * slice;
-        // The slice's last store, which may be of the tile before, has read it.
-        if (issuer) cp_async_bulk_wait_group_read<slices - 1>();
+        // The slice's last store has read it: that of the tile before, or of `slices` slices ago.
+        if (issuer && number == 0) cp_async_bulk_wait_group_read<0>();
+        if (issuer && number >= slices) cp_async_bulk_wait_group_read<slices - 1>();
         barrier_sync(barrier, 128);
 #pragma unroll
         for (int q = 0; q < cols / 16; ++q) {

@@ -54,7 +54,7 @@ __global__ __launch_bounds__(384, 1) void ring(const __grid_constant__ TensorMap
   constexpr Layout a = R::a, b = R::b, d = R::d;
   constexpr int BM = R::BM, BN = R::BN, BK = R::BK, part = BN / blocks;
   auto& [sA, sB, sD, full, empty] = shared_storage<typename R::Storage>();
-  const Pipeline<R::stages, (blocks > 1)> pipeline{&full[0], &empty[0]};
+  const Pipeline<R::stages> pipeline{&full[0], &empty[0]};
   RingPosition<R::stages> p;
   const int thread = threadIdx.x, steps = K / BK;
   const int row = blockIdx.y * BM, col = blockIdx.x * BN;

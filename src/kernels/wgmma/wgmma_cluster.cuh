@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(Config::threads, 1)
   using B = typename Config::B;
   constexpr int BK = Config::BK, cm = Config::cluster_m, cn = Config::cluster_n;
   auto& [sA, sB, sD, full, empty] = shared_storage<Storage<Config>>();
-  const Pipeline<Config::stages, (Config::cluster > 1)> pipeline{&full[0], &empty[0]};
+  const Pipeline<Config::stages> pipeline{&full[0], &empty[0]};
   RingPosition<Config::stages> p;
   const int steps = static_cast<int>(ceil_div<std::int64_t>(g.K, BK));
   const int warp = warp_of_block(), lane = static_cast<int>(threadIdx.x) % 32;

@@ -36,6 +36,7 @@ using Default = std::conditional_t<sizeof(R) == 2, Config<256, 192, 64, 3, 1, 2,
                                    Config<128, 256, 64, 4, 2, 1, 1, T, R, a, b>>;
 template <class>
 constexpr auto variants = wgmma_variants<Default, Launch>(
+    wgmma_variant<Config<256, 128, 64, 4, 1, 2, 2, bf16, bf16, Order::row_major, Order::column_major>, Launch>(),
     wgmma_variant<Config<128, 320, 64, 3, 2, 1, 2, bf16, bf16, Order::row_major, Order::column_major>, Launch>(),
     wgmma_variant<Config<128, 256, 64, 4, 2, 1, 1, bf16, bf16, Order::row_major, Order::column_major>, Launch>());
 
