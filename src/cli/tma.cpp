@@ -112,6 +112,9 @@ ExitCode tma(const Arguments& a) {
   const TensorBox tensor = tensor_of(a);
   int coordinates[TensorBox::max_rank] = {};
   if (!a.at.empty()) set(coordinates, a.at, tensor.rank, "at");
+  if (const int beyond = misalignment_of(tensor, coordinates); beyond != 0)
+    throw InvalidArgument(fmt::format("--at begins with {}; a box begins at a multiple of 16 bytes, the nearest is {}",
+                                      coordinates[0], coordinates[0] - beyond / size_of(tensor.type)));
   const std::vector<BoxRow> rows = rows_of(tensor, coordinates);
   const int period = 8 * span_of(tensor.swizzle), alignment = std::max(128, period);
   if (a.json) {

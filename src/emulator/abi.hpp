@@ -143,7 +143,8 @@ void bulk_load(void* shared, const void* global, unsigned bytes, void* barrier, 
                std::source_location where);
 void bulk_store(void* global, const void* shared, unsigned bytes, std::source_location where);
 /// Refuses what is no tensor map, as cp.async.bulk.prefetch.tensor and prefetch.tensormap would.
-void prefetch_tensor(const TensorMap& map, std::source_location where);
+void prefetch_tensor(const TensorMap& map, const int* coordinates, std::source_location where);
+void prefetch_tensor_map(const TensorMap& map, std::source_location where);
 void bulk_commit_group();
 /// Waits until at most `pending` of this thread's newest bulk groups are not complete, or have not read their sources.
 void bulk_wait_group(unsigned pending, bool read, std::source_location where);

@@ -39,9 +39,18 @@ void check_shared(const void* shared, unsigned alignment, std::size_t bytes, std
                   where);
 }
 
+void check_coordinates(const TensorBox& tensor, const int* coordinates, std::source_location where) {
+  if (const int beyond = misalignment_of(tensor, coordinates); beyond != 0)
+    block().fault(
+        FaultKind::misaligned,
+        fmt::format("a box begins at element {} of mode 0, {} bytes beyond a multiple of 16", coordinates[0], beyond),
+        where);
+}
+
 BulkCopy tensor_copy(BulkCopy::Kind kind, const TensorMap& map, const int* coordinates, void* shared,
                      std::source_location where, std::uintptr_t pc) {
   const TensorBox tensor = decoded(map, where);
+  check_coordinates(tensor, coordinates, where);
   check_shared(shared, 128, static_cast<std::size_t>(box_bytes(tensor)), where);
   BulkCopy copy{.kind = kind,
                 .type = tensor.type,
@@ -138,7 +147,10 @@ void bulk_store(void* global, const void* shared, unsigned bytes, std::source_lo
   block().bulk_store(plain_copy(BulkCopy::Kind::store, const_cast<void*>(shared), global, bytes, where, CALLER));
 }
 
-void prefetch_tensor(const TensorMap& map, std::source_location where) { decoded(map, where); }
+void prefetch_tensor(const TensorMap& map, const int* coordinates, std::source_location where) {
+  check_coordinates(decoded(map, where), coordinates, where);
+}
+void prefetch_tensor_map(const TensorMap& map, std::source_location where) { decoded(map, where); }
 void bulk_commit_group() { ++lane().bulk_group; }
 void bulk_wait_group(unsigned pending, bool read, std::source_location where) {
   block().bulk_wait(pending, read, where);

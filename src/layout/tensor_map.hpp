@@ -141,6 +141,12 @@ struct BoxChunk {
   int inside_first, inside_end;  ///< which of the 16 bytes are inside of the tensor
 };
 
+/// How many bytes a box is away from the multiple of 16 bytes that every row of it must begin at, inside the tensor or
+/// outside; a GPU of compute capability 9.0 takes a copy or prefetch of another one for an illegal instruction.
+LAPIDARY_HD constexpr int misalignment_of(const TensorBox& tensor, const int* coordinates) {
+  return ((coordinates[0] * size_of(tensor.type)) % 16 + 16) % 16;
+}
+
 /// Calls visit(chunk) for each chunk of the box at `coordinates`, one a mode, which count elements and may lie outside.
 template <class Visit>
 LAPIDARY_HD constexpr void for_each_chunk(const TensorBox& tensor, const int* coordinates, Visit&& visit) {

@@ -12,7 +12,7 @@
 //
 // Boxes lie at multiples of 128 bytes of the block's dynamic shared memory; of the swizzle's period, 8 times its span,
 // if what reads them counts rows from there. Coordinates count elements, innermost first; they may be negative or
-// beyond the tensor, where loads fill and stores write nothing.
+// beyond the tensor, where loads fill and stores write nothing. The innermost one is a multiple of 16 bytes.
 
 namespace lapidary::inline LAPIDARY_BUILD {
 
@@ -117,8 +117,7 @@ LAPIDARY_DEVICE void cp_async_bulk_prefetch_tensor(const TensorMap& map, Coordin
 #if defined(__CUDACC__)
   LAPIDARY_BULK_TENSOR("cp.async.bulk.prefetch.tensor", ".L2.global", "[%5, ", "]");
 #else
-  static_cast<void>(coordinates);
-  emulator::abi::prefetch_tensor(map, where);
+  emulator::abi::prefetch_tensor(map, coordinates.at, where);
 #endif
 }
 
@@ -132,7 +131,7 @@ LAPIDARY_DEVICE void prefetch_tensormap(const TensorMap& map, [[maybe_unused]] C
 #if defined(__CUDACC__)
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 #else
-  emulator::abi::prefetch_tensor(map, where);
+  emulator::abi::prefetch_tensor_map(map, where);
 #endif
 }
 

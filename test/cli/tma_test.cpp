@@ -35,6 +35,10 @@ TEST(Tma, RefusesWhatTheHardwareDoes) {
                              "value is 128"),
             std::string::npos)
       << output.text;
+  const Output between = run("--size 4096,4096 --box 64,64 --at 9,0");
+  EXPECT_EQ(between.code, 2);
+  EXPECT_NE(between.text.find("a box begins at a multiple of 16 bytes, the nearest is 8"), std::string::npos)
+      << between.text;
 }
 
 }  // namespace

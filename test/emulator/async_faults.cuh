@@ -152,6 +152,15 @@ inline void launch_foreign_map(const Stream& stream, const LaunchShape& shape, v
   launch(stream, shape, foreign_map, TensorMap{});
 }
 
+__global__ void box_between_chunks(const __grid_constant__ TensorMap map) {
+  if (threadIdx.x == 0) cp_async_bulk_prefetch_tensor(map, Coordinates{7, 0});
+}
+
+inline void launch_box_between_chunks(const Stream& stream, const LaunchShape& shape, void* a, void*, void*, int) {
+  launch(stream, shape, box_between_chunks,
+         tensor_map({.base = a, .size = {16, 4}, .stride = {64}, .box = {8, 2}, .rank = 2, .type = TensorType::f32}));
+}
+
 // ---------------------------------------------------------------- registers
 
 __global__ void too_many_registers(float*, float*, float*, int) {
@@ -254,6 +263,7 @@ constexpr TestKernel async_fault_table[] = {
     entry<bulk_store<Store::write_too_early>>("bulk_store_overwritten", 1, 64, fault_bytes),
     entry<write_while_stored>("write_while_stored", 1, 64, fault_bytes),
     {{"foreign_map", 1, 64, fault_bytes}, launch_foreign_map, 0, 0},
+    {{"box_between_chunks", 1, 64, fault_bytes}, launch_box_between_chunks, 0, 0},
     entry<too_many_registers>("too_many_registers", 1, 384),
     entry<fewer_by_inc>("fewer_by_inc", 1, 128),
     pair_of_blocks<remote_store<Exit::right>>("remote_store"),

@@ -63,6 +63,8 @@ ProblemSpec of_kind(const GemmKind& kind, ProblemSpec spec) {
       // By vectors, and ragged all the same.
       {.M = 200, .N = 72, .K = 40, .alpha = -1.25f, .beta = 1},
       {.M = m + 3, .N = 24, .K = k, .alpha = 0.5f, .beta = 3, .lda = k + 16, .ldb = 32, .ldc = 40, .ldd = 48},
+      // Lines that bulk copies can begin at, of lengths that no vector divides.
+      {.M = 131, .N = 75, .K = 67, .alpha = 0.5f, .beta = 3, .lda = 72, .ldb = 80, .ldc = 75, .ldd = 80},
       // No vectors: leading dimensions, addresses.
       {.M = 37, .N = 40, .K = 24, .alpha = 0.5f, .beta = 3, .lda = 31, .ldb = 43, .ldc = 41, .ldd = 47},
       {.M = 37, .N = 40, .K = 24, .alpha = -1.25f, .beta = 1, .displacement = 1},
