@@ -17,6 +17,20 @@ inline void check_cuda(cudaError_t status, const char* what) {
 }
 #endif
 
+/// How many blocks a grid has whose blocks stay and take tile after tile: one a multiprocessor. The emulated machine
+/// says that it has few, so that small problems too have several tiles for each.
+/// @throws DeviceError if there is no GPU
+inline int multiprocessors() {
+#if defined(__CUDACC__)
+  int device = 0, count = 0;
+  check_cuda(cudaGetDevice(&device), "the current device");
+  check_cuda(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "multiprocessors");
+  return count;
+#else
+  return 4;
+#endif
+}
+
 /// Launches `kernel` with the arguments that it declares. On the GPU it returns at once and the kernel runs in the
 /// order of the stream; on the emulated machine it returns when the kernel has run.
 /// @throws DeviceError, or on the emulated machine KernelFault, if the launch or the kernel fails

@@ -45,7 +45,7 @@ inline TensorMap tensor_map(const TensorBox& tensor) {
   if (status != CUDA_SUCCESS)
     throw DeviceError("cuTensorMapEncodeTiled: error " + std::to_string(static_cast<int>(status)));
   TensorMap result;
-  __builtin_memcpy(&result, &map, sizeof(result));
+  __builtin_memcpy(static_cast<void*>(&result), &map, sizeof(result));
   return result;
 #else
   return emulator::encode(tensor);

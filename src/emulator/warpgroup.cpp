@@ -314,13 +314,18 @@ void Warpgroups::compute_next(Group& group) {
   compute(group, *next);
 }
 
+// A warp's rows of what a product leaves in registers, as what the next one adds to.
+void Warpgroups::hand_on(const Product& product, Product& next, unsigned place) {
+  if (!next.operands.accumulate) return;
+  const auto rows = static_cast<std::ptrdiff_t>(next.form->operation.N) * 16;
+  const auto first = rows * static_cast<std::ptrdiff_t>(place);
+  std::copy_n(product.c.begin() + first, rows, next.c.begin() + first);
+}
+
 void Warpgroups::compute(Group& group, Product& product) {
   const TensorOperation& what = product.form->operation;
   for (unsigned place = 0; place < 4; ++place) {
-    if (product.after[place] < 0 || !product.operands.accumulate) continue;
-    const Product& before = group.at(static_cast<std::uint64_t>(product.after[place]));
-    const auto rows = static_cast<std::ptrdiff_t>(what.N) * 16, first = rows * static_cast<std::ptrdiff_t>(place);
-    std::copy_n(before.c.begin() + first, rows, product.c.begin() + first);
+    if (product.after[place] >= 0) hand_on(group.at(static_cast<std::uint64_t>(product.after[place])), product, place);
   }
   if (!product.operands.a) product.a.resize(static_cast<std::size_t>(what.M * what.K));
   std::vector<std::uint64_t> b(static_cast<std::size_t>(what.N * what.K));
@@ -356,10 +361,15 @@ void Warpgroups::deliver(Group& group, std::uint64_t number, Warp& warp) {
   const TensorOperation& what = product.form->operation;
   product.delivered |= 1u << place;
   if (block_.options().check) block_.races()->end_copy(product.mark, block_.party(warp));
-  // A later product that adds to the same registers still has them.
+  // A later product that adds to the same registers still has them: it goes on from what this one leaves there.
   bool last = true;
-  for (std::uint64_t later = number + 1; later < member.issued; ++later)
-    if (group.at(later).after[place] == static_cast<std::int64_t>(number)) last = false;
+  for (std::uint64_t later = number + 1; later < member.issued; ++later) {
+    Product& next = group.at(later);
+    if (next.after[place] != static_cast<std::int64_t>(number)) continue;
+    last = false;
+    if (!next.computed) hand_on(product, next, place);
+    next.after[place] = -1;
+  }
   const Registers out(what.d);
   for (unsigned i = 0; i < 32; ++i) {
     const auto thread = place * 32 + i;

@@ -124,6 +124,7 @@ class Warpgroups {
                        std::source_location where);
   RegisterArray& array(Lane& lane, std::uintptr_t begin, std::size_t bytes);
   void compute_next(Group& group);
+  static void hand_on(const Product& product, Product& next, unsigned place);
   void compute(Group& group, Product& product);
   void end_reading(Product& product);
   void deliver(Group& group, std::uint64_t number, Warp& warp);

@@ -3,6 +3,7 @@
 
 #include "core/build.hpp"
 #include "core/math.hpp"
+#include "core/types.hpp"
 #include "layout/layout.hpp"
 #include "layout/require.hpp"
 #include "layout/tensor_swizzle.hpp"
@@ -61,6 +62,18 @@ LAPIDARY_HD constexpr int size_of(TensorType type) {
     default: return 4;
   }
 }
+
+/// What the elements of a matrix are as those of a tensor.
+template <class T>
+constexpr TensorType tensor_type = TensorType::u8;  // any type of 8 bits
+template <>
+inline constexpr TensorType tensor_type<f16> = TensorType::f16;
+template <>
+inline constexpr TensorType tensor_type<bf16> = TensorType::bf16;
+template <>
+inline constexpr TensorType tensor_type<float> = TensorType::f32;
+template <>
+inline constexpr TensorType tensor_type<tf32> = TensorType::tf32;
 
 LAPIDARY_HD constexpr bool is_float(TensorType type) { return type >= TensorType::f16 && type <= TensorType::tf32_ftz; }
 

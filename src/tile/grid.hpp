@@ -31,4 +31,8 @@ struct TileElement {
   int row, col;
 };
 
+/// The number of this thread's warp in a block of one dimension, by an instruction that lets the compiler know that all
+/// lanes have the same.
+LAPIDARY_DEVICE int warp_of_block() { return __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0); }
+
 }  // namespace lapidary::inline LAPIDARY_BUILD

@@ -83,6 +83,19 @@ LAPIDARY_DEVICE void store_products(const Gemm<T, R>& g, const TileOrigin& block
       }
 }
 
+/// The same where two neighbours may be one access if D and C allow for it.
+template <class Tile, class T, class R, int down, int across, int count>
+LAPIDARY_DEVICE void store_products(const Gemm<T, R>& g, const TileOrigin& block, int thread,
+                                    const float (&sums)[down][across][count]) {
+  const auto in_pairs = [&](const R* matrix, std::int64_t ld) {
+    return reinterpret_cast<std::uintptr_t>(matrix) % (2 * sizeof(R)) == 0 && ld % 2 == 0;
+  };
+  if (g.N % 2 == 0 && in_pairs(g.D, g.ldd) && (g.beta == 0 || in_pairs(g.C, g.ldc)))
+    store_products<Tile, true>(g, block, thread, sums);
+  else
+    store_products<Tile, false>(g, block, thread, sums);
+}
+
 /// Of 4 x 4 pairs, four of each of four neighbouring lanes, gives lane t number t of every lane. All lanes of the warp
 /// call it together.
 LAPIDARY_DEVICE void transpose_in_quad(float (&pairs)[4][2], int thread) {

@@ -26,4 +26,19 @@ LAPIDARY_DEVICE TileOrigin block_tile_grouped(std::int64_t M, std::int64_t N) {
   return {static_cast<std::int64_t>(tile.row) * BM, static_cast<std::int64_t>(tile.col) * BN};
 }
 
+/// All tiles of D in that order, for blocks that take one after the other.
+struct TileRaster {
+  int rows, cols, group;  ///< in tiles
+
+  LAPIDARY_HD constexpr int tiles() const { return rows * cols; }
+  LAPIDARY_HD constexpr TileElement tile(int number) const {
+    return grouped_tile(static_cast<unsigned>(number), static_cast<unsigned>(rows), static_cast<unsigned>(cols),
+                        static_cast<unsigned>(group));
+  }
+};
+inline TileRaster tile_raster(std::int64_t M, std::int64_t N, const TileShape& tile, int group) {
+  return {static_cast<int>(ceil_div<std::int64_t>(M, tile.m)), static_cast<int>(ceil_div<std::int64_t>(N, tile.n)),
+          group};
+}
+
 }  // namespace lapidary::inline LAPIDARY_BUILD

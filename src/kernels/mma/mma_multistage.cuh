@@ -10,10 +10,10 @@ constexpr RungInfo info = {
     .parent = "mma_swizzled",
     .idea = "cp.async, stages in flight, and the largest warp tiles",
     .change =
-        "Tiles pass by the registers, two stages ahead, their copies spread over the steps of k; a warp has 64 x 64 of "
+        "Tiles pass by the registers, three stages ahead, their copies spread over the steps of k; a warp has 64 x 64 of "
         "128 x 256 results, and loads fragments a step ahead of their use",
     .why =
-        "Memory has two tiles' time to answer and shared memory a step's. 64 x 64 results read a third less of shared "
+        "Memory has three tiles' time to answer and shared memory a step's. 64 x 64 results read a third less of shared "
         "memory for each product than 64 x 32, and 128 x 256 a quarter less of L2 than 128 x 128",
     .counter =
         "async_copy takes the place of global_load and of shared_store; shared_load: two thirds of the wavefronts, none "
@@ -34,11 +34,11 @@ struct Config : mma_tiles::Config<BM, BN, BK, 64, 64, T, R, mma_swizzled::Swizzl
 };
 
 template <class T, class R, Order a_order = Order::row_major, Order b_order = Order::row_major>
-using Default = Config<128, 256, 64, 3, T, R, a_order, b_order>;
+using Default = Config<128, 256, 32, 4, T, R, a_order, b_order>;
 constexpr Order by_row = Order::row_major, by_column = Order::column_major;
 // Of other widths ldmatrix transposes nothing: A and B lie along k.
-using Tf32 = Config<128, 256, 32, 3, tf32, float, by_row, by_column>;
-using S8 = Config<128, 256, 128, 3, std::int8_t, float, by_row, by_column>;
+using Tf32 = Config<128, 256, 16, 4, tf32, float, by_row, by_column>;
+using S8 = Config<128, 256, 64, 4, std::int8_t, float, by_row, by_column>;
 using mma_swizzled::conflict_free;
 static_assert(conflict_free<Default<bf16, bf16>> && conflict_free<Tf32> && conflict_free<S8>);
 static_assert(conflict_free<Default<bf16, bf16, by_column, by_column>>);
@@ -130,7 +130,7 @@ constexpr Variant of() {
 template <class>
 constexpr Variant variants[] = {of<Default<bf16, bf16>>(),
                                 of<Config<256, 128, 64, 3, bf16, bf16>>(),
-                                of<Config<128, 256, 32, 4, bf16, bf16>>(),
+                                of<Config<128, 256, 64, 3, bf16, bf16>>(),
                                 of<Config<128, 128, 32, 4, bf16, bf16>>(),
                                 of<Default<bf16, bf16, by_row, by_column>>(),
                                 of<Default<bf16, bf16, by_column, by_row>>(),
@@ -138,6 +138,9 @@ constexpr Variant variants[] = {of<Default<bf16, bf16>>(),
                                 of<Default<f16, f16>>(),
                                 of<Default<bf16, float>>(),
                                 of<Default<f16, float>>(),
+                                of<Default<f16, f16, by_row, by_column>>(),
+                                of<Default<bf16, float, by_row, by_column>>(),
+                                of<Default<f16, float, by_row, by_column>>(),
                                 of<Tf32>(),
                                 of<S8>()};
 

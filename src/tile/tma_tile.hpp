@@ -1,0 +1,80 @@
+#pragma once
+#include <cstdint>
+
+#include "core/gemm.hpp"
+#include "core/math.hpp"
+#include "device/tensor_map.hpp"
+#include "layout/matrix_descriptor.hpp"
+#include "layout/tensor_map.hpp"
+#include "ptx/cp_async_bulk.hpp"
+
+namespace lapidary::inline LAPIDARY_BUILD {
+
+/// MN rows of A or columns of B by BK in shared memory, as the Tensor Memory Accelerator writes them and wgmma reads
+/// them: in rows of 128 bytes, swizzled, along whichever mode the matrix has its neighbours.
+///
+///     K-major     BK / span slabs of MN rows along k      boxes of rows, at most 256
+///     MN-major    MN / span slabs of BK rows along mn     a box a slab
+///
+/// Where `blocks` of a cluster share the tile, each copies its part of every slab's rows.
+template <class T_, Major major_, int MN_, int BK_, int blocks = 1>
+struct TmaTile {
+  using T = T_;
+  static constexpr Major major = major_;
+  static constexpr int MN = MN_, BK = BK_, size = MN * BK, bytes = size * static_cast<int>(sizeof(T));
+  static constexpr int span = 128 / static_cast<int>(sizeof(T));
+  static constexpr int slab = major == Major::k ? MN : BK, slabs = size / slab / span;  // rows, and how many of these
+  static constexpr int part = slab / blocks, box = part / ceil_div(part, 256);          // rows
+  static_assert(slab * slabs * span == size && box * ceil_div(part, 256) * blocks == slab && box % 8 == 0);
+
+  static constexpr int base = sizeof(T) == 1 ? 4 : sizeof(T) == 2 ? 3 : 2;  // elements of 16 bytes are 2 to this power
+  static constexpr Layout layout = (major == Major::k ? Layout({MN, slabs, span}, {span, slab* span, 1})
+                                                      : Layout({slabs, span, BK}, {slab * span, 1, span}))
+                                       .swizzled(3, base, 3);
+
+  /// What tells wgmma of it.
+  LAPIDARY_HD static constexpr MatrixTile matrix() { return MatrixTile(layout, major, sizeof(T)); }
+
+  /// Of a matrix of mn x k elements; `ld` elements from one line to the next.
+  static TensorMap map(const T* matrix, std::int64_t ld, std::int64_t mn, std::int64_t k) {
+    const auto size = [](std::int64_t extent) { return static_cast<std::uint64_t>(extent); };
+    return tensor_map({.base = matrix,
+                       .size = {size(major == Major::k ? k : mn), size(major == Major::k ? mn : k)},
+                       .stride = {size(ld) * sizeof(T)},
+                       .box = {span, box},
+                       .rank = 2,
+                       .type = tensor_type<T>,
+                       .swizzle = tensor_swizzle(layout.swizzle(), sizeof(T)),
+                       .promotion = TensorPromotion::bytes256});
+  }
+
+  /// Calls load(to, coordinates) for each box of block `rank`'s part of the tile at (mn, k).
+  template <class Load>
+  LAPIDARY_DEVICE static void for_each_box(T* tile, int mn, int k, int rank, Load&& load) {
+#pragma unroll
+    for (int s = 0; s < slabs; ++s)
+#pragma unroll
+      for (int r = 0; r < part; r += box) {
+        const int row = rank * part + r;
+        T* const to = tile + (s * slab + row) * span;
+        if constexpr (major == Major::k)
+          load(to, Coordinates{k + s * span, mn + row});
+        else
+          load(to, Coordinates{mn + s * span, k + row});
+      }
+  }
+
+  /// Copies the tile at (mn, k), or of a tile that is shared this block's part, number `rank`, to the blocks of the
+  /// cluster whose bits are in `mask`. In each of them the bytes are taken off those that `full` waits for.
+  LAPIDARY_DEVICE static void copy(T* tile, const TensorMap& map, int mn, int k, Mbarrier& full, int rank = 0,
+                                   [[maybe_unused]] std::uint16_t mask = 1, CallSite where = CallSite::current()) {
+    for_each_box(tile, mn, k, rank, [&](T* to, Coordinates<2> from) {
+      if constexpr (blocks == 1)
+        cp_async_bulk_tensor_load(to, map, from, full, CachePolicy::evict_normal, where);
+      else
+        cp_async_bulk_tensor_multicast(to, map, from, full, mask, CachePolicy::evict_normal, where);
+    });
+  }
+};
+
+}  // namespace lapidary::inline LAPIDARY_BUILD
