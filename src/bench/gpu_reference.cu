@@ -119,11 +119,10 @@ template <class Visit>
 void with_types(const GemmProblem& problem, Visit&& visit) {
   with_type(problem.kind.type, [&](auto element) {
     using T = decltype(element);
-    if (problem.kind.result == problem.kind.type) {
-      visit(typed<T>(problem));
-    } else {
-      visit(typed<T, float>(problem));
+    if constexpr (is_result(TypeOf<T>::value)) {
+      if (problem.kind.result == problem.kind.type) return visit(typed<T>(problem));
     }
+    visit(typed<T, float>(problem));
   });
 }
 

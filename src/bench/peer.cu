@@ -45,15 +45,16 @@ class Cublas {
     const cudaDataType_t type = data_type(p.kind.type), result = data_type(p.kind.result);
     if (p.beta != 0 && p.C != p.D) copy_c(p);
     // cuBLAS is column-major and sees the transposes of row-major matrices: D^T = B^T A^T, N x M.
-    check_cublas(
-        cublasGemmEx_64(handle_, operation(p.kind.b), operation(p.kind.a), p.N, p.M, p.K, &p.alpha, p.B, type, p.ldb,
-                        p.A, type, p.lda, &p.beta, p.D, result, p.ldd, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-        "cublasGemmEx");
+    check_cublas(cublasGemmEx_64(handle_, operation(p.kind.b), operation(p.kind.a), p.N, p.M, p.K, &p.alpha, p.B, type,
+                                 p.ldb, p.A, type, p.lda, &p.beta, p.D, result, p.ldd,
+                                 p.kind.type == Type::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+                                 CUBLAS_GEMM_DEFAULT),
+                 "cublasGemmEx");
   }
 
  private:
   static cudaDataType_t data_type(Type type) {
-    return type == Type::f32 ? CUDA_R_32F : type == Type::f16 ? CUDA_R_16F : CUDA_R_16BF;
+    return type == Type::f16 ? CUDA_R_16F : type == Type::bf16 ? CUDA_R_16BF : CUDA_R_32F;
   }
   static cublasOperation_t operation(Order order) { return order == Order::row_major ? CUBLAS_OP_N : CUBLAS_OP_T; }
 
@@ -73,11 +74,11 @@ class Cublas {
 }  // namespace
 
 std::optional<Peer> open_peer(Device& device, const GemmKind& kind) {
-  if (kind.result != kind.type && kind.result != Type::f32) return std::nullopt;
+  if (size_of(kind.type) == 1 || (kind.result != kind.type && kind.result != Type::f32)) return std::nullopt;
   const auto cublas = std::make_shared<Cublas>(device.stream());
   return Peer{.version = cublas->version(),
               .contestant = {.name = "cuBLAS",
-                             .unit = kind.type == Type::f32 ? Unit::cuda_cores : Unit::tensor_cores,
+                             .unit = kind.type == Type::f32 ? Unit::cuda_cores : tensor_cores_for(kind.type),
                              .launch = [cublas](const Stream&, const GemmProblem& problem) { cublas->run(problem); }}};
 }
 

@@ -25,6 +25,12 @@ template <>
 constexpr f16 poison<f16> = {0x7ead};
 template <>
 constexpr bf16 poison<bf16> = {0x7fed};
+template <>
+constexpr tf32 poison<tf32> = {0x7fc0dead};
+template <>
+constexpr e4m3 poison<e4m3> = {0xff};
+template <>
+constexpr std::int8_t poison<std::int8_t> = -128;  // no NaN, but further from 0 than the data
 
 /// The output function of SplitMix64: G. L. Steele, D. Lea, C. H. Flood, "Fast Splittable Pseudorandom Number
 /// Generators", OOPSLA 2014. Applied to a counter it makes a generator that can start anywhere.
@@ -53,8 +59,8 @@ void fill_row(T* row, std::int64_t stride, std::int64_t first_element, std::int6
   for (std::int64_t j = 0; j < cols;) {
     const std::uint64_t element = static_cast<std::uint64_t>(first_element + j);
     const auto [even, odd] = normal_pair(sequence, element / 2);
-    if (element % 2 == 0) row[j++ * stride] = from_float<T>(static_cast<float>(even));
-    if (j < cols) row[j++ * stride] = from_float<T>(static_cast<float>(odd));
+    if (element % 2 == 0) row[j++ * stride] = from_float<T>(spread<T> * static_cast<float>(even));
+    if (j < cols) row[j++ * stride] = from_float<T>(spread<T> * static_cast<float>(odd));
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "bench/parallel.hpp"
@@ -8,6 +9,10 @@
 #include "core/types.hpp"
 
 namespace lapidary::bench {
+
+/// The standard deviation of random data: 1, but for integers, which would have next to no bits.
+template <class T>
+constexpr float spread = std::is_same_v<T, std::int8_t> ? 32 : 1;
 
 /// D = alpha * A * B + beta * C on random data: everything that decides what a kernel is given.
 struct ProblemSpec {
@@ -89,9 +94,9 @@ struct Problem {
   HostMatrix C;      ///< M x N
 };
 
-/// Fills A, B and C with normal random numbers (mean 0, variance 1) rounded to the element type. Element (i, j) depends
-/// on the seed and on its place in the matrix alone, neither on how that lies in memory nor on the number of threads.
-/// With beta == 0, when no kernel may read it, C stays poisoned.
+/// Fills A, B and C with normal random numbers (mean 0, see `spread`) rounded to the element type. Element (i, j)
+/// depends on the seed and on its place in the matrix alone, neither on how that lies in memory nor on the number of
+/// threads. With beta == 0, when no kernel may read it, C stays poisoned.
 /// @throws InvalidArgument as `resolve` does
 Problem make_problem(const ProblemSpec& spec, const OnProgress& progress = {});
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "bench/problem.hpp"
 #include "bench/random_fill.hpp"
 #include "core/math.hpp"
 #include "device/launch.hpp"
@@ -29,8 +30,8 @@ __global__ void __launch_bounds__(threads) fill_kernel(T* data, std::int64_t cou
     const float radius = sqrtf(-2 * logf(uniform));
     float sine, cosine;
     sincospif(half_turns, &sine, &cosine);
-    data[i] = from_float<T>(radius * cosine);
-    if (i + 1 < count) data[i + 1] = from_float<T>(radius * sine);
+    data[i] = from_float<T>(spread<T> * radius * cosine);
+    if (i + 1 < count) data[i + 1] = from_float<T>(spread<T> * radius * sine);
   }
 }
 

@@ -33,7 +33,7 @@ double tflops(std::int64_t M, std::int64_t N, std::int64_t K, double millisecond
 std::optional<double> ceiling_tflops(const DeviceProperties& device, Unit unit) {
   for (const Throughput& t : throughputs) {
     if (t.compute_capability != device.compute_capability) continue;
-    const double fma = unit == Unit::cuda_cores ? t.cuda_cores : t.tensor_cores;
+    const double fma = unit == Unit::cuda_cores ? t.cuda_cores : t.tensor_cores * (unit == Unit::tensor_cores ? 1 : 2);
     return 2 * fma * device.multiprocessors * device.clock_mhz * 1e-6;
   }
   return std::nullopt;

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/types.hpp"
 #include "device/device.hpp"
 
 namespace lapidary::bench {
@@ -19,8 +20,13 @@ Spread spread_of(std::vector<double> figures);
 /// The rate of an M x N x K product, 2 M N K floating-point operations, in 10^12 operations a second.
 double tflops(std::int64_t M, std::int64_t N, std::int64_t K, double milliseconds);
 
-/// What multiplies and adds: CUDA cores in f32, or tensor cores with f16 operands.
-enum class Unit : std::uint8_t { cuda_cores, tensor_cores };
+/// What multiplies and adds: CUDA cores in f32, or tensor cores with f16 operands, or with those of 8 bits.
+enum class Unit : std::uint8_t { cuda_cores, tensor_cores, tensor_cores_8_bit };
+
+/// Tensor cores by the type of what they multiply; tf32 takes them no less time than f16.
+constexpr Unit tensor_cores_for(Type type) {
+  return size_of(type) == 1 ? Unit::tensor_cores_8_bit : Unit::tensor_cores;
+}
 
 /// What a GPU can compute at its maximum clock if nothing else costs anything, in TFLOP/s; none for compute
 /// capabilities whose rate this program does not know.

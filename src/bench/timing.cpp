@@ -22,7 +22,8 @@ Contestant contestant(std::string name, Unit unit, const RungVariant& variant) {
 
 Contestant contestant(const Entry& entry) {
   return contestant(fmt::format("{} {}", entry.rung->name(), to_string(entry.variant->tile)),
-                    entry.rung->family == "simt" ? Unit::cuda_cores : Unit::tensor_cores, *entry.variant);
+                    entry.rung->family == "simt" ? Unit::cuda_cores : tensor_cores_for(entry.variant->kind.type),
+                    *entry.variant);
 }
 
 ProblemSpec cube(const GemmKind& kind, std::int64_t size) {
@@ -107,7 +108,7 @@ void measure(Device& device, const std::vector<Candidate>& candidates, const std
 }  // namespace
 
 // A contestant of a quick table does not tell what it multiplies with: the fastest unit for its type is the limit.
-static Unit fastest_unit(Type type) { return type == Type::f32 ? Unit::cuda_cores : Unit::tensor_cores; }
+static Unit fastest_unit(Type type) { return type == Type::f32 ? Unit::cuda_cores : tensor_cores_for(type); }
 
 static LadderTimes quick_times(Device& device, const GemmProblem& shape, std::span<const Contestant> contestants,
                                const OnProgress& progress) {

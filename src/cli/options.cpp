@@ -48,10 +48,12 @@ CLI::Validator finite_number() {
 }
 
 Type parse_type(std::string_view name) {
-  for (const Type type : all_types) {
+  std::string names;
+  for (const Type type : operand_types) {
     if (name == name_of(type)) return type;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(type));
   }
-  throw InvalidArgument(fmt::format("no element type is named '{}'; there are f32, f16, bf16", name));
+  throw InvalidArgument(fmt::format("no element type is named '{}'; there are {}", name, names));
 }
 
 GemmKind parse_kind(std::string_view text) {
@@ -59,7 +61,7 @@ GemmKind parse_kind(std::string_view text) {
   const std::string_view types = text.substr(0, blank), orders = blank == text.npos ? "RR" : text.substr(blank + 1);
   const std::size_t slash = types.find('/');
   const Type type = parse_type(types.substr(0, slash));
-  const Type result = slash == types.npos ? type : parse_type(types.substr(slash + 1));
+  const Type result = slash == types.npos ? GemmKind(type).result : parse_type(types.substr(slash + 1));
   if (orders.size() != 2 || orders.find_first_not_of("RC") != orders.npos) {
     throw InvalidArgument(
         fmt::format("'{}' are no orders of A and B; they are written RR, RC, CR or CC, R for row-major", orders));

@@ -15,7 +15,7 @@ struct GemmKind {
   Type result;  ///< of C and D: that of A and B, or f32
   Order a, b;
 
-  constexpr GemmKind(Type type_ = Type::f32) : GemmKind(type_, type_) {}
+  constexpr GemmKind(Type type_ = Type::f32) : GemmKind(type_, is_result(type_) ? type_ : Type::f32) {}
   constexpr GemmKind(Type type_, Type result_, Order a_ = Order::row_major, Order b_ = Order::row_major)
       : type(type_), result(result_), a(a_), b(b_) {}
   constexpr bool operator==(const GemmKind&) const = default;

@@ -10,9 +10,12 @@
 
 namespace lapidary {
 
-/// Element types of A, B, C and D. Accumulation is in f32 for all of them.
-enum class Type : std::uint8_t { f32, f16, bf16 };
+/// Element types of A, B, C and D. Sums are of f32, those of s8 of 32-bit integers until they are scaled.
+enum class Type : std::uint8_t { f32, f16, bf16, tf32, e4m3, s8 };
 
+/// Those of A and B.
+constexpr Type operand_types[] = {Type::f32, Type::f16, Type::bf16, Type::tf32, Type::e4m3, Type::s8};
+/// Those that C and D may have too.
 constexpr Type all_types[] = {Type::f32, Type::f16, Type::bf16};
 
 // Numbers as bits, the same on host and device. Integers of 8 bits are std::int8_t.
@@ -58,13 +61,49 @@ template <>
 struct TypeOf<bf16> {
   static constexpr Type value = Type::bf16;
 };
+template <>
+struct TypeOf<tf32> {
+  static constexpr Type value = Type::tf32;
+};
+template <>
+struct TypeOf<e4m3> {
+  static constexpr Type value = Type::e4m3;
+};
+template <>
+struct TypeOf<std::int8_t> {
+  static constexpr Type value = Type::s8;
+};
 
 }  // namespace lapidary
 
 namespace lapidary::inline LAPIDARY_BUILD {
 
-constexpr int size_of(Type type) { return type == Type::f32 ? 4 : 2; }
-constexpr const char* name_of(Type type) { return type == Type::f32 ? "f32" : type == Type::f16 ? "f16" : "bf16"; }
+constexpr int size_of(Type type) {
+  switch (type) {
+    case Type::f32:
+    case Type::tf32: return 4;
+    case Type::f16:
+    case Type::bf16: return 2;
+    case Type::e4m3:
+    case Type::s8: break;
+  }
+  return 1;
+}
+
+constexpr const char* name_of(Type type) {
+  switch (type) {
+    case Type::f32: return "f32";
+    case Type::f16: return "f16";
+    case Type::bf16: return "bf16";
+    case Type::tf32: return "tf32";
+    case Type::e4m3: return "e4m3";
+    case Type::s8: break;
+  }
+  return "s8";
+}
+
+/// Whether C and D may be of this type.
+constexpr bool is_result(Type type) { return type == Type::f32 || type == Type::f16 || type == Type::bf16; }
 
 /// Calls visit(element) with an element of the type, for code that is written for each of them.
 template <class Visit>
@@ -72,6 +111,9 @@ constexpr decltype(auto) with_type(Type type, Visit&& visit) {
   switch (type) {
     case Type::f16: return visit(f16{});
     case Type::bf16: return visit(bf16{});
+    case Type::tf32: return visit(tf32{});
+    case Type::e4m3: return visit(e4m3{});
+    case Type::s8: return visit(std::int8_t{});
     case Type::f32: break;
   }
   return visit(float{});
@@ -110,6 +152,8 @@ LAPIDARY_HD inline float to_float(f16 value) {
 }
 
 LAPIDARY_HD inline float to_float(bf16 value) { return float_of(static_cast<std::uint32_t>(value.bits) << 16); }
+
+LAPIDARY_HD constexpr float to_float(std::int8_t value) { return value; }
 
 LAPIDARY_HD inline float to_float(tf32 value) { return float_of(value.bits); }
 
@@ -209,6 +253,16 @@ LAPIDARY_HD inline e5m2 from_float<e5m2>(float value) {
   if (magnitude > 0x7f800000u) return {0x7f};
   if (magnitude >= 0x47600000u) return {static_cast<std::uint8_t>(sign | 0x7bu)};
   return {static_cast<std::uint8_t>(sign | types_detail::nearest<-14, 2>(magnitude))};
+}
+
+/// Rounds to nearest, ties to even; what is larger, infinity too, becomes the largest number (PTX ISA, "cvt":
+/// cvt.rni.sat.s8.f32), NaN becomes 0.
+template <>
+LAPIDARY_HD inline std::int8_t from_float<std::int8_t>(float value) {
+  if (!(value > -128)) return value <= -128 ? std::int8_t{-128} : std::int8_t{0};
+  if (value > 127) return 127;
+  // The sum has no bits behind the point.
+  return static_cast<std::int8_t>(static_cast<int>(bits_of(value + 0x1.8p23f) - bits_of(0x1.8p23f)));
 }
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

@@ -267,10 +267,15 @@ std::int64_t matrix_extent(std::int64_t rows, std::int64_t cols, std::int64_t ld
 
 void validate_sizes(const GemmProblem& p) {
   for (const Type type : {p.kind.type, p.kind.result}) {
-    if (std::find(std::begin(all_types), std::end(all_types), type) == std::end(all_types)) {
-      throw InvalidArgument(
-          fmt::format("the element type has value {}; types are f32, f16 and bf16", static_cast<int>(type)));
+    if (std::find(std::begin(operand_types), std::end(operand_types), type) == std::end(operand_types)) {
+      throw InvalidArgument(fmt::format("the element type has value {}; types are {} (f32) to {} (s8)",
+                                        static_cast<int>(type), static_cast<int>(Type::f32),
+                                        static_cast<int>(Type::s8)));
     }
+  }
+  if (!is_result(p.kind.type) && p.kind.result != Type::f32) {
+    throw InvalidArgument(fmt::format("the results of {} matrices are {}; they must be f32", name_of(p.kind.type),
+                                      name_of(p.kind.result)));
   }
   if (p.kind.result != p.kind.type && p.kind.result != Type::f32) {
     throw InvalidArgument(fmt::format("the results of {} matrices are {}; they must be of the same type or f32",

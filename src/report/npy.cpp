@@ -12,16 +12,25 @@
 
 namespace lapidary::report {
 
-// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html. NumPy has no bf16: the name of 16 bits
-// without a meaning is what the package ml_dtypes writes for it.
+// NumPy has no bf16 and no e4m3: the names of bits without a meaning are what the package ml_dtypes writes for them.
+static const char* descr(Type type) {
+  switch (type) {
+    case Type::f32:
+    case Type::tf32: return "<f4";
+    case Type::f16: return "<f2";
+    case Type::bf16: return "<V2";
+    case Type::s8: return "|i1";
+    case Type::e4m3: break;
+  }
+  return "|V1";
+}
+
+// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html.
 void write_npy(const std::filesystem::path& path, Type type, std::int64_t rows, std::int64_t cols, std::int64_t ld,
                const void* data, Order order) {
   static_assert(std::endian::native == std::endian::little, "'<f4' and '<f2' are little-endian");
   constexpr std::size_t prefix = 10, alignment = 64;  // magic, version and length; where the data begin
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': {}, 'shape': ({}, {}), }}",
-                                   type == Type::f32   ? "<f4"
-                                   : type == Type::f16 ? "<f2"
-                                                       : "<V2",
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': {}, 'shape': ({}, {}), }}", descr(type),
                                    order == Order::row_major ? "False" : "True", rows, cols);
   header.append(alignment - 1 - (prefix + header.size()) % alignment, ' ');
   header += '\n';

@@ -19,17 +19,20 @@ LAPIDARY_DEVICE void copy_tile_async(const GlobalTile<T, ROWS, COLS, threads, wi
 
 /// Starts part number `part` of `parts` of the copies of an operand's tile likewise, of 128 bits if the problem is
 /// `vectorizable`. Where it is not, cp.async lacks the alignment: what this returns from has then been copied.
-template <bool vectorized, int parts, class T, Major major, int BX, int BK, int threads, int width, class Place>
-LAPIDARY_DEVICE void copy_part_async(const OperandTile<T, major, BX, BK, threads, width>& tile, int part, int x_left,
+template <bool vectorized, int parts, class T, Major major, int BX, int BK, int threads, class Place>
+LAPIDARY_DEVICE void copy_part_async(const OperandTile<T, major, BX, BK, threads>& tile, int part, int x_left,
                                      int k_left, Place&& place) {
   static_assert(tile.count % parts == 0);
+  constexpr int count = tile.count / parts;
+  if constexpr (vectorized) {
 #pragma unroll
-  for (int i = 0; i < tile.count / parts; ++i) {
-    const int v = part * (tile.count / parts) + i;
-    if constexpr (vectorized)
+    for (int v = part * count; v < (part + 1) * count; ++v)
       cp_async<16>(&place(v), tile.address(v), tile.inside(v, x_left, k_left) ? 16 : 0);
-    else
-      store_vector<width>(place(v), tile.template load_vector<false>(v, x_left, k_left).element);
+  } else {
+    // One after the other, as each takes many registers.
+#pragma unroll 1
+    for (int v = part * count; v < (part + 1) * count; ++v)
+      store_vector<packed<T>>(place(v), tile.template load_vector<false>(v, x_left, k_left).element);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <type_traits>
 
 #include "layout/fragment.hpp"
 #include "ptx/ldmatrix.hpp"
@@ -8,32 +9,39 @@
 
 namespace lapidary::inline LAPIDARY_BUILD {
 
+/// What products of T are added up in.
+template <class T>
+using SumOf = std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, float>;
+
 /// Where the operands and the results of a warp lie when it computes WM x WN of a block's results, BN / WN of such
-/// tiles beside each other, by an mma.sync of 16-bit elements. The tiles of A and B are stored line by line, as their
-/// orders have them. mma.sync wants pairs along k, and ldmatrix deals out pairs along a line, or `transposed` across.
+/// tiles beside each other, by an mma.sync. The tiles of A and B are stored line by line, as their orders have them.
+/// mma.sync wants 32 bits of neighbours along k; ldmatrix deals them out along a line, or 16-bit elements `transposed`.
 template <class Form_, int BN, int WM, int WN, Order a_order, Order b_order>
 struct MmaTile {
   using Form = Form_;
   static constexpr int down = WM / Form::M, across = WN / Form::N;  // products of the warp
   static constexpr bool a_transposed = a_order == Order::column_major, b_transposed = b_order == Order::row_major;
+  static_assert(Form::packed == 2 || !(a_transposed || b_transposed), "ldmatrix transposes elements of 16 bits");
+  static constexpr int vector = 4 * Form::packed;  // elements of 16 bytes, the row of a matrix for ldmatrix
+  static constexpr int depth = Form::K / vector;   // such matrices of a product along k
   static_assert(WM % Form::M == 0 && WN % (2 * Form::N) == 0 && BN % WN == 0);
 
   LAPIDARY_HD static constexpr int first_row(int thread) { return thread / 32 / (BN / WN) * WM; }
   LAPIDARY_HD static constexpr int first_col(int thread) { return thread / 32 % (BN / WN) * WN; }
 
-  /// The m and k from which on there are the 8 neighbours whose address a lane gives to ldmatrix for A of product
-  /// (0, ...); for (i, ...) they are i M further down. The matrices are the first 8 rows and the next, then both 8
-  /// elements on along k, as far as the product goes.
+  /// The m and k from which on there are the 16 bytes whose address a lane gives to ldmatrix for A of product (0, ...);
+  /// for (i, ...) they are i M further down. The matrices are the first 8 rows and the next, then both 16 bytes on
+  /// along k, as far as the product goes.
   LAPIDARY_HD static constexpr FragmentElement a_row(int thread) {
     const int row = first_row(thread);
     return a_transposed ? FragmentElement{row + thread / 8 % 2 * 8, thread % 8 + thread % 32 / 16 * 8}
-                        : FragmentElement{row + thread % 16, thread % 32 / 16 * 8};
+                        : FragmentElement{row + thread % 16, thread % 32 / 16 * vector};
   }
   /// The k and n of those for B of products (..., 0) and (..., 1): of all k, then 8 columns on.
   LAPIDARY_HD static constexpr FragmentElement b_row(int thread) {
-    const int col = first_col(thread) + thread % 32 / Form::K * 8;
-    return b_transposed ? FragmentElement{thread % Form::K, col}
-                        : FragmentElement{thread % Form::K / 8 * 8, col + thread % 8};
+    const int col = first_col(thread) + thread % 32 / (8 * depth) * 8;
+    return b_transposed ? FragmentElement{thread % (8 * depth), col}
+                        : FragmentElement{thread / 8 % depth * vector, col + thread % 8};
   }
   /// Result number `index` of a lane of product (i, j); 2 h and 2 h + 1 are neighbours.
   LAPIDARY_HD static constexpr FragmentElement result(int thread, int i, int j, int index) {
@@ -109,9 +117,9 @@ LAPIDARY_DEVICE void transpose_in_quad(float (&pairs)[4][2], int thread) {
 
 /// Stores them 8 neighbours at a time: the four lanes that have a row of four neighbouring products, two elements each,
 /// trade them for a product's whole row.
-template <class Tile, bool vectorized, class T, class R, int down, int across, int count>
+template <class Tile, bool vectorized, class T, class R, class Sum, int down, int across, int count>
 LAPIDARY_DEVICE void store_traded_products(const Gemm<T, R>& g, const TileOrigin& block, int thread,
-                                           const float (&sums)[down][across][count]) {
+                                           const Sum (&sums)[down][across][count]) {
   static_assert(across % 4 == 0);
 #pragma unroll
   for (int i = 0; i < down; ++i)
@@ -121,7 +129,7 @@ LAPIDARY_DEVICE void store_traded_products(const Gemm<T, R>& g, const TileOrigin
       for (int j = 0; j < across; j += 4) {
         float pairs[4][2];
 #pragma unroll
-        for (int p = 0; p < 8; ++p) pairs[p / 2][p % 2] = sums[i][j + p / 2][index + p % 2];
+        for (int p = 0; p < 8; ++p) pairs[p / 2][p % 2] = static_cast<float>(sums[i][j + p / 2][index + p % 2]);
         transpose_in_quad(pairs, thread);
         const std::int64_t row = block.row + Tile::result(thread, i, j, index).row;
         const std::int64_t col = block.col + Tile::first_col(thread) + (j + thread % 4) * 8;

@@ -13,13 +13,13 @@ constexpr Major major_of_b(Order order) { return order == Order::row_major ? Maj
 template <Major major>
 constexpr bool along_k = major == Major::k;
 
-/// One thread's part of a BX x BK tile of an operand, where X is M for A and N for B, in accesses of `width` elements.
+/// One thread's part of a BX x BK tile of an operand, where X is M for A and N for B, in accesses of 128 bits.
 /// The tile consists of lines as memory has them, along K or along X, and lies in shared memory likewise.
-template <class T, Major major, int BX, int BK, int threads, int width>
-class OperandTile : public GlobalTile<T, along_k<major> ? BX : BK, along_k<major> ? BK : BX, threads, width> {
+template <class T, Major major, int BX, int BK, int threads>
+class OperandTile : public GlobalTile<T, along_k<major> ? BX : BK, along_k<major> ? BK : BX, threads, packed<T>> {
  public:
   static constexpr int lines = along_k<major> ? BX : BK, length = along_k<major> ? BK : BX;
-  using Lines = GlobalTile<T, lines, length, threads, width>;
+  using Lines = GlobalTile<T, lines, length, threads, packed<T>>;
 
   /// Where `layout`, one of lines x length, has the element at x + dx and k + dk, where the constant dx or dk that
   /// counts lines is a multiple of 8. What is between these lines is then a constant in every layout that tensor cores'
@@ -49,7 +49,7 @@ class OperandTile : public GlobalTile<T, along_k<major> ? BX : BK, along_k<major
 
   /// GlobalTile::load_vector
   template <bool vectorized>
-  LAPIDARY_DEVICE Vector<T, width> load_vector(int v, int x_left, int k_left) const {
+  LAPIDARY_DEVICE Vector<T, packed<T>> load_vector(int v, int x_left, int k_left) const {
     return along_k<major> ? Lines::template load_vector<vectorized>(v, x_left, k_left)
                           : Lines::template load_vector<vectorized>(v, k_left, x_left);
   }

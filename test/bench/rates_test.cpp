@@ -37,6 +37,7 @@ TEST(Ceiling, AgreesWithDataSheets) {
   EXPECT_NEAR(*ceiling_tflops(gpu(89, 128, 2520), Unit::tensor_cores), 330.3, 0.5);  // RTX 4090
   EXPECT_NEAR(*ceiling_tflops(gpu(90, 132, 1980), Unit::cuda_cores), 66.9, 0.05);    // H200 SXM
   EXPECT_NEAR(*ceiling_tflops(gpu(90, 132, 1830), Unit::tensor_cores), 989.4, 0.5);
+  EXPECT_NEAR(*ceiling_tflops(gpu(90, 132, 1830), tensor_cores_for(Type::s8)), 1978.9, 1);
 }
 
 TEST(Ceiling, UnknownCardHasNone) {

@@ -132,8 +132,12 @@ TEST_F(RunGemm, KnowsEveryOrderAndTypesOfResults) {
   spec.beta = 0.5f;
   for (const Order a : {Order::row_major, Order::column_major}) {
     for (const Order b : {Order::row_major, Order::column_major}) {
-      for (const auto& [type, result] :
-           {std::pair{Type::f32, Type::f32}, {Type::bf16, Type::f32}, {Type::f16, Type::f16}}) {
+      for (const auto& [type, result] : {std::pair{Type::f32, Type::f32},
+                                         {Type::bf16, Type::f32},
+                                         {Type::f16, Type::f16},
+                                         {Type::tf32, Type::f32},
+                                         {Type::e4m3, Type::f32},
+                                         {Type::s8, Type::f32}}) {
         spec.kind = {type, result, a, b};
         EXPECT_TRUE(verify(right).ok) << to_string(spec.kind) << ": " << verify(right).message;
       }
@@ -151,6 +155,8 @@ TEST_F(RunGemm, KnowsEveryOrderAndTypesOfResults) {
   spec.ldb = 0;
   spec.kind = {Type::f16, Type::bf16};
   EXPECT_NE(message_of([&] { verify(right); }).find("must be of the same type or f32"), std::string::npos);
+  spec.kind = {Type::s8, Type::s8};
+  EXPECT_NE(message_of([&] { verify(right); }).find("of s8 matrices are s8; they must be f32"), std::string::npos);
 }
 
 TEST_F(RunGemm, CatchesAReadOfCWithoutBeta) {

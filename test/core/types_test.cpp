@@ -107,8 +107,21 @@ TYPED_TEST(Rounding, OverflowsAndUnderflows) {
   EXPECT_EQ(this->rounded(-std::numeric_limits<float>::denorm_min()), this->sign);
 }
 
+TEST(S8, RoundsToNearestTakesTiesToEvenAndSaturates) {
+  for (int i = -127; i < 127; ++i) {
+    EXPECT_EQ(from_float<std::int8_t>(static_cast<float>(i) + 0.5f), i % 2 == 0 ? i : i + 1);
+    EXPECT_EQ(from_float<std::int8_t>(static_cast<float>(i) + 0.4375f), i);
+    EXPECT_EQ(to_float(static_cast<std::int8_t>(i)), static_cast<float>(i));
+  }
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(from_float<std::int8_t>(127.75f), 127);
+  EXPECT_EQ(from_float<std::int8_t>(infinity), 127);
+  EXPECT_EQ(from_float<std::int8_t>(-infinity), -128);
+  EXPECT_EQ(from_float<std::int8_t>(std::numeric_limits<float>::quiet_NaN()), 0);
+}
+
 TEST(Type, IsFoundByItsValue) {
-  for (const Type type : all_types) {
+  for (const Type type : operand_types) {
     with_type(type, [&](auto element) {
       EXPECT_EQ(TypeOf<decltype(element)>::value, type);
       EXPECT_EQ(sizeof(element), static_cast<std::size_t>(size_of(type)));

@@ -35,8 +35,13 @@ struct Config : mma_tiles::Config<BM, BN, BK, 64, 64, T, R, mma_swizzled::Swizzl
 
 template <class T, class R, Order a_order = Order::row_major, Order b_order = Order::row_major>
 using Default = Config<128, 256, 32, 4, T, R, a_order, b_order>;
-static_assert(mma_swizzled::conflict_free<Default<bf16, bf16>>);
-static_assert(mma_swizzled::conflict_free<Default<bf16, bf16, Order::column_major, Order::column_major>>);
+constexpr Order by_row = Order::row_major, by_column = Order::column_major;
+// Of other widths ldmatrix transposes nothing: A and B lie along k.
+using Tf32 = Config<128, 256, 16, 4, tf32, float, by_row, by_column>;
+using S8 = Config<128, 256, 64, 4, std::int8_t, float, by_row, by_column>;
+using mma_swizzled::conflict_free;
+static_assert(conflict_free<Default<bf16, bf16>> && conflict_free<Tf32> && conflict_free<S8>);
+static_assert(conflict_free<Default<bf16, bf16, by_column, by_column>>);
 
 template <class Config>
 struct Storage {
@@ -90,7 +95,7 @@ __global__ void __launch_bounds__(Config::threads) kernel(const Gemm<T, R> g) {
     for (int part = 0; part < steps; ++part) start(part, stage * BK, stage);
   await();
   int stage = 0, free = stages - 1;
-  float rD[down][across][Form::d_registers] = {};
+  typename Form::D rD[down][across][Form::d_registers] = {};
   load(0, stage);
   for (std::int64_t k0 = 0; k0 < g.K; k0 += BK) {
 #pragma unroll
@@ -122,9 +127,11 @@ template <class Config>
 constexpr Variant of() {
   return variant<Config>(launch<Config>);
 }
-constexpr Order by_row = Order::row_major, by_column = Order::column_major;
 template <class>
 constexpr Variant variants[] = {of<Default<bf16, bf16>>(),
+                                of<Config<256, 128, 64, 3, bf16, bf16>>(),
+                                of<Config<128, 256, 64, 3, bf16, bf16>>(),
+                                of<Config<128, 128, 32, 4, bf16, bf16>>(),
                                 of<Default<bf16, bf16, by_row, by_column>>(),
                                 of<Default<bf16, bf16, by_column, by_row>>(),
                                 of<Default<bf16, bf16, by_column, by_column>>(),
@@ -134,8 +141,8 @@ constexpr Variant variants[] = {of<Default<bf16, bf16>>(),
                                 of<Default<f16, f16, by_row, by_column>>(),
                                 of<Default<bf16, float, by_row, by_column>>(),
                                 of<Default<f16, float, by_row, by_column>>(),
-                                of<Config<256, 128, 64, 3, bf16, bf16>>(),
-                                of<Config<128, 256, 64, 3, bf16, bf16>>(),
-                                of<Config<128, 128, 32, 4, bf16, bf16>>()};
+                                of<Config<128, 128, 32, 4, bf16, bf16>>(),
+                                of<Tf32>(),
+                                of<S8>()};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::mma_multistage

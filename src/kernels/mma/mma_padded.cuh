@@ -1,4 +1,6 @@
 #pragma once
+#include <algorithm>
+
 #include "kernels/mma/mma_tiles.cuh"
 
 namespace lapidary::inline LAPIDARY_BUILD::mma_padded {
@@ -25,8 +27,9 @@ constexpr RungInfo info = {
 };
 
 struct Padded {
+  template <class T>
   static constexpr Layout tile(int lines, int length) {
-    return row_major(lines, length).padded(length < 64 ? 64 : length, 8);
+    return row_major(lines, length).padded(std::max(length, 8 * packed<T>), packed<T>);
   }
 };
 

@@ -24,13 +24,14 @@ constexpr RungInfo info = {
     .architecture = 80,
 };
 
-/// A line has `length` elements, a power of two from 16 on. The bits of an offset from the one on that tells lines
-/// apart that begin on the same bank are added to those that tell the vectors of a line, within 128 bytes, apart.
+/// A line has `length` elements, a power of two of 2 vectors or more. The bits of an offset from the one on that tells
+/// lines apart that begin on the same bank are added to those that tell the vectors of a line, within 128 bytes, apart.
 struct Swizzled {
+  template <class T>
   static constexpr Layout tile(int lines, int length) {
-    const int vectors_log2 = std::bit_width(static_cast<unsigned>(std::min(length, 64) / 8)) - 1;
-    const int period_log2 = std::bit_width(static_cast<unsigned>(std::max(length, 64))) - 1;
-    return row_major(lines, length).swizzled(vectors_log2, 3, period_log2 - 3);
+    const auto log2 = [](int power) { return std::bit_width(static_cast<unsigned>(power)) - 1; };
+    const int vectors = length / packed<T>, vector_log2 = log2(packed<T>);
+    return row_major(lines, length).swizzled(log2(std::min(vectors, 8)), vector_log2, log2(std::max(vectors, 8)));
   }
 };
 
@@ -38,12 +39,12 @@ template <class T, class R, Order a_order = Order::row_major, Order b_order = Or
 struct Config : mma_tiles::Config<128, 128, 32, 64, 32, T, R, Swizzled, a_order, b_order> {
   static_assert(Config::a.cosize() == Config::a.size() && Config::b.cosize() == Config::b.size());
 };
-template <class Config>
+template <class Config, class T = typename Config::Element>
 constexpr bool conflict_free =
-    wavefronts(warp_access<bf16, 8>([](int lane) { return Config::a_write(lane, 0); })) == 4 &&
-    wavefronts(warp_access<bf16, 8>([](int lane) { return Config::b_write(lane, 0); })) == 4 &&
-    wavefronts(warp_access<bf16, 8>([](int lane) { return Config::a_read(lane, 0, 0); })) == 4 &&
-    wavefronts(warp_access<bf16, 8>([](int lane) { return Config::b_read(lane, 0, 0); })) == 4;
+    wavefronts(warp_access<T, packed<T>>([](int lane) { return Config::a_write(lane, 0); })) == 4 &&
+    wavefronts(warp_access<T, packed<T>>([](int lane) { return Config::b_write(lane, 0); })) == 4 &&
+    wavefronts(warp_access<T, packed<T>>([](int lane) { return Config::a_read(lane, 0, 0); })) == 4 &&
+    wavefronts(warp_access<T, packed<T>>([](int lane) { return Config::b_read(lane, 0, 0); })) == 4;
 static_assert(conflict_free<Config<bf16, bf16>>);
 static_assert(conflict_free<Config<bf16, bf16, Order::column_major, Order::column_major>>);
 

@@ -13,13 +13,9 @@ constexpr RungInfo info = {
     .name = "wmma",
     .parent = "f16_unpadded",
     .idea = "tensor cores with the lid on: the WMMA API",
-    .change =
-        "A warp loads, multiplies and stores matrices of 16 x 16 as a whole, whatever each lane has of them; it has "
-        "64 x 32 of the block's results",
+    .change = "A warp multiplies matrices of 16 x 16 as a whole, whatever each lane has of them, for 64 x 32 results",
     .why = "A product of 16 x 16 x 16 is two instructions of 2048 multiply-adds each, where a warp's FFMA is 32",
-    .counter =
-        "shared_load: a fifth of the instructions, as the compiler loads fragments by ldmatrix; its wavefronts are 4 "
-        "times the minimum for A and 8 times for B",
+    .counter = "shared_load: a fifth of the instructions, by ldmatrix, at 4 times the minimum for A and 8 times for B",
     .cost =
         "Rows in shared memory have one pitch, so there is no swizzle; and results pass through it to be scaled and "
         "cut off, as only there it is known which they are",
@@ -30,7 +26,10 @@ constexpr RungInfo info = {
 
 /// Lines of a tile one after the other.
 struct Plain {
-  static constexpr Layout tile(int lines, int length) { return row_major(lines, length); }
+  template <class T>
+  static constexpr Layout tile(int lines, int length) {
+    return row_major(lines, length);
+  }
 };
 
 /// A warp has WM x WN of a block's BM x BN results. `Arrangement` says where lines of a tile are in shared memory.
@@ -44,10 +43,10 @@ struct Config {
   static constexpr TileShape tile = {BM, BN, BK};
   static constexpr int threads = BM / WM * (BN / WN) * 32;
 
-  using GlobalA = OperandTile<T, major_of_a(a_order), BM, BK, threads, 8>;
-  using GlobalB = OperandTile<T, major_of_b(b_order), BN, BK, threads, 8>;
-  static constexpr Layout a = Arrangement::tile(GlobalA::lines, GlobalA::length);
-  static constexpr Layout b = Arrangement::tile(GlobalB::lines, GlobalB::length);
+  using GlobalA = OperandTile<T, major_of_a(a_order), BM, BK, threads>;
+  using GlobalB = OperandTile<T, major_of_b(b_order), BN, BK, threads>;
+  static constexpr Layout a = Arrangement::template tile<T>(GlobalA::lines, GlobalA::length);
+  static constexpr Layout b = Arrangement::template tile<T>(GlobalB::lines, GlobalB::length);
   LAPIDARY_HD static constexpr int a_write(int thread, int v) { return GlobalA::template access<a>(thread, v); }
   LAPIDARY_HD static constexpr int b_write(int thread, int v) { return GlobalB::template access<b>(thread, v); }
   LAPIDARY_HD static constexpr int row(int thread, int i) { return thread / 32 / (BN / WN) * WM + i * 16; }
