@@ -243,6 +243,12 @@ void BlockRunner::count_wgmma(std::uintptr_t pc, const WgmmaCounters& one) {
                        .flop = one.flop * sample_.weight};
 }
 
+void BlockRunner::count_mma(std::uintptr_t pc, const TensorOperation& one) {
+  if (!options_.count) return;
+  const auto multiply_adds = static_cast<std::uint64_t>(one.M) * static_cast<unsigned>(one.N * one.K);
+  sites_.mma[pc] += {.instructions = sample_.weight, .flop = 2 * multiply_adds * sample_.weight};
+}
+
 void BlockRunner::leave(Lane* lane) {
   if (recording_) lane->logged = static_cast<std::size_t>(recorder.next - lane->log.data());
 }
@@ -653,6 +659,7 @@ void BlockRunner::async_copy(const AsyncCopy& copy) {
   std::memset(copy.shared, 0xff, copy.bytes);
   lane.copies.push_back(copy);
   lane.copies.back().group = lane.copy_group;
+  begin_flight(copy.bytes);
   if (options_.seed && random_() % 2) lane.copies.back().arrive();
 }
 
@@ -662,6 +669,7 @@ void BlockRunner::async_wait(unsigned pending) {
   while (done < lane.copies.size() && lane.copies[done].group + pending < lane.copy_group) {
     AsyncCopy& copy = lane.copies[done++];
     copy.arrive();
+    end_flight(copy.bytes);
     if (recording_) {
       const auto shared = reinterpret_cast<std::uintptr_t>(copy.shared);
       if (options_.check) shared_.set_state(shared, copy.bytes, ByteState::written);

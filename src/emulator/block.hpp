@@ -181,6 +181,7 @@ class BlockRunner {
   /// Brings a whole warp together to execute an instruction. `operands` are the running lane's, for `execute`.
   void warp_instruction(const WarpInstruction& instruction, void* operands, std::source_location where);
   Warpgroups& warpgroups() { return warpgroups_; }
+  void count_mma(std::uintptr_t pc, const TensorOperation& one);
   void count_wgmma(std::uintptr_t pc, const WgmmaCounters& one);
   RaceDetector* races() { return races_; }
   /// Hands the race detector 16 bytes that a wgmma of the running warp reads, and checks that they may be.
@@ -286,7 +287,10 @@ class BlockRunner {
   bool grant_registers(Warp& warp);
   // Checks a copy's accesses, and hands them to the counters and the race detector.
   void record_copy(BulkCopy& copy);
-  void count_copy(const BulkCopy& copy);
+  void count_copy(const BulkCopy& copy, unsigned blocks);
+  // Bytes on their way to the block's shared memory, and there.
+  void begin_flight(std::size_t bytes);
+  void end_flight(std::size_t bytes) { in_flight_ -= bytes; }
   unsigned thread_of_cluster(const Lane& lane) const { return rank_ * LaunchLimits::threads + lane.thread; }
 
   Options options_;
@@ -320,6 +324,7 @@ class BlockRunner {
   std::minstd_rand random_;
   Sites sites_;
   std::uint64_t divergent_intervals_ = 0;
+  std::uint64_t in_flight_ = 0;
 };
 
 }  // namespace lapidary::emulator

@@ -35,6 +35,7 @@ const char* name_of(const BulkCopy& copy) {
 
 void BlockRunner::begin_async() {
   mbarriers_.clear();
+  in_flight_ = 0;
   free_registers_ = 0;
   for (unsigned i = 0; i < warps_; ++i) {
     all_warps_[i].registers = registers_at_entry(threads_);
@@ -302,7 +303,7 @@ void BlockRunner::bulk_load(BulkCopy&& copy, std::uint32_t targets) {
     fault(FaultKind::misuse,
           fmt::format("multicast to the blocks {:#06x} of a cluster that has {}", targets, cluster_.size()),
           copy.where);
-  count_copy(copy);
+  count_copy(copy, static_cast<unsigned>(std::popcount(targets)));
   for (; targets; targets &= targets - 1) {
     const auto rank = static_cast<unsigned>(std::countr_zero(targets));
     BulkCopy one = copy;
@@ -312,6 +313,7 @@ void BlockRunner::bulk_load(BulkCopy&& copy, std::uint32_t targets) {
       chunk.shared = reinterpret_cast<unsigned char*>(map_to_rank(address_of(chunk.shared), rank, copy.where));
     find_mbarrier(one.mbarrier, "bulk copy to the barrier", copy.where);
     record_copy(one);
+    one.owner->begin_flight(one.bytes());
     if (races_) cluster_.reach(*one.owner, one.mark.party, one.mark.interval, copy.pc);
     cluster_.copies().issue(std::move(one));
   }
@@ -320,7 +322,7 @@ void BlockRunner::bulk_load(BulkCopy&& copy, std::uint32_t targets) {
 void BlockRunner::bulk_store(BulkCopy&& copy) {
   copy.owner = this;
   copy.group = current_lane()->bulk_group;
-  count_copy(copy);
+  count_copy(copy, 1);
   record_copy(copy);
   cluster_.copies().issue(std::move(copy));
 }
@@ -353,7 +355,12 @@ void BlockRunner::record_copy(BulkCopy& copy) {
   }
 }
 
-void BlockRunner::count_copy(const BulkCopy& copy) {
+void BlockRunner::begin_flight(std::size_t bytes) {
+  in_flight_ += bytes;
+  sites_.bytes_in_flight = std::max(sites_.bytes_in_flight, in_flight_);
+}
+
+void BlockRunner::count_copy(const BulkCopy& copy, unsigned blocks) {
   if (!options_.count) return;
   std::vector<std::uintptr_t> sectors;
   std::uint64_t bytes = 0;
@@ -377,6 +384,8 @@ void BlockRunner::count_copy(const BulkCopy& copy) {
   site.lines += lines * sample_.weight;
   site.minimum += ceil_div(bytes, std::uint64_t{32}) * sample_.weight;
   site.distinct_bytes += bytes * sample_.weight;
+  site.shared_bytes += copy.bytes() * blocks * sample_.weight;
+  site.multicast_bytes += bytes * (blocks - 1) * sample_.weight;
 }
 
 void BlockRunner::check_fence(std::uintptr_t address, unsigned bytes, const char* reader, std::uintptr_t pc) {
@@ -409,6 +418,7 @@ void BlockRunner::record_wgmma_read(const RaceDetector::Copy& mark, std::uintptr
 }
 
 void BlockRunner::arrive_copy(const BulkCopy& copy) {
+  end_flight(copy.bytes());
   if (options_.check)
     for (const BulkCopy::Chunk& chunk : copy.chunks)
       shared_.set_state(address_of(chunk.shared), 16, ByteState::written);
