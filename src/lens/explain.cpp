@@ -156,7 +156,7 @@ void predict(Explanation& e) {
   const model::GemmShape shape{q.M,      q.N, q.K, size_of(q.variant->kind.type), size_of(q.variant->kind.result),
                                q.reads_c};
   e.l1_hit = l1_hit_of(e);
-  e.l2_hit = model::simulate_l2(shape, q.variant->tile, {}, {per_wave, q.gpu.l2_bytes}).l2_to_sm_hit_rate;
+  e.l2_hit = model::simulate_l2(shape, q.variant->tile, model::Raster{}, {per_wave, q.gpu.l2_bytes}).l2_to_sm_hit_rate;
 
   const double all_threads = static_cast<double>(e.observation.blocks) * threads;
   model::ThreadWork work;
