@@ -1,6 +1,7 @@
 #include "lens/observe.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -128,6 +129,19 @@ std::unordered_map<std::uintptr_t, emulator::Merge> merge_scalars(const Report& 
   return merges;
 }
 
+/// Of the launch that multiplies the blocks given; of those before it, which pack operands, all.
+std::function<std::vector<BlockSample>(const LaunchShape&)> sampler(const LaunchShape& launch,
+                                                                    std::vector<BlockSample> blocks) {
+  return [launch, blocks = std::move(blocks)](const LaunchShape& shape) {
+    const auto same = [](const Extent3& a, const Extent3& b) { return a.x == b.x && a.y == b.y && a.z == b.z; };
+    if (same(shape.grid, launch.grid) && same(shape.block, launch.block)) return blocks;
+    std::vector<BlockSample> all;
+    for (std::uint32_t block = 0; block < shape.grid.x * shape.grid.y * shape.grid.z; ++block)
+      all.push_back({block, 1});
+    return all;
+  };
+}
+
 }  // namespace
 
 std::vector<model::TileIndex> visiting_order(const RungVariant& variant, std::int64_t M, std::int64_t N) {
@@ -147,7 +161,7 @@ Observation observe(const RungVariant& variant, std::int64_t M, std::int64_t N, 
   // The plain build's launch is that of a GPU: the other one's storage has red zones. No block of it is run.
   found.launch = run_blocks(variant, M, N, K, reads_c,
                             {.sample = [](const LaunchShape&) { return std::vector<BlockSample>(); }})
-                     .launches.at(0);
+                     .launches.back();
   const auto& [x, y, z] = found.launch.grid;
   found.blocks = static_cast<std::int64_t>(x) * y * z;
   found.tiles = ceil_div<std::int64_t>(M, tile.m) * ceil_div<std::int64_t>(N, tile.n);
@@ -159,9 +173,9 @@ Observation observe(const RungVariant& variant, std::int64_t M, std::int64_t N, 
     groups = groups_of(found.launch, visiting_order(variant, M, N), {M, tile.m, per_line}, {N, tile.n, per_line});
   const std::vector<BlockSample> first = Group::sample(groups, false), last = Group::sample(groups, true);
   if (!groups.empty() && static_cast<std::int64_t>(groups.size()) < found.blocks) {
-    options.sample = [first](const LaunchShape&) { return first; };
+    options.sample = sampler(found.launch, first);
     found.written = run_blocks(variant, M, N, K, reads_c, options);
-    options.sample = [last](const LaunchShape&) { return last; };
+    options.sample = sampler(found.launch, last);
     if (!same_counts(found.written, run_blocks(variant, M, N, K, reads_c, options))) options.sample = nullptr;
   }
   found.blocks_run = options.sample ? static_cast<std::int64_t>(groups.size()) : found.blocks;

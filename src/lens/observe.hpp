@@ -12,9 +12,9 @@ namespace lapidary::lens {
 struct Observation {
   emulator::Report written;   ///< as the source has it
   emulator::Report compiled;  ///< scalar accesses to neighbours counted as the vectors that a compiler can make of them
-  LaunchShape launch{};
-  std::int64_t tiles = 0;       ///< of D
-  std::int64_t blocks = 0;      ///< of the grid
+  LaunchShape launch{};       ///< the last one, if there are several
+  std::int64_t tiles = 0;     ///< of D
+  std::int64_t blocks = 0;    ///< of the grid
   std::int64_t blocks_run = 0;  ///< of those; the others are like one of them
 };
 

@@ -65,13 +65,16 @@ void add_pictures(Document& page, const Explanation& e) {
   const Question& q = e.question;
   const std::string name = page_name(q.rung->name());
   const std::string title = fmt::format("{} {}", q.rung->name(), to_string(q.variant->tile));
-  page.picture(tile_picture(title, tile_owners(*q.variant), 0), name + "-tiles",
-               "What thread 0 and its warp compute, and what of A and B they take.");
+  // Results that bulk copies store are no thread's.
+  if (e.observation.written.total.bulk_store.requests == 0)
+    page.picture(tile_picture(title, tile_owners(*q.variant), 0), name + "-tiles",
+                 "What thread 0 and its warp compute, and what of A and B they take.");
   std::vector<BankView> banks = bank_views(e.observation);
   if (banks.empty()) {
     std::vector<CoalescingView> loads;
     for (const GlobalAccess& access : global_accesses(*q.variant, q.M, q.N, q.K, q.reads_c, 0))
       if (!access.store) loads.push_back(coalescing_view(access));
+    if (loads.empty()) return;  // bulk copies do it all
     page.picture(coalescing_picture(title, loads, 0), name + "-sectors",
                  "The sectors of 32 bytes that the first warp's loads touch.");
     return;
