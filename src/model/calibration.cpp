@@ -33,6 +33,10 @@ double Calibration::operator[](std::string_view name) const {
   throw InvalidArgument(fmt::format("{} lacks the constant {}; script/calibrate measures all of them", file_, name));
 }
 
+double Calibration::either(std::string_view name, std::string_view otherwise) const {
+  return find(name).value_or((*this)[otherwise]);
+}
+
 double Calibration::tensor_cycles(const Gpu& gpu, const MachineInstruction& i) const {
   const auto is = [&](std::string_view part) { return i.opcode.find(part) != i.opcode.npos; };
   const bool integer = i.opcode.starts_with("IMMA"), f64 = i.opcode.starts_with("DMMA");

@@ -19,6 +19,9 @@ class Calibration {
   /// The median of a constant. @throws InvalidArgument if the file lacks it
   double operator[](std::string_view name) const;
 
+  /// The same; of another one if the file lacks the first. @throws InvalidArgument if it lacks both
+  double either(std::string_view name, std::string_view otherwise) const;
+
   /// For how many cycles an instruction of tensor cores that a warp issues (mma.sync: HMMA, IMMA, DMMA) keeps those of
   /// its scheduler busy. By the card's peak rate, of which Hopper's mma.sync gets a part only: what was measured of the
   /// form, or if that is not on record 62.9 % (W. Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU

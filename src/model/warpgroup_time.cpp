@@ -22,8 +22,8 @@ TileCycles cycles_of(const Gpu& gpu, const Calibration& k, const WarpgroupLaunch
   TileCycles cycles{};
   cycles.products = launch.flop / tiles / launch.flop_per_clk * k.wgmma_slowdown();
   cycles.operands = launch.operand_bytes / tiles / gpu.shared_bytes_per_clk;
-  cycles.l2 = std::max(launch.l2_read_bytes / tiles / (k["l2_bytes_all"] * share),
-                       launch.l2_to_sm_bytes / tiles / k["l2_bytes_one"]);
+  cycles.l2 = std::max(launch.l2_read_bytes / tiles / (k.either("bulk_bytes_all", "l2_bytes_all") * share),
+                       launch.l2_to_sm_bytes / tiles / k.either("bulk_bytes_one", "l2_bytes_one"));
   cycles.dram = launch.dram_bytes / tiles / std::min(k["dram_bytes_all"] * share, k["l2_bytes_one"]);
   return cycles;
 }
