@@ -402,12 +402,12 @@ Explanation explain(const Question& q) {
     }
   }
   for (const model::MeasuredRate& rate : model::measured_rates(q.gpu))
-    if (rate.kernel == q.rung->name() && rate.tile == to_string(q.variant->tile) && rate.mode == "burst" &&
-        rate.size == q.M && q.M == q.N && q.N == q.K)
+    if (rate.kernel == q.rung->name() && rate.tile == to_string(q.variant->tile) &&
+        rate.type == to_string(q.variant->kind) && rate.mode == "burst" && rate.size == q.M && q.M == q.N && q.N == q.K)
       e.measured_seconds = e.flop / rate.flops;
   for (const model::MeasuredCounters& launch : model::measured_counters(q.gpu)) {
-    if (launch.kernel != q.rung->name() || launch.tile != to_string(q.variant->tile) || launch.M != q.M ||
-        launch.N != q.N || launch.K != q.K)
+    if (launch.kernel != q.rung->name() || launch.tile != to_string(q.variant->tile) ||
+        launch.type != to_string(q.variant->kind) || launch.M != q.M || launch.N != q.N || launch.K != q.K)
       continue;
     if (launch.reads_c != q.reads_c) {
       e.counters_otherwise = true;
