@@ -26,10 +26,15 @@ double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 std::vector<MatrixTraffic> matrices_of(const Explanation& e) {
   std::vector<MatrixTraffic> found;
   const double results = static_cast<double>(e.question.M) * static_cast<double>(e.question.N);
-  for (const char* const name : {"A", "B", "C", "D"}) {
-    MatrixTraffic sum{.name = name};
+  std::vector<std::string> names = {"A", "B", "C", "D"};  // and what else a launcher allocates
+  for (const AccessSite& site : e.observation.written.sites)
+    if (!site.memory.empty() && std::find(names.begin(), names.end(), site.memory) == names.end())
+      names.push_back(site.memory);
+  for (const std::string& name : names) {
+    MatrixTraffic sum;
+    sum.name = name;
     double asked = 0, elements = 0;
-    const bool result = *name == 'C' || *name == 'D';
+    const bool result = name == "C" || name == "D";
     const int size = size_of(result ? e.question.variant->kind.result : e.question.variant->kind.type);
     for (const AccessSite& site : e.observation.written.sites) {
       if (!is_global(site.access) || site.memory != name) continue;
@@ -76,6 +81,8 @@ InstructionClass kind_of(Access access) {
   switch (access) {
     case Access::global_load: return InstructionClass::global_load;
     case Access::async_copy: return InstructionClass::async_copy;
+    case Access::bulk_load:
+    case Access::bulk_store: return InstructionClass::bulk_copy;
     case Access::shared_load: return InstructionClass::shared_load;
     case Access::shared_store: return InstructionClass::shared_store;
     default: return InstructionClass::global_store;

@@ -38,7 +38,7 @@ void add_idea(Document& page, const Rung& rung, const PageTarget& target) {
   const auto at = std::find_if(rungs.begin(), rungs.end(), [&](const Rung& r) { return r.name() == rung.name(); });
   std::vector<Document::Link> links = {{fmt::format("source of {}", info.name), target.source(rung.source)}};
   if (*info.parent) links.push_back({fmt::format("parent: {}", info.parent), target.page(info.parent)});
-  if (at + 1 != rungs.end())
+  if (at != rungs.end() && at + 1 != rungs.end())
     links.push_back({fmt::format("next: {}", (at + 1)->name()), target.page((at + 1)->name())});
   page.links(std::move(links));
   page.paragraph(fmt::format("{}. {}.", info.change, info.why));

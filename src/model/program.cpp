@@ -142,7 +142,7 @@ class Translator {
       case InstructionClass::global_load: return Unit::global_load;
       case InstructionClass::global_store: return Unit::global_store;
       case InstructionClass::async_copy: return Unit::async_copy;
-      case InstructionClass::barrier: return Unit::barrier;
+      case InstructionClass::barrier: return i.opcode.starts_with("BAR") ? Unit::barrier : Unit::control;
       case InstructionClass::special: return Unit::variable;
       case InstructionClass::bulk_copy: return Unit::uniform;
       case InstructionClass::control:

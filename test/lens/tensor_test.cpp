@@ -9,7 +9,7 @@
 #include "../emulator/wgmma_case.hpp"
 #include "lens/block_accesses.hpp"
 #include "lens/explain.hpp"
-#include "lens/explanation_page.hpp"
+#include "lens/rung_page.hpp"
 #include "model/gpu.hpp"
 
 namespace lapidary::test {
@@ -46,6 +46,13 @@ RungVariant ring() {
   return variant;
 }
 
+/// The page of a rung, as text.
+std::string page_of(const Explanation& e) {
+  const PageTarget target{[](std::string_view kernel) { return std::string(kernel); },
+                          [](std::string_view path) { return std::string(path); }};
+  return rung_page(e, target).markdown();
+}
+
 const MatrixTraffic& matrix(const Explanation& e, const char* name) {
   return *std::find_if(e.matrices.begin(), e.matrices.end(), [&](const MatrixTraffic& m) { return m.name == name; });
 }
@@ -73,6 +80,9 @@ TEST(TensorLens, SeesBoxesAndWhatAMulticastSpares) {
   EXPECT_EQ(steps_in_flight(e), 3) << "three stages";
   EXPECT_FALSE(e.time);
   EXPECT_THROW(tile_owners(variant), InvalidArgument) << "no thread stores";
+  const std::string page = page_of(e);
+  EXPECT_NE(page.find("B, in boxes"), page.npos) << page;
+  EXPECT_NE(page.find("at most: 49,152 bytes, 3 steps along K"), page.npos) << page;
 }
 
 template <std::span<const test::WgmmaCase> (*cases)()>
@@ -97,10 +107,7 @@ TEST(TensorLens, ExplainsWgmmaWithoutMachineCode) {
   ASSERT_TRUE(e.traffic);
   EXPECT_EQ(e.traffic->l2_to_sm_bytes, (64 + 128) * 64 * 2);
   EXPECT_TRUE(e.energy);
-  report::Document page;
-  for (const report::Document& part : {work_page(e), memory_page(e), compiled_page(e, true), time_page(e)})
-    page.append(part);
-  const std::string text = page.terminal(false);
+  const std::string text = page_of(e);
   EXPECT_NE(text.find("4 wgmma, 131072 multiply-adds each"), text.npos) << text;
   EXPECT_NE(text.find("there is no record"), text.npos) << text;
   EXPECT_THROW(explain({&rung, &variant, 64, 128, 64, false, model::find_gpu("v100 sxm2 16gb")}).time.value(),
