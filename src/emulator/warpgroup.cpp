@@ -203,7 +203,7 @@ void Warpgroups::issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lan
     for (const auto& [chunk, warps] : product.chunks)
       if (warps >> place & 1) block_.record_wgmma_read(product.mark, chunk, first.pc);
   const bool multiply = block_.options().multiply;
-  if (multiply && product.c.empty()) product.c.resize(static_cast<std::size_t>(what.M * what.N));
+  if (product.c.empty()) product.c.resize(static_cast<std::size_t>(what.M * what.N));
   if (multiply && first.a && product.a.empty()) product.a.resize(static_cast<std::size_t>(what.M * what.K));
   // A product that this warp has not waited for may be writing the same registers.
   const std::size_t d_bytes = bytes_of_d(what);
@@ -361,7 +361,7 @@ void Warpgroups::deliver(Group& group, std::uint64_t number, Warp& warp) {
   product.delivered |= 1u << place;
   if (block_.options().check) block_.races()->end_copy(product.mark, block_.party(warp));
   // A later product that adds to the same registers still has them.
-  bool last = block_.options().multiply;
+  bool last = true;
   for (std::uint64_t later = number + 1; later < member.issued; ++later)
     if (group.at(later).after[place] == static_cast<std::int64_t>(number)) last = false;
   const Registers out(what.d);
@@ -372,7 +372,7 @@ void Warpgroups::deliver(Group& group, std::uint64_t number, Warp& warp) {
       const bool of_d = known.is_d && begin == product.d[thread], of_a = !known.is_d && begin == product.a_from[thread];
       if (known.pending && (of_d || of_a)) --known.pending;
     }
-    if (last)
+    if (last && block_.options().multiply)
       for (int e = 0; e < what.N / 2; ++e) {
         const FragmentElement at = wgmma_d(static_cast<int>(thread), e);
         out.set(product.d[thread], e, product.c[static_cast<std::size_t>(at.row * what.N + at.col)]);

@@ -366,7 +366,7 @@ double steps_in_flight(const Explanation& e) {
 Explanation explain(const Question& q) {
   Explanation e{};
   e.question = q;
-  e.observation = observe(*q.variant, q.M, q.N, q.K, q.reads_c);
+  e.observation = observe(*q.variant, q.M, q.N, q.K, q.reads_c, q.gpu.sms);
   const model::GemmShape shape = shape_of(q);
   e.flop = model::flop(shape);
   e.compulsory_bytes = model::compulsory_bytes(shape);

@@ -99,7 +99,8 @@ class Operands {
 };
 
 Report run_blocks(const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c,
-                  const emulator::Options& options) {
+                  int multiprocessors, emulator::Options options) {
+  options.multiprocessors = multiprocessors;
   const auto device = open_emulator(options);
   const Operands operands(*device, variant, M, N, K, reads_c);
   run(variant, options.count ? Build::instrumented : Build::plain, device->stream(), operands.problem());
@@ -155,13 +156,15 @@ std::vector<model::TileIndex> visiting_order(const RungVariant& variant, std::in
   });
 }
 
-Observation observe(const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c) {
+Observation observe(const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c,
+                    int multiprocessors) {
   const TileShape& tile = variant.tile;
   Observation found;
+  const auto run = [&](const emulator::Options& options) {
+    return run_blocks(variant, M, N, K, reads_c, multiprocessors, options);
+  };
   // The plain build's launch is that of a GPU: the other one's storage has red zones. No block of it is run.
-  found.launch = run_blocks(variant, M, N, K, reads_c,
-                            {.sample = [](const LaunchShape&) { return std::vector<BlockSample>(); }})
-                     .launches.back();
+  found.launch = run({.sample = [](const LaunchShape&) { return std::vector<BlockSample>(); }}).launches.back();
   const auto& [x, y, z] = found.launch.grid;
   found.blocks = static_cast<std::int64_t>(x) * y * z;
   found.tiles = ceil_div<std::int64_t>(M, tile.m) * ceil_div<std::int64_t>(N, tile.n);
@@ -174,14 +177,14 @@ Observation observe(const RungVariant& variant, std::int64_t M, std::int64_t N, 
   const std::vector<BlockSample> first = Group::sample(groups, false), last = Group::sample(groups, true);
   if (!groups.empty() && static_cast<std::int64_t>(groups.size()) < found.blocks) {
     options.sample = sampler(found.launch, first);
-    found.written = run_blocks(variant, M, N, K, reads_c, options);
+    found.written = run(options);
     options.sample = sampler(found.launch, last);
-    if (!same_counts(found.written, run_blocks(variant, M, N, K, reads_c, options))) options.sample = nullptr;
+    if (!same_counts(found.written, run(options))) options.sample = nullptr;
   }
   found.blocks_run = options.sample ? static_cast<std::int64_t>(groups.size()) : found.blocks;
-  if (!options.sample) found.written = run_blocks(variant, M, N, K, reads_c, options);
+  if (!options.sample) found.written = run(options);
   options.merge = merge_scalars(found.written);
-  found.compiled = options.merge.empty() ? found.written : run_blocks(variant, M, N, K, reads_c, options);
+  found.compiled = options.merge.empty() ? found.written : run(options);
   return found;
 }
 
