@@ -82,7 +82,8 @@ struct Lane {
 
   std::vector<AsyncCopy> copies;
   unsigned copy_group = 0;
-  std::vector<RegisterArray> registers;  ///< arrays that wgmma has for registers, in checked runs
+  std::uint64_t copying = 0, most_copying = 0;  ///< bytes of copies that it has not waited for: now, and at most
+  std::vector<RegisterArray> registers;         ///< arrays that wgmma has for registers, in checked runs
 
   // For block_async.cpp: what it waits for, and its own part of what is asynchronous.
   struct {
@@ -288,9 +289,8 @@ class BlockRunner {
   // Checks a copy's accesses, and hands them to the counters and the race detector.
   void record_copy(BulkCopy& copy);
   void count_copy(const BulkCopy& copy, unsigned blocks);
-  // Bytes on their way to the block's shared memory, and there.
-  void begin_flight(std::size_t bytes);
-  void end_flight(std::size_t bytes) { in_flight_ -= bytes; }
+  // Takes note of the most bytes that were on their way to the block's shared memory.
+  void record_flight();
   unsigned thread_of_cluster(const Lane& lane) const { return rank_ * LaunchLimits::threads + lane.thread; }
 
   Options options_;
@@ -324,7 +324,7 @@ class BlockRunner {
   std::minstd_rand random_;
   Sites sites_;
   std::uint64_t divergent_intervals_ = 0;
-  std::uint64_t in_flight_ = 0;
+  std::uint64_t bulk_copying_ = 0, most_bulk_copying_ = 0;  ///< bytes of bulk copies to the block: now, and at most
 };
 
 }  // namespace lapidary::emulator

@@ -35,7 +35,7 @@ const char* name_of(const BulkCopy& copy) {
 
 void BlockRunner::begin_async() {
   mbarriers_.clear();
-  in_flight_ = 0;
+  bulk_copying_ = most_bulk_copying_ = 0;
   free_registers_ = 0;
   for (unsigned i = 0; i < warps_; ++i) {
     all_warps_[i].registers = registers_at_entry(threads_);
@@ -313,7 +313,9 @@ void BlockRunner::bulk_load(BulkCopy&& copy, std::uint32_t targets) {
       chunk.shared = reinterpret_cast<unsigned char*>(map_to_rank(address_of(chunk.shared), rank, copy.where));
     find_mbarrier(one.mbarrier, "bulk copy to the barrier", copy.where);
     record_copy(one);
-    one.owner->begin_flight(one.bytes());
+    std::uint64_t& copying = one.owner->bulk_copying_;
+    copying += one.bytes();
+    one.owner->most_bulk_copying_ = std::max(one.owner->most_bulk_copying_, copying);
     if (races_) cluster_.reach(*one.owner, one.mark.party, one.mark.interval, copy.pc);
     cluster_.copies().issue(std::move(one));
   }
@@ -355,9 +357,11 @@ void BlockRunner::record_copy(BulkCopy& copy) {
   }
 }
 
-void BlockRunner::begin_flight(std::size_t bytes) {
-  in_flight_ += bytes;
-  sites_.bytes_in_flight = std::max(sites_.bytes_in_flight, in_flight_);
+// Threads run one after the other here, and at the same time on a GPU: what each of them has on its way adds up.
+void BlockRunner::record_flight() {
+  std::uint64_t bytes = most_bulk_copying_;
+  for (unsigned i = 0; i < threads_; ++i) bytes += lanes_[i].most_copying;
+  sites_.bytes_in_flight = std::max(sites_.bytes_in_flight, bytes);
 }
 
 void BlockRunner::count_copy(const BulkCopy& copy, unsigned blocks) {
@@ -418,7 +422,7 @@ void BlockRunner::record_wgmma_read(const RaceDetector::Copy& mark, std::uintptr
 }
 
 void BlockRunner::arrive_copy(const BulkCopy& copy) {
-  end_flight(copy.bytes());
+  bulk_copying_ -= copy.bytes();
   if (options_.check)
     for (const BulkCopy::Chunk& chunk : copy.chunks)
       shared_.set_state(address_of(chunk.shared), 16, ByteState::written);

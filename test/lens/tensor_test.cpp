@@ -85,6 +85,15 @@ TEST(TensorLens, SeesBoxesAndWhatAMulticastSpares) {
   EXPECT_NE(page.find("at most: 49,152 bytes, 3 steps along K"), page.npos) << page;
 }
 
+// Three stages, one of which is being used while the others fill; each thread has its part of them on its way.
+TEST(TensorLens, CopiesOfAllThreadsAreOnTheirWayTogether) {
+  const Rung& rung = find_rung("multistage");
+  const Explanation e = explain(
+      {&rung, &rung.variant(Type::f32, "128x128x32"), 128, 128, 256, false, model::find_gpu("h200")});
+  EXPECT_EQ(e.observation.written.bytes_in_flight, 2u * (128 + 128) * 32 * 4);
+  EXPECT_EQ(steps_in_flight(e), 2);
+}
+
 template <std::span<const test::WgmmaCase> (*cases)()>
 void launch_product(const Stream& stream, const GemmProblem& p) {
   for (const test::WgmmaCase& one : cases())
