@@ -223,6 +223,8 @@ void predict_warpgroups(Explanation& e) {
   if (launch.flop_per_clk <= 0)
     throw InvalidArgument(fmt::format("{} has no tensor cores for {}", q.gpu.name, to_string(q.variant->kind)));
   launch.operand_bytes = static_cast<double>(total.wgmma.shared_bytes);
+  launch.filled_bytes = static_cast<double>(total.bulk_load.shared_bytes) +
+                        32.0 * static_cast<double>(total.async_copy.sectors);
   launch.l2_read_bytes = 32.0 * static_cast<double>(total.bulk_load.sectors + total.async_copy.sectors +
                                                     total.global_load.sectors);
   launch.l2_to_sm_bytes = launch.l2_read_bytes + static_cast<double>(total.bulk_load.multicast_bytes);

@@ -28,9 +28,8 @@ std::optional<double> compiled_intensity(const Explanation& e) {
   return model::arithmetic_intensity(2.0 * 32 * e.program->fma_per_iteration, 128 * passes);
 }
 
-/// The same as the source has it, with neighbouring accesses merged. The epilogue, which is the same for any K, is left
-/// out.
-double merged_intensity(const Explanation& e) {
+/// Passes through L1 and shared memory of the launch as the source has it, with neighbouring accesses merged.
+double merged_passes(const Explanation& e) {
   double passes = 0;
   // wgmma reads its operands there, too.
   passes += static_cast<double>(e.observation.compiled.total.wgmma.shared_bytes) / 128;
@@ -41,7 +40,7 @@ double merged_intensity(const Explanation& e) {
       passes += static_cast<double>(site.lines);
     }
   }
-  return model::arithmetic_intensity(e.flop, 128 * passes);
+  return passes;
 }
 
 /// What a kernel multiplies with: units, and their rate.
@@ -62,10 +61,20 @@ Peak peak_of(const Explanation& e, const model::Ceilings& ceilings) {
 }
 
 /// One tile of D and some steps along K tell it for all: the others are like them.
-std::optional<Explanation> explain_tile(const Rung& rung, const RungVariant& variant, const model::Gpu& gpu) {
+std::optional<Explanation> explain_tile(const Rung& rung, const RungVariant& variant, const model::Gpu& gpu,
+                                        int steps = 4) {
   if (!variant.launch[static_cast<std::size_t>(Build::instrumented)]) return std::nullopt;
   const TileShape& tile = variant.tile;
-  return explain({&rung, &variant, tile.m, tile.n, tile.k > 0 ? 4 * tile.k : 64, false, gpu});
+  return explain({&rung, &variant, tile.m, tile.n, tile.k > 0 ? steps * tile.k : 64, false, gpu});
+}
+
+/// FLOP for each byte of L1 as the source has it; where there are steps along K, of further ones, without what comes
+/// before and after.
+double merged_intensity(const Explanation& e) {
+  const Question& q = e.question;
+  if (q.variant->tile.k == 0) return model::arithmetic_intensity(e.flop, 128 * merged_passes(e));
+  const Explanation longer = *explain_tile(*q.rung, *q.variant, q.gpu, 8);
+  return model::arithmetic_intensity(longer.flop - e.flop, 128 * (merged_passes(longer) - merged_passes(e)));
 }
 
 RooflineEntry entry_of(const Rung& rung, const RungVariant& variant, const Roofline& roofline,

@@ -13,6 +13,7 @@ struct WarpgroupLaunch {
   double flop = 0;            ///< that tensor cores execute, tiles beyond the edges included
   double flop_per_clk = 0;    ///< of the tensor cores of a multiprocessor
   double operand_bytes = 0;   ///< that wgmma reads from shared memory, each operand once for its four warps
+  double filled_bytes = 0;    ///< that copies write there
   double l2_to_sm_bytes = 0;  ///< that reach the multiprocessors
   double l2_read_bytes = 0;   ///< of them, those that leave L2
   double dram_bytes = 0;      ///< read and written
@@ -21,8 +22,9 @@ struct WarpgroupLaunch {
 
 /// Predicts the time of such a launch at the GPU's highest clock by its bounds. A wave takes as long as the slowest of
 ///
-///   the tensor cores     flop / rate, or operands / width of shared memory if that is longer: a wgmma m64nN of 16-bit
-///                        types is N / 2 cycles of products and 16 + N / 4 of operands, so that N < 64 is bound by them
+///   the tensor cores     flop / rate
+///   shared memory        operands and what copies write, over its width: a wgmma m64nN of 16-bit types is N / 2 cycles
+///                        of products and 16 + N / 4 of operands, so that N < 64 is bound by them
 ///   the way from L2      what leaves L2 over its bandwidth, what arrives over a multiprocessor's port
 ///   DRAM                 its bytes over its bandwidth
 ///

@@ -66,6 +66,8 @@ TEST(WarpgroupTime, NarrowProductsWaitForTheirOperands) {
   const TimePrediction time = predict_time(card(), calibration(), narrow);
   EXPECT_NEAR(time.seconds * 1e9, products * 24 / 16 + epilogue + start + drain, 1);
   EXPECT_EQ(time.limiter, "shared memory");
+  narrow.filled_bytes = narrow.tiles * 128 * 1000.0;
+  EXPECT_NEAR((predict_time(card(), calibration(), narrow).seconds - time.seconds) * 1e9, 1000, 1);
 }
 
 TEST(WarpgroupTime, PersistentBlocksBeginOnceAndTheLastWaveIsNotFull) {
