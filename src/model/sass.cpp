@@ -25,8 +25,9 @@ InstructionClass class_of(std::string_view opcode) {
   const std::string_view base = opcode.substr(0, opcode.find('.'));
   if (base == "FFMA") return InstructionClass::fma;
   if (starts_with_any(base, {"HMMA", "IMMA", "DMMA", "HGMMA", "IGMMA", "QGMMA"})) return InstructionClass::tensor;
-  if (base == "LDS" || base == "LDSM") return InstructionClass::shared_load;
-  if (base == "STS" || base == "STSM") return InstructionClass::shared_store;
+  // Generic addresses, which only fragments of the WMMA API are loaded from, are those of shared memory.
+  if (base == "LDS" || base == "LDSM" || base == "LD") return InstructionClass::shared_load;
+  if (base == "STS" || base == "STSM" || base == "ST") return InstructionClass::shared_store;
   if (base == "LDG") return InstructionClass::global_load;
   if (base == "STG") return InstructionClass::global_store;
   if (base == "LDGSTS") return InstructionClass::async_copy;
