@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "../emulator/test_kernel.hpp"
 #include "../emulator/wgmma_case.hpp"
+#include "kernels/variant.hpp"
 #include "lens/block_accesses.hpp"
 #include "lens/explain.hpp"
 #include "lens/rung_page.hpp"
@@ -83,6 +85,25 @@ TEST(TensorLens, SeesBoxesAndWhatAMulticastSpares) {
   const std::string page = page_of(e);
   EXPECT_NE(page.find("B, in boxes"), page.npos) << page;
   EXPECT_NE(page.find("at most: 49,152 bytes, 3 steps along K"), page.npos) << page;
+}
+
+struct InColumns {
+  static constexpr TileShape tile = {64, 32, 16};
+  using Element = bf16;
+  static TileOrigin tile_at(std::int64_t position, std::int64_t M, std::int64_t) {
+    const std::int64_t down = (M + 63) / 64;
+    return {position % down * 64, position / down * 32};
+  }
+  static constexpr bool there_and_back = true;
+};
+
+TEST(TensorLens, TakesTheOrderOfTilesFromTheConfiguration) {
+  const Variant own = variant<InColumns>(nullptr);
+  EXPECT_TRUE(own.order.there_and_back);
+  const RungVariant known{own.tile, own.kind, {}, own.order};
+  EXPECT_EQ(visiting_order(known, 100, 64), (std::vector<model::TileIndex>{{0, 0}, {1, 0}, {0, 1}, {1, 1}}));
+  const RungVariant plain{own.tile, own.kind, {}};
+  EXPECT_EQ(visiting_order(plain, 100, 64), (std::vector<model::TileIndex>{{0, 0}, {0, 1}, {1, 0}, {1, 1}}));
 }
 
 // Three stages, one of which is being used while the others fill; each thread has its part of them on its way.
