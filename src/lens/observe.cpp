@@ -118,6 +118,14 @@ bool same_counts(const Report& a, const Report& b) {
                     [&](const AccessSite& x, const AccessSite& y) { return counts(x) == counts(y); });
 }
 
+/// Whether as many bytes of D were written as it has: all of it, once.
+bool writes_all(const Report& report, std::int64_t bytes) {
+  std::uint64_t written = 0;
+  for (const AccessSite& site : report.sites)
+    if (site.memory == "D" && is_write(site.access)) written += site.distinct_bytes;
+  return written == static_cast<std::uint64_t>(bytes);
+}
+
 /// Lets the scalar accesses of each source line to shared memory form vectors of 16 bytes where they lie side by side.
 std::unordered_map<std::uintptr_t, emulator::Merge> merge_scalars(const Report& report) {
   std::unordered_map<std::uintptr_t, emulator::Merge> merges;
@@ -179,7 +187,8 @@ Observation observe(const RungVariant& variant, std::int64_t M, std::int64_t N, 
     options.sample = sampler(found.launch, first);
     found.written = run(options);
     options.sample = sampler(found.launch, last);
-    if (!same_counts(found.written, run(options))) options.sample = nullptr;
+    if (!writes_all(found.written, M * N * size_of(variant.kind.result)) || !same_counts(found.written, run(options)))
+      options.sample = nullptr;
   }
   found.blocks_run = options.sample ? static_cast<std::int64_t>(groups.size()) : found.blocks;
   if (!options.sample) found.written = run(options);

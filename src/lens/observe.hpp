@@ -27,7 +27,7 @@ std::vector<model::TileIndex> visiting_order(const RungVariant& variant, std::in
 /// Blocks within the matrix do the same at other addresses, and so do those along its lower and its right edge. Kinds
 /// of blocks differ in that, in the place within a line of 128 bytes at which their tiles begin, and in their rank in a
 /// cluster: one of each is run in place of all, and a second one, as far away as can be, to see whether they count the
-/// same. If they do not, all blocks are run. Tensor cores do not compute.
+/// same. If they do not, or if what is written is not all of D, all blocks are run. Tensor cores do not compute.
 /// @param multiprocessors  that persistent kernels have a block for
 /// @throws InvalidArgument if the program has no instrumented build of the kernel, KernelFault
 Observation observe(const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c,
