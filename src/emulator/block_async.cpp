@@ -374,9 +374,10 @@ void BlockRunner::count_copy(const BulkCopy& copy, unsigned blocks) {
     any = address_of(global) + first;
     bytes += end - first;
     for (std::uintptr_t sector = any / 32; sector <= (address_of(global) + end - 1) / 32; ++sector)
-      sectors.push_back(sector);
+      if (sectors.empty() || sectors.back() != sector) sectors.push_back(sector);
   }
-  std::sort(sectors.begin(), sectors.end());
+  // Boxes go through a tensor in its order.
+  if (!std::is_sorted(sectors.begin(), sectors.end())) std::sort(sectors.begin(), sectors.end());
   sectors.erase(std::unique(sectors.begin(), sectors.end()), sectors.end());
   std::uint64_t lines = 0;
   for (std::size_t i = 0; i < sectors.size(); ++i) lines += i == 0 || sectors[i] / 4 != sectors[i - 1] / 4;
