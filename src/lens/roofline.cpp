@@ -34,7 +34,9 @@ double merged_passes(const Explanation& e) {
   // wgmma reads its operands there, too.
   passes += static_cast<double>(e.observation.compiled.total.wgmma.shared_bytes) / 128;
   for (const emulator::AccessSite& site : e.observation.compiled.sites) {
-    if (!is_global(site.access)) {
+    if (is_bulk(site.access)) {
+      passes += static_cast<double>(site.shared_bytes) / 128;
+    } else if (!is_global(site.access)) {
       passes += static_cast<double>(site.units);
     } else if (!is_write(site.access)) {
       passes += static_cast<double>(site.lines);
@@ -68,13 +70,22 @@ std::optional<Explanation> explain_tile(const Rung& rung, const RungVariant& var
   return explain({&rung, &variant, tile.m, tile.n, tile.k > 0 ? steps * tile.k : 64, false, gpu});
 }
 
+/// What a kernel executes: by tensor cores also for what lies beyond the matrix, which may be whole blocks of a
+/// cluster.
+double executed_flop(const Explanation& e) {
+  const emulator::Counters& total = e.observation.written.total;
+  const double tensor = static_cast<double>(total.mma.flop + total.wgmma.flop);
+  return tensor > 0 ? tensor : e.flop;
+}
+
 /// FLOP for each byte of L1 as the source has it; where there are steps along K, of further ones, without what comes
 /// before and after.
 double merged_intensity(const Explanation& e) {
   const Question& q = e.question;
   if (q.variant->tile.k == 0) return model::arithmetic_intensity(e.flop, 128 * merged_passes(e));
   const Explanation longer = *explain_tile(*q.rung, *q.variant, q.gpu, 8);
-  return model::arithmetic_intensity(longer.flop - e.flop, 128 * (merged_passes(longer) - merged_passes(e)));
+  return model::arithmetic_intensity(executed_flop(longer) - executed_flop(e),
+                                     128 * (merged_passes(longer) - merged_passes(e)));
 }
 
 RooflineEntry entry_of(const Rung& rung, const RungVariant& variant, const Roofline& roofline,
