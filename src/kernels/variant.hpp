@@ -37,8 +37,8 @@ constexpr TileOrder order_of() {
 /// what it names is then compiled where the rung is registered alone, and not once more in every rung that builds on
 /// it.
 template <class Config>
-constexpr Variant variant(void (*launch)(const Stream&, const GemmProblem&)) {
-  return {Config::tile, kind_of<Config>(), launch, order_of<Config>()};
+constexpr Variant variant(void (*launch)(const Stream&, const GemmProblem&), TileOrder order = order_of<Config>()) {
+  return {Config::tile, kind_of<Config>(), launch, order};
 }
 
 /// Shared memory of a kernel that uses none.
