@@ -66,21 +66,25 @@ class Bench {
 
   /// Bytes that each of `active` multiprocessors reads a cycle from a set of `bytes` bytes, by the time of the launch
   /// at the card's highest clock, at which it runs this short.
-  void bandwidth(const char* name, const char* meaning, int active, std::int64_t bytes) {
-    constexpr int threads = 1024;
-    const int rounds = std::max(64, static_cast<int>(bytes / 16 / threads / active / StreamLoad::operations));
+  template <class Operation>
+  void bandwidth(const char* name, const char* meaning, int active, std::int64_t bytes, int threads,
+                 int bytes_of_operation) {
+    const int rounds = std::max(64, static_cast<int>(bytes / bytes_of_operation / active / Operation::operations));
+    constexpr int shared = 64 * 1024;
+    check_cuda(cudaFuncSetAttribute(time_rounds<Operation>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared), name);
     const Arguments arguments = arguments_of(bytes / 4, rounds);
     const double cycles_per_ms = gpu_.properties().clock_mhz * 1e3;
     std::vector<double> samples;
     for (int repetition = -2; repetition < repetitions; ++repetition) {
       check_cuda(cudaEventRecord(begin_), name);
-      time_rounds<StreamLoad><<<active, threads>>>(arguments);
+      time_rounds<Operation><<<active, threads, shared>>>(arguments);
       check_cuda(cudaEventRecord(end_), name);
       check_cuda(cudaEventSynchronize(end_), name);
       float milliseconds = 0;
       check_cuda(cudaEventElapsedTime(&milliseconds, begin_, end_), name);
       if (repetition >= 0)
-        samples.push_back(16.0 * threads * rounds * StreamLoad::operations / (milliseconds * cycles_per_ms));
+        samples.push_back(static_cast<double>(bytes_of_operation) * rounds * Operation::operations /
+                          (milliseconds * cycles_per_ms));
     }
     constants.push_back(constant(name, "bytes / cycle / multiprocessor", meaning, samples));
   }
@@ -205,11 +209,50 @@ std::vector<Constant> calibrate(Device& gpu) {
   bench.cycles<L1Load<float, 32>>("l1_32_8_lines", "lanes a sector apart: 8 lines", 32, 64, 0, 0, 1 / 32.0);
   bench.cycles<L1Load<float, 128>>("l1_32_32_lines", "lanes a line apart: 32 lines", 32, 64, 0, 0, 1 / 32.0);
   bench.cycles<L1Load<float4, 16>>("l1_128", "a 128-bit load, neighbours: 4 lines", 32, 64, 0, 0, 1 / 32.0);
-  bench.bandwidth("l2_bytes_all", "reading 24 MiB that L2 holds, all multiprocessors", all, 24 << 20);
-  bench.bandwidth("l2_bytes_one", "the same, one multiprocessor", 1, 8 << 20);
-  bench.bandwidth("dram_bytes_all", "reading 2 GiB, all multiprocessors", all, std::int64_t{1} << 31);
+  constexpr int threads = 1024, vector = 16;
+  bench.bandwidth<StreamLoad>("l2_bytes_all", "reading 24 MiB that L2 holds, all multiprocessors", all, 24 << 20,
+                              threads, threads * vector);
+  bench.bandwidth<StreamLoad>("l2_bytes_one", "the same, one multiprocessor", 1, 8 << 20, threads, threads * vector);
+  bench.bandwidth<StreamLoad>("dram_bytes_all", "reading 2 GiB, all multiprocessors", all, std::int64_t{1} << 31,
+                              threads, threads * vector);
   bench.cycles<AsyncCopy<4>>("cp_async_4", "an asynchronous copy of 4 bytes a lane, 8 warps", 8, 64, 0, 0, 1 / 8.0);
   bench.cycles<AsyncCopy<16>>("cp_async_16", "of 16 bytes a lane, 8 warps", 8, 64, 0, 0, 1 / 8.0);
+
+  // Products of tensor cores: cycles that one takes of a scheduler's, 4 warps on each of them unless said.
+  bench.cycles<MmaChain<Mma<bf16, bf16, float, 16, 8, 16>, 1>>(
+      "mma_latency", "mma.sync m16n8k16 in bf16 that needs the one before it", 1, 64);
+  bench.cycles<MmaChain<Mma<bf16, bf16, float, 16, 8, 16>, 8>>(
+      "mma_bf16_16816_1", "mma.sync m16n8k16 in bf16 of a scheduler, 8 chains of one warp", 4, 64);
+  bench.cycles<MmaChain<Mma<bf16, bf16, float, 16, 8, 16>, 4>>(
+      "mma_bf16_16816", "mma.sync m16n8k16 in bf16 of a scheduler", 16, 64, 0, 0, 1 / 4.0);
+  bench.cycles<MmaChain<Mma<f16, f16, float, 16, 8, 16>, 4>>("mma_f16_16816", "in f16, sums in f32", 16, 64, 0, 0,
+                                                             1 / 4.0);
+  bench.cycles<MmaChain<Mma<bf16, bf16, float, 16, 8, 8>, 4>>("mma_bf16_1688", "m16n8k8 in bf16", 16, 64, 0, 0,
+                                                              1 / 4.0);
+  bench.cycles<MmaChain<Mma<tf32, tf32, float, 16, 8, 8>, 4>>("mma_tf32_1688", "m16n8k8 in tf32", 16, 64, 0, 0,
+                                                              1 / 4.0);
+  bench.cycles<MmaChain<Mma<std::int8_t, std::int8_t, std::int32_t, 16, 8, 32>, 4>>(
+      "mma_s8_16832", "m16n8k32 of integers of 8 bits", 16, 64, 0, 0, 1 / 4.0);
+  bench.cycles<MatrixLoad<16, true>>("ldmatrix_latency", "ldmatrix x4 that needs the one before it", 1, 64);
+  bench.cycles<MatrixLoad<16>>("ldmatrix_x4", "ldmatrix x4, 4 wavefronts, 32 warps", 32, 64, 0, 0, 1 / 32.0);
+  bench.cycles<MatrixLoad<256>>("ldmatrix_x4_conflict_8", "ldmatrix x4, 8-way conflict", 32, 64, 0, 0, 1 / 32.0);
+  if (gpu.properties().compute_capability == 90) {
+    bench.cycles<WarpgroupProducts<256>>("wgmma_n256_1", "wgmma m64n256k16 in bf16, one warpgroup", 4, 64);
+    bench.cycles<WarpgroupProducts<256>>("wgmma_n256", "wgmma m64n256k16 in bf16, two warpgroups", 8, 64, 0, 0,
+                                         1 / 2.0);
+    bench.cycles<WarpgroupProducts<192>>("wgmma_n192", "m64n192k16", 8, 64, 0, 0, 1 / 2.0);
+    bench.cycles<WarpgroupProducts<128>>("wgmma_n128", "m64n128k16", 8, 64, 0, 0, 1 / 2.0);
+    bench.cycles<WarpgroupProducts<64>>("wgmma_n64", "m64n64k16", 8, 64, 0, 0, 1 / 2.0);
+    bench.cycles<WarpgroupProducts<32>>("wgmma_n32", "m64n32k16", 8, 64, 0, 0, 1 / 2.0);
+    bench.cycles<WarpgroupProducts<8>>("wgmma_n8", "m64n8k16", 8, 64, 0, 0, 1 / 2.0);
+    bench.cycles<WarpgroupProducts<256, true>>("wgmma_n256_registers", "m64n256k16 with A in registers", 8, 64, 0, 0,
+                                               1 / 2.0);
+    bench.cycles<WarpgroupProducts<64, true>>("wgmma_n64_registers", "m64n64k16 with A in registers", 8, 64, 0, 0,
+                                              1 / 2.0);
+    bench.bandwidth<BulkLoad>("bulk_bytes_all", "bulk copies of 8 KiB of 24 MiB that L2 holds, all multiprocessors",
+                              all, 24 << 20, 32, BulkLoad::bytes);
+    bench.bandwidth<BulkLoad>("bulk_bytes_one", "the same, one multiprocessor", 1, 8 << 20, 32, BulkLoad::bytes);
+  }
 
   bench.cycles<Barrier>("barrier_4", "a barrier of 4 warps", 4, 64);
   bench.cycles<Barrier>("barrier_8", "a barrier of 8 warps", 8, 64);

@@ -4,8 +4,16 @@
 
 #include <cstdint>
 
+#include "layout/matrix_descriptor.hpp"
 #include "ptx/cp_async.hpp"
+#include "ptx/cp_async_bulk.hpp"
+#include "ptx/fence.hpp"
+#include "ptx/ldmatrix.hpp"
+#include "ptx/mma.hpp"
+#include "ptx/shared_address.hpp"
+#include "ptx/wgmma.hpp"
 #include "tile/outer_product.hpp"
+#include "tile/pipeline.hpp"
 
 // Micro-benchmarks of one multiprocessor. Each runs an operation `rounds` times and tells the cycles that a block took.
 // What is computed is stored under a condition that never holds and that the compiler cannot know.
@@ -227,7 +235,146 @@ struct SharedFfma {
   }
 };
 
+// ------------------------------------------------------------------------------------------------ tensor cores
+
+/// Two numbers of 16 bits, of which bf16 makes the halves of two floats.
+__device__ inline std::uint32_t pair(const float* from) {
+  return __float_as_uint(from[0]) >> 16 | (__float_as_uint(from[1]) & 0xffff0000u);
+}
+
+/// Products of a warp, `chains` independent chains of them.
+template <class Form, int chains>
+struct MmaChain {
+  static constexpr int operations = 32;
+  std::uint32_t a[Form::a_registers], b[Form::b_registers];
+  typename Form::Accumulator d[chains][Form::d_registers] = {};
+  __device__ explicit MmaChain(const Arguments& g) {
+    for (int i = 0; i < Form::a_registers; ++i) a[i] = pair(g.memory + 2 * (threadIdx.x + 32 * i));
+    for (int i = 0; i < Form::b_registers; ++i) b[i] = pair(g.memory + 2 * (threadIdx.x + 32 * i) + 512);
+  }
+  __device__ void run(const Arguments&, int) {
+#pragma unroll
+    for (int k = 0; k < operations; ++k) mma_sync<Form>(d[k % chains], a, b, d[k % chains]);
+  }
+  __device__ float result() const {
+    float sum = 0;
+    for (int i = 0; i < chains; ++i)
+      for (int j = 0; j < Form::d_registers; ++j) sum += static_cast<float>(d[i][j]);
+    return sum;
+  }
+};
+
+/// ldmatrix of four matrices whose 32 rows of 16 bytes are `stride` bytes apart; each after the one before, if it is to
+/// be a chain.
+template <int stride, bool chain = false>
+struct MatrixLoad {
+  static constexpr int operations = 32;
+  unsigned at;
+  std::uint32_t sum = 0;
+  __device__ explicit MatrixLoad(const Arguments& g) : at(threadIdx.x % 32 * stride) {
+    // All zeros, which the compiler cannot know.
+    for (unsigned i = threadIdx.x; i < 48 * 1024 / 4; i += blockDim.x)
+      reinterpret_cast<int*>(calibration_shared)[i] = g.never;
+    __syncthreads();
+  }
+  __device__ void run(const Arguments&, int) {
+#pragma unroll
+    for (int k = 0; k < operations; ++k) {
+      std::uint32_t matrix[4];
+      ldmatrix(matrix, reinterpret_cast<const char*>(calibration_shared) + at + (chain ? 0 : k * 512));
+      if (chain)
+        at += matrix[0];
+      else
+        sum ^= matrix[0] ^ matrix[1] ^ matrix[2] ^ matrix[3];
+    }
+  }
+  __device__ float result() const { return static_cast<float>(sum ^ at); }
+};
+
+/// wgmma of 64 x N x 16 in bf16 from shared memory, rows in the swizzle of 128 bytes, or with A in registers. Operands
+/// are the same for all warpgroups but A's, which are their own.
+template <int N, bool a_in_registers = false>
+struct WarpgroupProducts {
+  static constexpr int operations = 16;
+  using Form = Wgmma<bf16, bf16, float, N>;
+  std::uint32_t a[Form::a_registers];
+  std::uint64_t from_a, from_b;
+  float d[Form::d_registers] = {};
+  __device__ explicit WarpgroupProducts(const Arguments& g) {
+    for (int i = 0; i < Form::a_registers; ++i) a[i] = pair(g.memory + 2 * (threadIdx.x + 32 * i));
+    for (unsigned i = threadIdx.x; i < 64 * 1024 / 4; i += blockDim.x)
+      reinterpret_cast<std::uint32_t*>(calibration_shared)[i] = pair(g.memory + 2 * i);
+#if __CUDA_ARCH__ >= 900
+    fence_proxy_async();
+#endif
+    __syncthreads();
+    const std::uint32_t start = shared_address(calibration_shared), group = threadIdx.x / 128;
+    constexpr int row = 128, rows = 8 * row;  // bytes
+    from_a = encode(
+        MatrixDescriptor{.start = start + group * 64 * row, .stride = rows, .swizzle = TensorSwizzle::bytes128});
+    from_b = encode(MatrixDescriptor{.start = start + 256 * row, .stride = rows, .swizzle = TensorSwizzle::bytes128});
+  }
+  __device__ void run(const Arguments&, int) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    if constexpr (a_in_registers) wgmma_fence(a);
+    wgmma_fence(d);
+#pragma unroll
+    for (int k = 0; k < operations; ++k) {
+      constexpr std::uint64_t step = 32 >> 4;  // 16 along K
+      if constexpr (a_in_registers)
+        wgmma_mma_async<Form>(d, a, from_b + k % 4 * step, true);
+      else
+        wgmma_mma_async<Form>(d, from_a + k % 4 * step, from_b + k % 4 * step, true);
+    }
+    wgmma_commit_group();
+    wgmma_wait_group<0>(d);
+#endif
+  }
+  __device__ float result() const {
+    float sum = 0;
+    for (int i = 0; i < Form::d_registers; ++i) sum += d[i];
+    return sum;
+  }
+};
+
 // ------------------------------------------------------------------------------------------------ global memory
+
+/// Bulk copies of 8 KiB, of which seven are on their way at a time; one thread issues them. All blocks walk through
+/// `words` words, begun evenly apart.
+struct BulkLoad {
+  static constexpr int operations = 7, bytes = 8192;
+  std::int64_t at;
+  __device__ explicit BulkLoad(const Arguments& g) : at(g.words / (bytes / 4) * blockIdx.x / gridDim.x * (bytes / 4)) {
+#if __CUDA_ARCH__ >= 900
+    if (threadIdx.x > 0) return;
+    for (int stage = 0; stage < operations; ++stage) {
+      mbarrier_init(barrier(stage), 1);
+      fence_mbarrier_init();
+      load(g, stage);
+    }
+#endif
+  }
+  __device__ void run(const Arguments& g, int round) {
+#if __CUDA_ARCH__ >= 900
+    if (threadIdx.x > 0) return;
+    for (int stage = 0; stage < operations; ++stage) {
+      wait(barrier(stage), round & 1);
+      if (round + 1 < g.rounds) load(g, stage);
+    }
+#endif
+  }
+  __device__ float result() const { return 0; }
+
+ private:
+  __device__ static Mbarrier& barrier(int stage) { return reinterpret_cast<Mbarrier*>(calibration_shared)[stage]; }
+  __device__ void load(const Arguments& g, int stage) {
+    mbarrier_arrive_expect_tx(barrier(stage), bytes);
+    cp_async_bulk_load(reinterpret_cast<char*>(calibration_shared) + 1024 + stage * bytes, g.memory + at, bytes,
+                       barrier(stage));
+    at += bytes / 4;
+    if (at >= g.words) at -= g.words;
+  }
+};
 
 /// A chain of loads through `words` words of memory, a stride of 1 KiB and a line apart; one lane alone.
 struct GlobalChase {

@@ -78,6 +78,11 @@ KernelAccesses accesses_of(const Arguments& a) {
   found.title = fmt::format("{} {}, {} x {} x {} in {}, warp {}", rung.name(), to_string(variant.tile), a.m, a.n, a.k,
                             to_string(kind), a.warp);
   found.accesses = lens::global_accesses(variant, a.m, a.n, a.k, false, a.warp);
+  if (found.accesses.empty())
+    throw InvalidArgument(
+        fmt::format("no thread of warp {} of {} accesses global memory; what bulk copies move is told by "
+                    "`lapidary explain {}`",
+                    a.warp, rung.name(), rung.name()));
   for (const lens::GlobalAccess& g : found.accesses) found.views.push_back(lens::coalescing_view(g));
   return found;
 }

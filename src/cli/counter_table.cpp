@@ -22,6 +22,13 @@ void add_counters(report::Table& table, const emulator::Counters& counters) {
     if (c.requests == 0) continue;
     table.add_row({{fmt::format("    {}", title)}, {c.requests}, {c.sectors}, {ratio(c.sectors, c.requests)}});
   }
+  for (const auto& [key, title, member, always] : bulk_counters) {
+    const emulator::BulkCounters& c = counters.*member;
+    if (c.requests == 0) continue;
+    table.add_row({{fmt::format("    {}", title)}, {c.requests}, {c.sectors}, {ratio(c.sectors, c.requests)}});
+    table.add_row({{"      bytes of shared memory"}, {c.shared_bytes}});
+    if (c.multicast_bytes != 0) table.add_row({{"      bytes by multicast"}, {c.multicast_bytes}});
+  }
   for (const auto& [key, title, member, always] : shared_counters) {
     const emulator::SharedCounters& c = counters.*member;
     if (c.instructions == 0) continue;
@@ -34,6 +41,8 @@ void add_counters(report::Table& table, const emulator::Counters& counters) {
                    {c.minimum},
                    {excess, excess > 0 ? report::Style::bad : report::Style::plain}});
   }
+  if (const emulator::MmaCounters& c = counters.mma; c.instructions != 0)
+    table.add_row({{fmt::format("    mma, {} FLOP", report::with_separators(c.flop))}, {c.instructions}});
   if (const emulator::WgmmaCounters& c = counters.wgmma; c.instructions != 0)
     table.add_row({{fmt::format("    wgmma of {} bytes, {} FLOP", report::with_separators(c.shared_bytes),
                                 report::with_separators(c.flop))},
@@ -63,8 +72,12 @@ void print_counters(const emulator::Report& report) {
   table.add_section("all lines");
   add_counters(table, report.total);
   fmt::print(
-      "\n{}count: instructions of warps, in global memory requests; fma: of single threads; wgmma: of warpgroups\n",
+      "\n{}count: instructions of warps, in global memory requests; fma, bulk: of single threads; wgmma: of "
+      "warpgroups\n",
       table.render(report::wants_colour(stdout)));
+  if (report.bytes_in_flight > 0)
+    fmt::print("on their way to a block's shared memory at a time, at most: {} bytes\n",
+               report::with_separators(report.bytes_in_flight));
   if (report.divergent_intervals > 0) {
     fmt::print("{}",
                report::paragraph(

@@ -14,11 +14,14 @@ struct NamedCounter {
   bool always = true;  ///< in JSON also where it is 0; of what few kernels do it is left out
 };
 
-constexpr std::array<NamedCounter<emulator::GlobalCounters>, 6> global_counters = {{
+constexpr std::array<NamedCounter<emulator::GlobalCounters>, 4> global_counters = {{
     {"global_load", "global load", &emulator::Counters::global_load},
     {"global_store", "global store", &emulator::Counters::global_store},
     {"global_atomic", "global atomic", &emulator::Counters::global_atomic},
     {"async_copy", "async copy", &emulator::Counters::async_copy},
+}};
+
+constexpr std::array<NamedCounter<emulator::BulkCounters>, 2> bulk_counters = {{
     {"bulk_load", "bulk load", &emulator::Counters::bulk_load, false},
     {"bulk_store", "bulk store", &emulator::Counters::bulk_store, false},
 }};

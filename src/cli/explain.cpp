@@ -71,6 +71,7 @@ Json explanation_json(const Explanation& e) {
                {"flop", e.flop},
                {"compulsory_bytes", e.compulsory_bytes},
                {"flop_per_byte", e.intensity},
+               {"tiles", e.observation.tiles},
                {"blocks", e.observation.blocks},
                {"blocks_run", e.observation.blocks_run}};
   json["matrices"] = Json::array();
@@ -79,6 +80,8 @@ Json explanation_json(const Explanation& e) {
                                 {"written", m.written},
                                 {"requests", m.requests},
                                 {"sectors", m.sectors},
+                                {"boxes", m.boxes},
+                                {"multicast_bytes", m.multicast_bytes},
                                 {"efficiency", m.efficiency},
                                 {"bytes", m.bytes},
                                 {"bytes_per_result", m.bytes_per_result},
@@ -96,6 +99,21 @@ Json explanation_json(const Explanation& e) {
   json["shared_elements_per_fma"] = e.shared_loads_per_fma;
   json["shared_instructions_per_fma"] = {{"written", e.instructions_per_fma},
                                          {"compiled", e.compiled_instructions_per_fma}};
+  const emulator::Counters& total = e.observation.written.total;
+  json["products"] = {{"fma", total.fma},
+                      {"mma", {{"instructions", total.mma.instructions}, {"flop", total.mma.flop}}},
+                      {"wgmma",
+                       {{"instructions", total.wgmma.instructions},
+                        {"shared_bytes", total.wgmma.shared_bytes},
+                        {"flop", total.wgmma.flop}}}};
+  json["bytes_in_flight"] = e.observation.written.bytes_in_flight;
+  json["steps_in_flight"] = lens::steps_in_flight(e);
+  json["traffic"] = nullptr;
+  if (e.traffic)
+    json["traffic"] = {{"l2_to_sm_bytes", e.traffic->l2_to_sm_bytes},
+                       {"l2_read_bytes", e.traffic->l2_read_bytes},
+                       {"dram_read_bytes", e.traffic->dram_read_bytes},
+                       {"dram_write_bytes", e.traffic->dram_write_bytes}};
   json["compiled"] = nullptr;
   if (e.compiled)
     json["compiled"] = {{"compiler", e.compiled->compiler},
@@ -129,10 +147,22 @@ Json explanation_json(const Explanation& e) {
   if (e.time) {
     Json busy = Json::object();
     for (const model::BusyShare& share : e.time->busy) busy[share.what] = share.share;
-    json["time"] = {{"predicted_s", e.time->seconds}, {"predicted_tflops", e.flop / e.time->seconds / 1e12},
-                    {"limiter", e.time->limiter},     {"busy", busy},
-                    {"waves", e.time->waves.count},   {"own_calibration", e.own_calibration}};
+    json["time"] = {{"predicted_s", e.time->seconds},
+                    {"predicted_tflops", e.flop / e.time->seconds / 1e12},
+                    {"limiter", e.time->limiter},
+                    {"busy", busy},
+                    {"waves", e.time->waves.count},
+                    {"own_calibration", e.own_calibration},
+                    {"documented_rates", e.documented_rates}};
   }
+  json["energy"] = nullptr;
+  if (e.energy)
+    json["energy"] = {{"joules", e.energy->joules()},
+                      {"tensor_joules", e.energy->tensor_joules},
+                      {"moved_joules", e.energy->moved_joules},
+                      {"sustained_s", e.energy->seconds},
+                      {"sustained_tflops", e.flop / e.energy->seconds / 1e12},
+                      {"sustained_clock_mhz", e.energy->clock * e.question.gpu.clock_hz * 1e-6}};
   json["counters"] = Json::array();
   for (const lens::CounterComparison& c : e.counters)
     json["counters"].push_back(

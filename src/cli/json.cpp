@@ -13,6 +13,16 @@ Json to_json(const emulator::SharedCounters& c) {
   return {{"instructions", c.instructions}, {"wavefronts", c.wavefronts}, {"minimum", c.minimum}};
 }
 
+Json to_json(const emulator::BulkCounters& c) {
+  return {{"requests", c.requests},
+          {"sectors", c.sectors},
+          {"bytes", c.bytes},
+          {"shared_bytes", c.shared_bytes},
+          {"multicast_bytes", c.multicast_bytes}};
+}
+
+Json to_json(const emulator::MmaCounters& c) { return {{"instructions", c.instructions}, {"flop", c.flop}}; }
+
 Json to_json(const emulator::WgmmaCounters& c) {
   return {{"instructions", c.instructions}, {"shared_bytes", c.shared_bytes}, {"flop", c.flop}};
 }
@@ -22,9 +32,13 @@ Json counters_json(const emulator::Counters& counters, bool with_zeros) {
   for (const auto& [name, title, member, always] : global_counters) {
     if ((with_zeros && always) || (counters.*member).requests != 0) json[name] = to_json(counters.*member);
   }
+  for (const auto& [name, title, member, always] : bulk_counters) {
+    if ((with_zeros && always) || (counters.*member).requests != 0) json[name] = to_json(counters.*member);
+  }
   for (const auto& [name, title, member, always] : shared_counters) {
     if ((with_zeros && always) || (counters.*member).instructions != 0) json[name] = to_json(counters.*member);
   }
+  if (counters.mma.instructions != 0) json["mma"] = to_json(counters.mma);
   if (with_zeros || counters.wgmma.instructions != 0) json["wgmma"] = to_json(counters.wgmma);
   if (with_zeros || counters.fma != 0) json["fma"] = counters.fma;
   return json;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,10 @@ using lens::RasterEntry;
 
 struct Arguments {
   std::int64_t m = 8192, n = 8192, k = 8192;
-  std::string tile = "128x128x8", type = "f32";
+  std::optional<std::string> kernel, tile, type;
   float beta = 0;
-  int blocks_per_sm = 1;
+  int blocks_per_sm = 1, cluster = 1;
+  bool there_and_back = false;
   std::vector<std::string> orders;
   GpuChoice gpu;
   PictureFiles picture;
@@ -31,8 +33,9 @@ struct Arguments {
 };
 
 Json to_json(const RasterEntry& entry) {
-  return {{"order", to_string(entry.raster)},
+  return {{"order", entry.name},
           {"l2_to_sm_bytes", entry.traffic.l2_to_sm_bytes},
+          {"l2_read_bytes", entry.traffic.l2_read_bytes},
           {"dram_read_bytes", entry.traffic.dram_read_bytes},
           {"dram_write_bytes", entry.traffic.dram_write_bytes},
           {"hit_rate", entry.traffic.l2_to_sm_hit_rate}};
@@ -42,6 +45,7 @@ report::Table table_of(const std::vector<RasterEntry>& entries, double compulsor
   using report::Column;
   report::Table table({{"order"},
                        {"L2 to SMs", Column::number, "GB"},
+                       {"L2 read", Column::number, "GB"},
                        {"DRAM read", Column::number, "GB"},
                        {"written", Column::number, "GB"},
                        {"compulsory", Column::number, "DRAM is"},
@@ -53,8 +57,9 @@ report::Table table_of(const std::vector<RasterEntry>& entries, double compulsor
   for (const RasterEntry& entry : entries) {
     const model::RasterTraffic& t = entry.traffic;
     const bool best = entries.size() > 1 && t.dram_bytes() == least->traffic.dram_bytes();
-    table.add_row({{to_string(entry.raster), best ? report::Style::good : report::Style::plain},
+    table.add_row({{entry.name, best ? report::Style::good : report::Style::plain},
                    {fmt::format("{:.2f}", t.l2_to_sm_bytes * 1e-9)},
+                   {fmt::format("{:.2f}", t.l2_read_bytes * 1e-9)},
                    {fmt::format("{:.2f}", t.dram_read_bytes * 1e-9), best ? report::Style::good : report::Style::plain},
                    {fmt::format("{:.2f}", t.dram_write_bytes * 1e-9)},
                    {fmt::format("x {:.1f}", t.dram_bytes() / compulsory)},
@@ -65,11 +70,11 @@ report::Table table_of(const std::vector<RasterEntry>& entries, double compulsor
 }
 
 /// The grid of tiles with the first wave and the second one in it; empty if it is too large for a page.
-std::string map_of(std::int64_t down, std::int64_t across, const model::Raster& raster, std::int64_t per_wave) {
+std::string map_of(std::int64_t down, std::int64_t across, std::vector<model::TileIndex> order, std::int64_t per_wave) {
   constexpr std::int64_t most_rows = 64;
   if (across > report::page_width || down > most_rows) return {};
   std::vector<std::string> lines(static_cast<std::size_t>(down), std::string(static_cast<std::size_t>(across), '.'));
-  const std::vector<model::TileIndex> order = visiting_order(down, across, raster);
+  std::erase(order, model::no_tile);
   for (std::size_t i = 0; i < order.size() && i < static_cast<std::size_t>(2 * per_wave); ++i) {
     const model::TileIndex& at = order[i];
     lines[static_cast<std::size_t>(at.row)][static_cast<std::size_t>(at.col)] = i < static_cast<std::size_t>(per_wave)
@@ -81,12 +86,27 @@ std::string map_of(std::int64_t down, std::int64_t across, const model::Raster& 
 
 ExitCode raster(const Arguments& arguments) {
   const model::Gpu gpu = chosen_gpu(arguments.gpu);
-  const TileShape tile = parse_tile(arguments.tile);
-  const int bytes = size_of(parse_type(arguments.type));
-  const model::GemmShape gemm{arguments.m, arguments.n, arguments.k, bytes, bytes, arguments.beta != 0};
-  std::vector<model::Raster> orders;
-  for (const std::string& order : arguments.orders) orders.push_back(model::parse_raster(order));
-  const lens::RasterComparison comparison = lens::compare_rasters(gpu, gemm, tile, arguments.blocks_per_sm, orders);
+  lens::RasterQuestion question{gpu, {arguments.m, arguments.n, arguments.k}, {}, arguments.blocks_per_sm};
+  std::string type = arguments.type.value_or("f32"), tile = arguments.tile.value_or("128x128x8");
+  model::GemmShape& gemm = question.gemm;
+  gemm.reads_c = arguments.beta != 0;
+  if (arguments.kernel) {
+    const Rung& rung = find_rung(*arguments.kernel);
+    const GemmKind kind = arguments.type ? parse_kind(type) : rung.variants.front().kind;
+    question.kernel = &rung.variant(kind, arguments.tile.value_or(""));
+    type = to_string(kind);
+    tile = to_string(question.kernel->tile);
+    question.tile = question.kernel->tile;
+    gemm.operand_bytes = size_of(kind.type);
+    gemm.result_bytes = size_of(kind.result);
+  } else {
+    question.tile = parse_tile(tile);
+    gemm.operand_bytes = gemm.result_bytes = size_of(parse_type(type));
+  }
+  question.cluster = arguments.cluster;
+  question.there_and_back = arguments.there_and_back;
+  for (const std::string& order : arguments.orders) question.orders.push_back(model::parse_raster(order));
+  const lens::RasterComparison comparison = lens::compare_rasters(question);
   const auto& waves = comparison.waves;
   const auto& entries = comparison.entries;
   const std::int64_t down = comparison.down, across = comparison.across;
@@ -99,8 +119,9 @@ ExitCode raster(const Arguments& arguments) {
            {"m", gemm.M},
            {"n", gemm.N},
            {"k", gemm.K},
-           {"type", arguments.type},
-           {"tile", arguments.tile},
+           {"type", type},
+           {"tile", tile},
+           {"cluster", arguments.cluster},
            {"tiles", waves.blocks},
            {"blocks_per_wave", waves.per_wave},
            {"waves", waves.count},
@@ -110,19 +131,19 @@ ExitCode raster(const Arguments& arguments) {
            {"orders", list}});
     return success;
   }
-  fmt::print("{} x {} x {} in {}, {} x {} tiles of {}, on {} with {:g} MiB of L2\n", gemm.M, gemm.N, gemm.K,
-             arguments.type, down, across, arguments.tile, gpu.name, static_cast<double>(gpu.l2_bytes) / (1 << 20));
+  fmt::print("{} x {} x {} in {}, {} x {} tiles of {}, on {} with {:g} MiB of L2\n", gemm.M, gemm.N, gemm.K, type, down,
+             across, tile, gpu.name, static_cast<double>(gpu.l2_bytes) / (1 << 20));
   fmt::print("{} tiles, {} at a time: {} waves, the last one {:.0f} % full, {:.1f} % of all time used\n\n",
              waves.blocks, waves.per_wave, waves.count, 100 * waves.last, 100 * waves.efficiency);
   fmt::print("{}", table_of(entries, compulsory, gpu).render(report::wants_colour(stdout)));
   if (entries.size() == 1) {
-    const std::string map = map_of(down, across, entries.front().raster, waves.per_wave);
+    const std::string map = map_of(down, across, entries.front().order, waves.per_wave);
     if (!map.empty()) fmt::print("\nthe tiles of the first two waves\n\n{}", map);
   }
   fmt::print("\n{}",
              report::paragraph(
                  "Simulated: one LRU cache, blocks in lockstep along K. Two halves of L2 with copies of what both "
-                 "use, blocks that drift apart and multicast are not; compare orders by it, not cards.",
+                 "use, and blocks that drift apart, are not; compare orders by it, not cards.",
                  report::page_width));
   return success;
 }
@@ -136,10 +157,17 @@ Command add_raster(CLI::App& program) {
   app->add_option("-m", a->m, "rows of A and D (8192)")->check(whole_number(1, most_predicted_size));
   app->add_option("-n", a->n, "columns of B and D (8192)")->check(whole_number(1, most_predicted_size));
   app->add_option("-k", a->k, "columns of A, rows of B (8192)")->check(whole_number(1, most_predicted_size));
-  app->add_option("--tile", a->tile, "block tile, as in 128x128 or 128x128x8 (128x128x8)")->type_name("TILE");
-  app->add_option("--type", a->type, "f32, f16 or bf16 (f32)")->type_name("TYPE");
+  app->add_option("--kernel", a->kernel, "a name that `lapidary list` shows: its own order too, and its tile and type")
+      ->type_name("KERNEL");
+  app->add_option("--tile", a->tile, "block tile, as in 128x128 or 128x128x8 (128x128x8, or the kernel's first one)")
+      ->type_name("TILE");
+  app->add_option("--type", a->type, "f32, f16 or bf16 (f32), or one of the kernel's (its first one)")
+      ->type_name("TYPE");
   app->add_option("--beta", a->beta, "C is read unless it is 0 (0)")->check(finite_number());
   app->add_option("--blocks-per-sm", a->blocks_per_sm, "blocks that an SM holds (1)")->check(CLI::Range(1, 64));
+  app->add_option("--cluster", a->cluster, "blocks that get what they share by multicast, neighbours in the order (1)")
+      ->check(CLI::Range(1, 16));
+  app->add_flag("--there-and-back", a->there_and_back, "every other wave walks K backwards");
   app->add_option("--order", a->orders,
                   "rows, columns, grouped:N (N tile rows at a time, column by column) or hilbert; several, separated "
                   "by commas (a choice of all). One alone is drawn")

@@ -41,7 +41,7 @@ report::Document overview_of(const model::Gpu& gpu) {
   page.picture(lens::roofline_picture(lens::roofline(gpu, lens::page_size, "burst")), "roofline",
                "The ladder below the ceilings of the card: `lapidary roofline`.");
   const model::GemmShape gemm{8192, 8192, 8192, 4, 4, false};
-  page.picture(lens::raster_picture(lens::compare_rasters(gpu, gemm, {128, 128, 8}, 2)), "raster",
+  page.picture(lens::raster_picture(lens::compare_rasters({gpu, gemm, {128, 128, 8}, 2})), "raster",
                "The order in which tiles are visited, and what it does to traffic: `lapidary raster`.");
   return page;
 }

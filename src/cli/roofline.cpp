@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/command.hpp"
@@ -36,15 +38,29 @@ Json to_json(const RooflineEntry& entry) {
           {"dram_flop_per_byte", entry.dram_intensity},
           {"l2_flop_per_byte", json_of(entry.l2_intensity)},
           {"l1_flop_per_byte", json_of(entry.l1_intensity)},
+          {"peak_flops", entry.peak},
+          {"peak", entry.peak_is},
           {"roof_flops", entry.roof},
           {"roof", entry.roof_is},
           {"measured_flops", json_of(entry.measured)}};
 }
 
-report::Table ceilings_table(const model::Ceilings& ceilings) {
+/// The ceilings of what kernels multiply with, each once, the lowest first: that of CUDA cores and those of tensor
+/// cores.
+std::vector<std::pair<double, std::string>> peaks_of(const lens::Roofline& roofline) {
+  std::set<std::pair<double, std::string>> peaks;
+  for (const RooflineEntry& entry : roofline.entries)
+    if (entry.peak_is != "f32") peaks.emplace(entry.peak, entry.peak_is);
+  return {peaks.begin(), peaks.end()};
+}
+
+report::Table ceilings_table(const lens::Roofline& roofline) {
+  const model::Ceilings& ceilings = roofline.ceilings;
   using report::Column;
   report::Table table({{"ceiling"}, {"rate", Column::number}, {"FLOP/B to reach f32", Column::number}});
   table.add_row({{"f32, CUDA cores"}, {fmt::format("{:.1f} TFLOP/s", ceilings.f32_flops * 1e-12)}});
+  for (const auto& [rate, name] : peaks_of(roofline))
+    table.add_row({{name + ", tensor cores"}, {fmt::format("{:.1f} TFLOP/s", rate * 1e-12)}});
   const auto bandwidth = [&](const char* name, const std::optional<double>& rate) {
     if (!rate) return table.add_row({{name}, {"not known"}});
     table.add_row(
@@ -108,13 +124,13 @@ ExitCode roofline(const Arguments& arguments) {
   }
   const bool colour = report::wants_colour(stdout);
   fmt::print("M = N = K = {}, beta = 0, on {} at {:.0f} MHz\n\n{}\n{}\n", size, gpu.name, gpu.clock_hz * 1e-6,
-             ceilings_table(roofline.ceilings).render(colour), entries_table(entries).render(colour));
+             ceilings_table(roofline).render(colour), entries_table(entries).render(colour));
   const bool any = std::any_of(entries.begin(), entries.end(),
                                [](const RooflineEntry& e) { return e.measured.has_value(); });
   fmt::print(
       "{}",
       report::paragraph(
-          "The roof is the lowest of: f32; DRAM by its FLOP for each byte that must cross it once; L2 by its "
+          "The roof is the lowest of: the peak of the cores that multiply; DRAM by its FLOP for each byte that must cross it once; L2 by its "
           "FLOP for each byte that the block tile makes the SMs read; L1, which is also shared memory, by its FLOP for "
           "each byte of the lines and wavefronts that the kernel makes it pass, 128 bytes each. " +
               (any ? fmt::format("Measured is a {}, from results/.", mode)

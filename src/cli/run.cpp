@@ -130,6 +130,7 @@ ExitCode run(const Arguments& arguments) {
     if (counted) {
       json["counters"] = counters_json(counted->total);
       json["lines"] = lines_json(*counted);
+      json["bytes_in_flight"] = counted->bytes_in_flight;
       json["divergent_intervals"] = counted->divergent_intervals;
     }
     print(json);

@@ -95,6 +95,7 @@ Json json_of(const Trial& trial) {
     add_verification(json, trial.verification);
     json["counters"] = counters_json(trial.report.total);
     json["lines"] = lines_json(trial.report);
+    json["bytes_in_flight"] = trial.report.bytes_in_flight;
     json["divergent_intervals"] = trial.report.divergent_intervals;
   } else {
     add_fault(json, trial.fault);

@@ -134,6 +134,7 @@ void BlockRunner::begin(const BlockSample& sample) {
     lanes_[i].logged = lanes_[i].examined = 0;
     lanes_[i].copies.clear();
     lanes_[i].copy_group = 0;
+    lanes_[i].copying = lanes_[i].most_copying = 0;
     lanes_[i].registers.clear();
   }
   begin_async();
@@ -163,6 +164,7 @@ bool BlockRunner::advance() {
 void BlockRunner::end() {
   if (recording_)
     for (unsigned i = 0; i < warps_; ++i) flush(all_warps_[i]);
+  if (options_.count) record_flight();
   stop_if_read_early();
 }
 
@@ -241,6 +243,12 @@ void BlockRunner::count_wgmma(std::uintptr_t pc, const WgmmaCounters& one) {
   sites_.wgmma[pc] += {.instructions = one.instructions * sample_.weight,
                        .shared_bytes = one.shared_bytes * sample_.weight,
                        .flop = one.flop * sample_.weight};
+}
+
+void BlockRunner::count_mma(std::uintptr_t pc, const TensorOperation& one) {
+  if (!options_.count) return;
+  const auto multiply_adds = static_cast<std::uint64_t>(one.M) * static_cast<unsigned>(one.N * one.K);
+  sites_.mma[pc] += {.instructions = sample_.weight, .flop = 2 * multiply_adds * sample_.weight};
 }
 
 void BlockRunner::leave(Lane* lane) {
@@ -653,6 +661,8 @@ void BlockRunner::async_copy(const AsyncCopy& copy) {
   std::memset(copy.shared, 0xff, copy.bytes);
   lane.copies.push_back(copy);
   lane.copies.back().group = lane.copy_group;
+  lane.copying += copy.bytes;
+  lane.most_copying = std::max(lane.most_copying, lane.copying);
   if (options_.seed && random_() % 2) lane.copies.back().arrive();
 }
 
@@ -662,6 +672,7 @@ void BlockRunner::async_wait(unsigned pending) {
   while (done < lane.copies.size() && lane.copies[done].group + pending < lane.copy_group) {
     AsyncCopy& copy = lane.copies[done++];
     copy.arrive();
+    lane.copying -= copy.bytes;
     if (recording_) {
       const auto shared = reinterpret_cast<std::uintptr_t>(copy.shared);
       if (options_.check) shared_.set_state(shared, copy.bytes, ByteState::written);

@@ -82,7 +82,8 @@ struct Lane {
 
   std::vector<AsyncCopy> copies;
   unsigned copy_group = 0;
-  std::vector<RegisterArray> registers;  ///< arrays that wgmma has for registers, in checked runs
+  std::uint64_t copying = 0, most_copying = 0;  ///< bytes of copies that it has not waited for: now, and at most
+  std::vector<RegisterArray> registers;         ///< arrays that wgmma has for registers, in checked runs
 
   // For block_async.cpp: what it waits for, and its own part of what is asynchronous.
   struct {
@@ -181,6 +182,7 @@ class BlockRunner {
   /// Brings a whole warp together to execute an instruction. `operands` are the running lane's, for `execute`.
   void warp_instruction(const WarpInstruction& instruction, void* operands, std::source_location where);
   Warpgroups& warpgroups() { return warpgroups_; }
+  void count_mma(std::uintptr_t pc, const TensorOperation& one);
   void count_wgmma(std::uintptr_t pc, const WgmmaCounters& one);
   RaceDetector* races() { return races_; }
   /// Hands the race detector 16 bytes that a wgmma of the running warp reads, and checks that they may be.
@@ -286,7 +288,9 @@ class BlockRunner {
   bool grant_registers(Warp& warp);
   // Checks a copy's accesses, and hands them to the counters and the race detector.
   void record_copy(BulkCopy& copy);
-  void count_copy(const BulkCopy& copy);
+  void count_copy(const BulkCopy& copy, unsigned blocks);
+  // Takes note of the most bytes that were on their way to the block's shared memory.
+  void record_flight();
   unsigned thread_of_cluster(const Lane& lane) const { return rank_ * LaunchLimits::threads + lane.thread; }
 
   Options options_;
@@ -320,6 +324,7 @@ class BlockRunner {
   std::minstd_rand random_;
   Sites sites_;
   std::uint64_t divergent_intervals_ = 0;
+  std::uint64_t bulk_copying_ = 0, most_bulk_copying_ = 0;  ///< bytes of bulk copies to the block: now, and at most
 };
 
 }  // namespace lapidary::emulator

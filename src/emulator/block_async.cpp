@@ -35,6 +35,7 @@ const char* name_of(const BulkCopy& copy) {
 
 void BlockRunner::begin_async() {
   mbarriers_.clear();
+  bulk_copying_ = most_bulk_copying_ = 0;
   free_registers_ = 0;
   for (unsigned i = 0; i < warps_; ++i) {
     all_warps_[i].registers = registers_at_entry(threads_);
@@ -302,7 +303,7 @@ void BlockRunner::bulk_load(BulkCopy&& copy, std::uint32_t targets) {
     fault(FaultKind::misuse,
           fmt::format("multicast to the blocks {:#06x} of a cluster that has {}", targets, cluster_.size()),
           copy.where);
-  count_copy(copy);
+  count_copy(copy, static_cast<unsigned>(std::popcount(targets)));
   for (; targets; targets &= targets - 1) {
     const auto rank = static_cast<unsigned>(std::countr_zero(targets));
     BulkCopy one = copy;
@@ -312,6 +313,9 @@ void BlockRunner::bulk_load(BulkCopy&& copy, std::uint32_t targets) {
       chunk.shared = reinterpret_cast<unsigned char*>(map_to_rank(address_of(chunk.shared), rank, copy.where));
     find_mbarrier(one.mbarrier, "bulk copy to the barrier", copy.where);
     record_copy(one);
+    std::uint64_t& copying = one.owner->bulk_copying_;
+    copying += one.bytes();
+    one.owner->most_bulk_copying_ = std::max(one.owner->most_bulk_copying_, copying);
     if (races_) cluster_.reach(*one.owner, one.mark.party, one.mark.interval, copy.pc);
     cluster_.copies().issue(std::move(one));
   }
@@ -320,7 +324,7 @@ void BlockRunner::bulk_load(BulkCopy&& copy, std::uint32_t targets) {
 void BlockRunner::bulk_store(BulkCopy&& copy) {
   copy.owner = this;
   copy.group = current_lane()->bulk_group;
-  count_copy(copy);
+  count_copy(copy, 1);
   record_copy(copy);
   cluster_.copies().issue(std::move(copy));
 }
@@ -353,7 +357,14 @@ void BlockRunner::record_copy(BulkCopy& copy) {
   }
 }
 
-void BlockRunner::count_copy(const BulkCopy& copy) {
+// Threads run one after the other here, and at the same time on a GPU: what each of them has on its way adds up.
+void BlockRunner::record_flight() {
+  std::uint64_t bytes = most_bulk_copying_;
+  for (unsigned i = 0; i < threads_; ++i) bytes += lanes_[i].most_copying;
+  sites_.bytes_in_flight = std::max(sites_.bytes_in_flight, bytes);
+}
+
+void BlockRunner::count_copy(const BulkCopy& copy, unsigned blocks) {
   if (!options_.count) return;
   std::vector<std::uintptr_t> sectors;
   std::uint64_t bytes = 0;
@@ -363,9 +374,10 @@ void BlockRunner::count_copy(const BulkCopy& copy) {
     any = address_of(global) + first;
     bytes += end - first;
     for (std::uintptr_t sector = any / 32; sector <= (address_of(global) + end - 1) / 32; ++sector)
-      sectors.push_back(sector);
+      if (sectors.empty() || sectors.back() != sector) sectors.push_back(sector);
   }
-  std::sort(sectors.begin(), sectors.end());
+  // Boxes go through a tensor in its order.
+  if (!std::is_sorted(sectors.begin(), sectors.end())) std::sort(sectors.begin(), sectors.end());
   sectors.erase(std::unique(sectors.begin(), sectors.end()), sectors.end());
   std::uint64_t lines = 0;
   for (std::size_t i = 0; i < sectors.size(); ++i) lines += i == 0 || sectors[i] / 4 != sectors[i - 1] / 4;
@@ -377,6 +389,8 @@ void BlockRunner::count_copy(const BulkCopy& copy) {
   site.lines += lines * sample_.weight;
   site.minimum += ceil_div(bytes, std::uint64_t{32}) * sample_.weight;
   site.distinct_bytes += bytes * sample_.weight;
+  site.shared_bytes += copy.bytes() * blocks * sample_.weight;
+  site.multicast_bytes += bytes * (blocks - 1) * sample_.weight;
 }
 
 void BlockRunner::check_fence(std::uintptr_t address, unsigned bytes, const char* reader, std::uintptr_t pc) {
@@ -409,6 +423,7 @@ void BlockRunner::record_wgmma_read(const RaceDetector::Copy& mark, std::uintptr
 }
 
 void BlockRunner::arrive_copy(const BulkCopy& copy) {
+  bulk_copying_ -= copy.bytes();
   if (options_.check)
     for (const BulkCopy::Chunk& chunk : copy.chunks)
       shared_.set_state(address_of(chunk.shared), 16, ByteState::written);

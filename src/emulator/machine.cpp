@@ -53,6 +53,13 @@ void add(Counters& to, Access access, const SiteCounters& site) {
     counters.requests += site.instructions;
     counters.sectors += site.units;
   };
+  const auto bulk = [&](BulkCounters& counters) {
+    counters += {.requests = site.instructions,
+                 .sectors = site.units,
+                 .bytes = site.distinct_bytes,
+                 .shared_bytes = site.shared_bytes,
+                 .multicast_bytes = site.multicast_bytes};
+  };
   const auto shared = [&](SharedCounters& counters) {
     counters.instructions += site.instructions;
     counters.wavefronts += site.units;
@@ -63,8 +70,8 @@ void add(Counters& to, Access access, const SiteCounters& site) {
     case Access::global_store: global(to.global_store); break;
     case Access::global_atomic: global(to.global_atomic); break;
     case Access::async_copy: global(to.async_copy); break;
-    case Access::bulk_load: global(to.bulk_load); break;
-    case Access::bulk_store: global(to.bulk_store); break;
+    case Access::bulk_load: bulk(to.bulk_load); break;
+    case Access::bulk_store: bulk(to.bulk_store); break;
     case Access::shared_load: shared(to.shared_load); break;
     case Access::shared_store: shared(to.shared_store); break;
     case Access::shared_atomic: shared(to.shared_atomic); break;
@@ -85,6 +92,8 @@ void SiteCounters::merge(const SiteCounters& other) {
   lines += other.lines;
   minimum += other.minimum;
   distinct_bytes += other.distinct_bytes;
+  shared_bytes += other.shared_bytes;
+  multicast_bytes += other.multicast_bytes;
   // Of equals the one of the first block, so that the choice does not depend on which host thread ran which block.
   const auto rank = [](const SiteCounters& s) { return std::tuple(-s.worst_excess, s.worst_block, s.worst_warp); };
   if (rank(other) >= rank(*this)) return;
@@ -97,7 +106,24 @@ void SiteCounters::merge(const SiteCounters& other) {
 void Sites::merge(const Sites& other) {
   for (const auto& [key, counters] : other.memory) memory[key].merge(counters);
   for (const auto& [pc, count] : other.fma) fma[pc] += count;
+  for (const auto& [pc, counters] : other.mma) mma[pc] += counters;
   for (const auto& [pc, counters] : other.wgmma) wgmma[pc] += counters;
+  bytes_in_flight = std::max(bytes_in_flight, other.bytes_in_flight);
+}
+
+BulkCounters& operator+=(BulkCounters& sum, const BulkCounters& other) {
+  sum.requests += other.requests;
+  sum.sectors += other.sectors;
+  sum.bytes += other.bytes;
+  sum.shared_bytes += other.shared_bytes;
+  sum.multicast_bytes += other.multicast_bytes;
+  return sum;
+}
+
+MmaCounters& operator+=(MmaCounters& sum, const MmaCounters& other) {
+  sum.instructions += other.instructions;
+  sum.flop += other.flop;
+  return sum;
 }
 
 WgmmaCounters& operator+=(WgmmaCounters& sum, const WgmmaCounters& other) {
@@ -121,14 +147,15 @@ Counters& operator+=(Counters& sum, const Counters& other) {
   global(sum.global_store, other.global_store);
   global(sum.global_atomic, other.global_atomic);
   global(sum.async_copy, other.async_copy);
-  global(sum.bulk_load, other.bulk_load);
-  global(sum.bulk_store, other.bulk_store);
+  sum.bulk_load += other.bulk_load;
+  sum.bulk_store += other.bulk_store;
   shared(sum.shared_load, other.shared_load);
   shared(sum.shared_store, other.shared_store);
   shared(sum.shared_atomic, other.shared_atomic);
   shared(sum.cluster_load, other.cluster_load);
   shared(sum.cluster_store, other.cluster_store);
   shared(sum.cluster_atomic, other.cluster_atomic);
+  sum.mma += other.mma;
   sum.wgmma += other.wgmma;
   sum.fma += other.fma;
   return sum;
@@ -250,6 +277,7 @@ Report Machine::report() const {
   std::vector<std::uintptr_t> pcs;
   for (const auto& [key, counters] : sites.memory) pcs.push_back(SiteKey(key).pc());
   for (const auto& [pc, count] : sites.fma) pcs.push_back(pc);
+  for (const auto& [pc, counters] : sites.mma) pcs.push_back(pc);
   for (const auto& [pc, counters] : sites.wgmma) pcs.push_back(pc);
   std::sort(pcs.begin(), pcs.end());
   pcs.erase(std::unique(pcs.begin(), pcs.end()), pcs.end());
@@ -271,7 +299,9 @@ Report Machine::report() const {
     site_pcs.push_back(key.pc());
   }
   for (const auto& [pc, count] : sites.fma) by_line[line_of(pc)].fma += count;
+  for (const auto& [pc, counters] : sites.mma) by_line[line_of(pc)].mma += counters;
   for (const auto& [pc, counters] : sites.wgmma) by_line[line_of(pc)].wgmma += counters;
+  report.bytes_in_flight = sites.bytes_in_flight;
   for (auto& [place, entry] : by_site) {
     const auto& [file, line, access, memory, bytes] = place;
     auto& [c, site_pcs] = entry;
@@ -287,6 +317,8 @@ Report Machine::report() const {
                     .lines = c.lines,
                     .minimum = c.minimum,
                     .distinct_bytes = c.distinct_bytes,
+                    .shared_bytes = c.shared_bytes,
+                    .multicast_bytes = c.multicast_bytes,
                     .worst = c.worst,
                     .worst_block = c.worst_block,
                     .worst_warp = c.worst_warp,

@@ -37,6 +37,12 @@ struct Merge {
 struct Options {
   /// Count memory traffic and arithmetic; needs kernels of the instrumented build.
   bool count = false;
+  /// Whether tensor cores compute. If they do not, their results are undefined, which no access may depend on: what is
+  /// counted is the same, sooner.
+  bool multiply = true;
+  /// That kernels whose blocks stay and take tile after tile are told of. Few, so that small problems too have several
+  /// tiles for each.
+  int multiprocessors = 4;
   /// Stop at the first fault (see Fault); needs kernels of the instrumented build.
   bool check = false;
   /// Host threads, each of which runs one block or cluster at a time; 0 means one for each core.

@@ -24,6 +24,7 @@ struct Event {
 /// What one instruction did to one allocation, or to shared memory: the counters of AccessSite.
 struct SiteCounters {
   std::uint64_t instructions = 0, lanes = 0, units = 0, lines = 0, minimum = 0, distinct_bytes = 0;
+  std::uint64_t shared_bytes = 0, multicast_bytes = 0;
   WarpAccess worst{};
   std::int64_t worst_excess = -1;  ///< its units beyond the minimum
   std::uint32_t worst_block = 0, worst_warp = 0;
@@ -55,7 +56,9 @@ class SiteKey {
 struct Sites {
   std::unordered_map<std::uint64_t, SiteCounters> memory;
   std::unordered_map<std::uintptr_t, std::uint64_t> fma;
+  std::unordered_map<std::uintptr_t, MmaCounters> mma;
   std::unordered_map<std::uintptr_t, WgmmaCounters> wgmma;
+  std::uint64_t bytes_in_flight = 0;  ///< the most; see Report
 
   void merge(const Sites& other);
 };

@@ -23,6 +23,21 @@ struct SharedCounters {
   std::uint64_t minimum = 0;
 };
 
+/// cp.async.bulk, cp.async.bulk.tensor and their stores and reductions, which one thread issues.
+struct BulkCounters {
+  std::uint64_t requests = 0;         ///< instructions: boxes
+  std::uint64_t sectors = 0;          ///< of global memory, once for all blocks that a multicast reaches
+  std::uint64_t bytes = 0;            ///< ... of which these are asked for; what is outside of a tensor costs nothing
+  std::uint64_t shared_bytes = 0;     ///< of shared memory, in every block that a multicast reaches; whole boxes
+  std::uint64_t multicast_bytes = 0;  ///< that reach further blocks without leaving L2 once more
+};
+
+/// Products of tensor cores by single warps: mma.sync, and those of the WMMA API.
+struct MmaCounters {
+  std::uint64_t instructions = 0;
+  std::uint64_t flop = 0;  ///< two for each multiply-add
+};
+
 /// wgmma.mma_async, which a warpgroup executes as one: bytes of shared memory that A and B are read from, each operand
 /// once for all four warps, and operations, two for each multiply-add.
 struct WgmmaCounters {
@@ -31,6 +46,8 @@ struct WgmmaCounters {
   std::uint64_t flop = 0;
 };
 
+BulkCounters& operator+=(BulkCounters& sum, const BulkCounters& other);
+MmaCounters& operator+=(MmaCounters& sum, const MmaCounters& other);
 WgmmaCounters& operator+=(WgmmaCounters& sum, const WgmmaCounters& other);
 
 /// Counted per warp instruction, except `fma`: fused multiply-adds of single threads.
@@ -38,15 +55,16 @@ struct Counters {
   GlobalCounters global_load, global_store, global_atomic;
   /// cp.async: global memory to shared memory past the registers. Its traffic is in no other counter.
   GlobalCounters async_copy;
-  /// cp.async.bulk and cp.async.bulk.tensor, by the issuing thread: one request an instruction. A multicast counts
-  /// once, as its data leaves the L2 cache once. A reduction counts as a store. What lies outside of the tensor costs
-  /// nothing.
-  GlobalCounters bulk_load, bulk_store;
+  BulkCounters bulk_load, bulk_store;  ///< a reduction is a store
   SharedCounters shared_load, shared_store, shared_atomic;
   /// Shared memory of other blocks of the cluster.
   SharedCounters cluster_load, cluster_store, cluster_atomic;
+  MmaCounters mma;
   WgmmaCounters wgmma;
   std::uint64_t fma = 0;
+
+  /// Multiply-adds of threads and of tensor cores.
+  std::uint64_t multiply_adds() const { return fma + (mma.flop + wgmma.flop) / 2; }
 };
 
 Counters& operator+=(Counters& sum, const Counters& other);
@@ -101,6 +119,7 @@ struct AccessSite {
   std::uint64_t lines = 0;           ///< of 128 bytes; global memory
   std::uint64_t minimum = 0;         ///< of the units, how many the same bytes take at least
   std::uint64_t distinct_bytes = 0;  ///< asked for by each instruction, those of lanes that agree once; global memory
+  std::uint64_t shared_bytes = 0, multicast_bytes = 0;  ///< of bulk copies; see BulkCounters
 
   /// The first instruction farthest above its minimum, and who executed it. Addresses of shared memory are such that
   /// bank = address / 4 mod 32.
@@ -121,6 +140,9 @@ struct Report {
   /// instruction and occurrence, which miscounts where lanes skip different iterations of a loop. Lanes that skip
   /// equally many of them are not noticed.
   std::uint64_t divergent_intervals = 0;
+  /// The most bytes that copies to one block's shared memory had under way at a time: cp.async, and bulk copies. They
+  /// arrive as late as may be, so it is what the kernel allows; under a random schedule it is less.
+  std::uint64_t bytes_in_flight = 0;
 };
 
 }  // namespace lapidary::emulator

@@ -16,10 +16,13 @@ BlockRunner& block() { return *BlockRunner::current(); }
 struct MmaOperands {
   const void *a, *b, *c;
   void* d;
+  std::uintptr_t pc;
 };
 
 void execute_mma(const void* form, void* const (&operands)[32]) {
   const TensorOperation& what = *static_cast<const TensorOperation*>(form);
+  block().count_mma(static_cast<const MmaOperands*>(operands[0])->pc, what);
+  if (!block().options().multiply) return;
   const int M = what.M, N = what.N, K = what.K;
   const Registers in(what.a), out(what.d);
   const int packed = in.packed();
@@ -101,7 +104,7 @@ std::uintptr_t address_of(const void* memory) { return reinterpret_cast<std::uin
 
 void mma_sync(const TensorOperation& form, const void* a, const void* b, const void* c, void* d,
               std::source_location where) {
-  MmaOperands operands = {a, b, c, d};
+  MmaOperands operands = {a, b, c, d, address_of(__builtin_return_address(0))};
   block().warp_instruction({execute_mma, &form}, &operands, where);
 }
 

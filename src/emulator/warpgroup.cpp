@@ -154,6 +154,7 @@ void Warpgroups::begin_product(Group& group, Product& product) {
   };
   if (!product.operands.a) check(product.operands.a_descriptor, product.form->a_major, "A");
   check(product.operands.b_descriptor, product.form->b_major, "B");
+  if (!block_.options().multiply && !block_.options().check) return;
   for_each_chunk(product, [&](bool is_a, int mn, int k, std::uint32_t shared) {
     unsigned char* const memory = address(shared);
     if (!memory)
@@ -201,8 +202,9 @@ void Warpgroups::issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lan
   if (block_.options().check)
     for (const auto& [chunk, warps] : product.chunks)
       if (warps >> place & 1) block_.record_wgmma_read(product.mark, chunk, first.pc);
+  const bool multiply = block_.options().multiply;
   if (product.c.empty()) product.c.resize(static_cast<std::size_t>(what.M * what.N));
-  if (first.a && product.a.empty()) product.a.resize(static_cast<std::size_t>(what.M * what.K));
+  if (multiply && first.a && product.a.empty()) product.a.resize(static_cast<std::size_t>(what.M * what.K));
   // A product that this warp has not waited for may be writing the same registers.
   const std::size_t d_bytes = bytes_of_d(what);
   for (std::uint64_t other = number; other-- > member.delivered;) {
@@ -228,6 +230,7 @@ void Warpgroups::issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lan
     if (block_.options().check) check_registers(lane, operands, form, where);
     product.d[place * 32 + i] = operands.d;
     product.a_from[place * 32 + i] = operands.a;
+    if (!multiply) continue;
     if (product.after[place] < 0 && operands.accumulate)
       for (int e = 0; e < what.N / 2; ++e) {
         const FragmentElement at = wgmma_d(thread, e);
@@ -323,6 +326,9 @@ void Warpgroups::hand_on(const Product& product, Product& next, unsigned place) 
 }
 
 void Warpgroups::compute(Group& group, Product& product) {
+  product.computed = true;
+  --computable_;
+  if (!block_.options().multiply) return;
   const TensorOperation& what = product.form->operation;
   for (unsigned place = 0; place < 4; ++place) {
     if (product.after[place] >= 0) hand_on(group.at(static_cast<std::uint64_t>(product.after[place])), product, place);
@@ -341,8 +347,6 @@ void Warpgroups::compute(Group& group, Product& product) {
   if (product.form->negate_a) negate(product.a, what.a);
   if (product.form->negate_b) negate(b, what.b);
   multiply(what, product.a.data(), b.data(), product.c.data(), product.c.data());
-  product.computed = true;
-  --computable_;
 }
 
 // Once any warp knows that the product is complete, its operands may be written again.
@@ -378,7 +382,7 @@ void Warpgroups::deliver(Group& group, std::uint64_t number, Warp& warp) {
       const bool of_d = known.is_d && begin == product.d[thread], of_a = !known.is_d && begin == product.a_from[thread];
       if (known.pending && (of_d || of_a)) --known.pending;
     }
-    if (last)
+    if (last && block_.options().multiply)
       for (int e = 0; e < what.N / 2; ++e) {
         const FragmentElement at = wgmma_d(static_cast<int>(thread), e);
         out.set(product.d[thread], e, product.c[static_cast<std::size_t>(at.row * what.N + at.col)]);

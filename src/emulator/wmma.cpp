@@ -134,10 +134,13 @@ void record(const WmmaForm& form, const Accesses& accesses, bool by_ldmatrix) {
 struct ProductOperands {
   const void *a, *b, *c;
   void* d;
+  std::uintptr_t pc;
 };
 
 void execute_product(const void* form, void* const (&operands)[32]) {
   const TensorOperation& what = *static_cast<const TensorOperation*>(form);
+  block().count_mma(static_cast<const ProductOperands*>(operands[0])->pc, what);
+  if (!block().options().multiply) return;
   const int M = what.M, N = what.N, K = what.K;
   // B column by column.
   std::vector<std::uint64_t> a(static_cast<std::size_t>(M * K)), b(static_cast<std::size_t>(N * K)),
@@ -193,7 +196,7 @@ void wmma_store(const WmmaForm& form, const void* elements, void* memory, unsign
 
 void wmma_multiply(const TensorOperation& form, const void* a, const void* b, const void* c, void* d,
                    std::source_location where) {
-  ProductOperands operands = {a, b, c, d};
+  ProductOperands operands = {a, b, c, d, address_of(__builtin_return_address(0))};
   block().warp_instruction({execute_product, &form}, &operands, where);
 }
 

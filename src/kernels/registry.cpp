@@ -48,7 +48,8 @@ Rung make_rung(const char* family, const char* name, const std::array<RungVarian
       auto place = std::find_if(rung.variants.begin(), rung.variants.end(), [&](const RungVariant& known) {
         return known.kind == variant.kind && same_tile(known.tile, variant.tile);
       });
-      if (place == rung.variants.end()) place = rung.variants.insert(place, {variant.tile, variant.kind, {}});
+      if (place == rung.variants.end())
+        place = rung.variants.insert(place, {variant.tile, variant.kind, {}, variant.order});
       place->launch[build] = variant.launch;
     }
   }

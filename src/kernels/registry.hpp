@@ -18,6 +18,7 @@ struct RungVariant {
   GemmKind kind;
   /// By build; null where a build was left out, as `gpu` is without nvcc.
   std::array<void (*)(const Stream&, const GemmProblem&), 3> launch;
+  TileOrder order = {};
 };
 
 struct Rung {

@@ -1,4 +1,6 @@
 #pragma once
+#include <cstdint>
+
 #include "core/gemm.hpp"
 #include "core/launch_shape.hpp"
 #include "device/stream.hpp"
@@ -18,11 +20,22 @@ struct RungInfo {
   int architecture;      ///< least compute capability, major * 10 + minor
 };
 
+/// How a kernel's blocks go through the tiles of D, where that is not one block a tile, row by row. Block b of a grid
+/// of G blocks, numbered with x moving fastest, computes the tiles at the positions b, b + G, b + 2 G and so on.
+struct TileOrder {
+  struct Corner {
+    std::int64_t row, col;  ///< the tile's first element in D; outside of D: the position has no tile
+  };
+  Corner (*at)(std::int64_t position, std::int64_t M, std::int64_t N) = nullptr;
+  bool there_and_back = false;  ///< every other tile of a block walks K backwards
+};
+
 /// One instantiation of a rung's kernel. `launch` may be called with any legal problem with M, N > 0.
 struct Variant {
   TileShape tile;
   GemmKind kind;
   void (*launch)(const Stream& stream, const GemmProblem& problem);
+  TileOrder order = {};
 };
 
 /// A rung as one build of the kernels registers it; the first variant is the default.

@@ -19,12 +19,26 @@ constexpr GemmKind kind_of() {
   return kind;
 }
 
+/// Where a configuration's blocks go through tiles in an order of their own: Config::tile_at(position, M, N), the row
+/// and the column of the first element of the tile at a position (kernels/rung.hpp), and Config::there_and_back.
+template <class Config>
+constexpr TileOrder order_of() {
+  TileOrder order;
+  if constexpr (requires(std::int64_t size) { Config::tile_at(size, size, size); })
+    order.at = [](std::int64_t position, std::int64_t M, std::int64_t N) {
+      const auto origin = Config::tile_at(position, M, N);
+      return TileOrder::Corner{origin.row, origin.col};
+    };
+  if constexpr (requires { Config::there_and_back; }) order.there_and_back = Config::there_and_back;
+  return order;
+}
+
 /// The entry of one configuration in a rung's list, `variants`. Such a list is a template of nothing in particular:
 /// what it names is then compiled where the rung is registered alone, and not once more in every rung that builds on
 /// it.
 template <class Config>
-constexpr Variant variant(void (*launch)(const Stream&, const GemmProblem&)) {
-  return {Config::tile, kind_of<Config>(), launch};
+constexpr Variant variant(void (*launch)(const Stream&, const GemmProblem&), TileOrder order = order_of<Config>()) {
+  return {Config::tile, kind_of<Config>(), launch, order};
 }
 
 /// Shared memory of a kernel that uses none.

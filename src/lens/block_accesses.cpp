@@ -32,10 +32,10 @@ int run_block(const RungVariant& variant, const Problem& p, const Visit& visit) 
     std::uint64_t begin, end;
   };
   std::vector<Matrix> matrices;
-  emulator::Options options{.count = true, .threads = 1};
+  emulator::Options options{.count = true, .multiply = false, .threads = 1};
   options.sample = [](const LaunchShape&) { return std::vector<emulator::BlockSample>{{0, 1}}; };
   options.observe = [&](const ObservedAccess& seen) {
-    if (!is_global(seen.kind)) return;
+    if (!is_global(seen.kind) || seen.block != 0) return;  // others of its cluster come along
     const std::uint64_t address = seen.access.address[std::countr_zero(seen.access.active)];
     for (const Matrix& m : matrices)
       if (address >= m.begin && address < m.end) visit(seen, m.name, m.begin);
@@ -142,6 +142,9 @@ TileOwners tile_owners(const RungVariant& variant) {
                                    store(e, static_cast<int>(seen.warp) * 32 + lane);
                                }
                              });
+  if (std::all_of(owners.owner.begin(), owners.owner.end(), [](int owner) { return owner == nobody; }))
+    throw InvalidArgument(
+        "no thread of the kernel stores results: bulk copies do, so that none of them can be said to be a thread's");
   const auto left_out = std::find(owners.owner.begin(), owners.owner.end(), nobody);
   if (left_out != owners.owner.end()) {
     throw Error(fmt::format("the kernel stores no element {} of its tile of D; it must store all of them",

@@ -37,7 +37,7 @@ struct TileOwners {
   int thread(int row, int col) const { return owner[static_cast<std::size_t>(row * tile.n + col)]; }
 };
 
-/// @throws InvalidArgument if the program has no instrumented build of the kernel
+/// @throws InvalidArgument if the program has no instrumented build of the kernel, or bulk copies store its results
 /// @throws Error if the kernel leaves an element of the tile out or stores one from two threads
 TileOwners tile_owners(const RungVariant& variant);
 

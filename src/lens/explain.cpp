@@ -12,6 +12,7 @@
 #include "layout/bank_conflict.hpp"
 #include "model/measured.hpp"
 #include "model/raster.hpp"
+#include "model/warpgroup_time.hpp"
 
 namespace lapidary::lens {
 namespace {
@@ -25,16 +26,27 @@ double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 std::vector<MatrixTraffic> matrices_of(const Explanation& e) {
   std::vector<MatrixTraffic> found;
   const double results = static_cast<double>(e.question.M) * static_cast<double>(e.question.N);
-  for (const char* const name : {"A", "B", "C", "D"}) {
-    MatrixTraffic sum{.name = name};
+  std::vector<std::string> names = {"A", "B", "C", "D"};  // and what else a launcher allocates
+  for (const AccessSite& site : e.observation.written.sites)
+    if (!site.memory.empty() && std::find(names.begin(), names.end(), site.memory) == names.end())
+      names.push_back(site.memory);
+  for (const std::string& name : names) {
+    MatrixTraffic sum;
+    sum.name = name;
     double asked = 0, elements = 0;
+    const bool result = name == "C" || name == "D";
+    const int size = size_of(result ? e.question.variant->kind.result : e.question.variant->kind.type);
     for (const AccessSite& site : e.observation.written.sites) {
       if (!is_global(site.access) || site.memory != name) continue;
       sum.written |= is_write(site.access);
       sum.requests += site.instructions;
       sum.sectors += site.units;
       asked += static_cast<double>(site.distinct_bytes);
-      elements += static_cast<double>(site.lanes) * site.bytes / size_of(e.question.variant->kind.type);
+      sum.boxes += is_bulk(site.access) ? site.instructions : 0;
+      sum.multicast_bytes += static_cast<double>(site.multicast_bytes);
+      elements += (is_bulk(site.access) ? static_cast<double>(site.distinct_bytes)
+                                        : static_cast<double>(site.lanes) * site.bytes) /
+                  size;
     }
     if (sum.requests == 0) continue;
     sum.bytes = 32.0 * static_cast<double>(sum.sectors);
@@ -69,6 +81,8 @@ InstructionClass kind_of(Access access) {
   switch (access) {
     case Access::global_load: return InstructionClass::global_load;
     case Access::async_copy: return InstructionClass::async_copy;
+    case Access::bulk_load:
+    case Access::bulk_store: return InstructionClass::bulk_copy;
     case Access::shared_load: return InstructionClass::shared_load;
     case Access::shared_store: return InstructionClass::shared_store;
     default: return InstructionClass::global_store;
@@ -133,48 +147,129 @@ class Costs {
 /// The share of loaded sectors that L1 holds: all but the first touch of each sector that a block's tiles consist of.
 double l1_hit_of(const Explanation& e) {
   const Question& q = e.question;
-  const double blocks = static_cast<double>(e.observation.blocks);
+  const double tiles = static_cast<double>(e.observation.tiles);
   const double rows = static_cast<double>(q.M) / static_cast<double>(ceil_div<std::int64_t>(q.M, q.variant->tile.m));
   const double cols = static_cast<double>(q.N) / static_cast<double>(ceil_div<std::int64_t>(q.N, q.variant->tile.n));
-  const double first = blocks * (rows + cols) * static_cast<double>(q.K) * size_of(q.variant->kind.type) / 32;
+  const double first = tiles * (rows + cols) * static_cast<double>(q.K) * size_of(q.variant->kind.type) / 32;
   double sectors = 0;
   for (const AccessSite& site : e.observation.written.sites)
     if (site.access == Access::global_load && site.memory != "C") sectors += static_cast<double>(site.units);
   return sectors > 0 ? std::max(0.0, 1 - first / sectors) : 0;
 }
 
+model::GemmShape shape_of(const Question& q) {
+  return {q.M, q.N, q.K, size_of(q.variant->kind.type), size_of(q.variant->kind.result), q.reads_c};
+}
+
+int threads_of(const Explanation& e) {
+  const Extent3& block = e.observation.launch.block;
+  return static_cast<int>(block.x * block.y * block.z);
+}
+
+/// The tiles in the order of the blocks, those of a cluster side by side.
+std::vector<model::TileIndex> order_by_cluster(const Explanation& e) {
+  const auto& [grid, by] = std::tie(e.observation.launch.grid, e.observation.launch.cluster);
+  const std::vector<model::TileIndex> order = visiting_order(*e.question.variant, e.question.M, e.question.N);
+  if (by.y == 1 && by.z == 1) return order;
+  std::vector<std::size_t> blocks;
+  for (std::uint32_t cz = 0; cz < grid.z; cz += by.z)
+    for (std::uint32_t cy = 0; cy < grid.y; cy += by.y)
+      for (std::uint32_t cx = 0; cx < grid.x; cx += by.x)
+        for (std::uint32_t z = cz; z < cz + by.z; ++z)
+          for (std::uint32_t y = cy; y < cy + by.y; ++y)
+            for (std::uint32_t x = cx; x < cx + by.x; ++x) blocks.push_back(x + grid.x * (y + std::size_t{grid.y} * z));
+  std::vector<model::TileIndex> ordered;
+  for (std::size_t first = 0; first < order.size(); first += blocks.size())
+    for (const std::size_t block : blocks)
+      ordered.push_back(first + block < order.size() ? order[first + block] : model::no_tile);
+  return ordered;
+}
+
+/// What L2 and DRAM have to do if so many blocks are on each multiprocessor.
+model::RasterTraffic traffic_of(const Explanation& e, int per_sm) {
+  const Question& q = e.question;
+  const Extent3& cluster = e.observation.launch.cluster;
+  model::Visits visits{order_by_cluster(e), 1, q.variant->order.there_and_back};
+  if (e.observation.written.total.bulk_load.multicast_bytes > 0)
+    visits.cluster = static_cast<int>(cluster.x * cluster.y * cluster.z);
+  const std::int64_t resident = std::min(std::int64_t{q.gpu.sms} * std::max(1, per_sm), e.observation.blocks);
+  return model::simulate_l2(shape_of(q), q.variant->tile, visits, {resident, q.gpu.l2_bytes});
+}
+
+/// Registers go by the record of the machine code; without one they are no limit.
+model::Occupancy occupancy_of(const Explanation& e) {
+  return model::occupancy(e.question.gpu, {.threads = threads_of(e),
+                                           .registers = e.compiled ? e.compiled->registers : 0,
+                                           .shared_bytes = static_cast<int>(e.observation.launch.shared_bytes)});
+}
+
+/// Of a kernel whose warpgroups multiply, by bounds, for which no machine code is needed.
+void predict_warpgroups(Explanation& e) {
+  const Question& q = e.question;
+  const emulator::Counters& total = e.observation.written.total;
+  const model::Calibration calibration = model::calibration_of(q.gpu, e.own_calibration);
+  const model::Occupancy occupancy = occupancy_of(e);
+  if (e.compiled) e.occupancy = occupancy;
+  if (occupancy.blocks < 1) throw InvalidArgument(fmt::format("no block fits: {}", occupancy.reason));
+  e.traffic = traffic_of(e, occupancy.blocks);
+  e.l2_hit = e.traffic->l2_to_sm_hit_rate;
+  e.documented_rates = !calibration.has_tensor_cores();
+  model::WarpgroupLaunch launch;
+  launch.tiles = e.observation.tiles;
+  launch.blocks = e.observation.blocks;
+  launch.per_sm = occupancy.blocks;
+  launch.flop = static_cast<double>(total.wgmma.flop);
+  launch.flop_per_clk = model::tensor_flop_per_clk(q.gpu, q.variant->kind.type);
+  if (launch.flop_per_clk <= 0)
+    throw InvalidArgument(fmt::format("{} has no tensor cores for {}", q.gpu.name, to_string(q.variant->kind)));
+  launch.operand_bytes = static_cast<double>(total.wgmma.shared_bytes);
+  launch.filled_bytes = static_cast<double>(total.bulk_load.shared_bytes) +
+                        32.0 * static_cast<double>(total.async_copy.sectors);
+  launch.l2_read_bytes = 32.0 * static_cast<double>(total.bulk_load.sectors + total.async_copy.sectors +
+                                                    total.global_load.sectors);
+  launch.l2_to_sm_bytes = launch.l2_read_bytes + static_cast<double>(total.bulk_load.multicast_bytes);
+  launch.dram_bytes = e.traffic->dram_bytes();
+  launch.result_bytes = static_cast<double>(q.M) * static_cast<double>(q.N) * size_of(q.variant->kind.result);
+  e.time = model::predict_time(q.gpu, calibration, launch);
+  if (const auto rates = model::energy_rates(q.gpu, name_of(q.variant->kind.type)))
+    e.energy = model::energy(q.gpu, *rates, launch.flop, launch.l2_to_sm_bytes, e.time->seconds);
+}
+
 void predict(Explanation& e) {
   const Question& q = e.question;
-  const int threads = static_cast<int>(e.observation.launch.block.x * e.observation.launch.block.y *
-                                       e.observation.launch.block.z);
-  const int warps = ceil_div(threads, 32);
-  // The instrumented build's red zones take shared memory that the GPU's does not; its own size is what counts.
-  const int shared = static_cast<int>(e.observation.launch.shared_bytes);
-  e.occupancy = model::occupancy(q.gpu,
-                                 {.threads = threads, .registers = e.compiled->registers, .shared_bytes = shared});
-  const std::int64_t per_wave = std::int64_t{q.gpu.sms} * std::max(1, e.occupancy->blocks);
-  const model::GemmShape shape{q.M,      q.N, q.K, size_of(q.variant->kind.type), size_of(q.variant->kind.result),
-                               q.reads_c};
+  const int threads = threads_of(e), warps = ceil_div(threads, 32);
+  const emulator::Counters& total = e.observation.written.total;
+  e.occupancy = occupancy_of(e);
   e.l1_hit = l1_hit_of(e);
-  e.l2_hit = model::simulate_l2(shape, q.variant->tile, {}, {per_wave, q.gpu.l2_bytes}).l2_to_sm_hit_rate;
+  const model::RasterTraffic traffic = traffic_of(e, e.occupancy->blocks);
+  e.l2_hit = traffic.l2_to_sm_hit_rate;
+  if (q.variant->tile.k > 0) e.traffic = traffic;
+  const model::Calibration calibration = model::calibration_of(q.gpu, e.own_calibration);
+  e.documented_rates = total.mma.instructions > 0 && !calibration.has_tensor_cores();
 
   const double all_threads = static_cast<double>(e.observation.blocks) * threads;
   model::ThreadWork work;
-  // Of the product alone, that of tiles beyond the edges included; C takes one for each result.
+  // Of the product alone, that of tiles beyond the edges included; C takes one for each result. Tensor cores leave
+  // nothing else to the others.
   const double epilogue = q.reads_c ? static_cast<double>(q.M) * static_cast<double>(q.N) : 0;
-  work.fma = (static_cast<double>(e.observation.written.total.fma) - epilogue) / all_threads;
-  const double tiles = q.variant->tile.k > 0 ? std::max(1.0, static_cast<double>(q.K) / q.variant->tile.k) : 0;
-  if (tiles > 0) {
-    work.fma_per_tile = work.fma / tiles;
+  const double fma = static_cast<double>(total.fma) - epilogue;
+  work.fma = (total.mma.flop > 0 ? static_cast<double>(total.mma.flop) / 2 : fma) / all_threads;
+  // Steps along K of a block, through all of its tiles of D.
+  const double steps = q.variant->tile.k > 0
+                           ? std::max(1.0, static_cast<double>(q.K) / q.variant->tile.k) *
+                                 static_cast<double>(e.observation.tiles) / static_cast<double>(e.observation.blocks)
+                           : 0;
+  if (steps > 0) {
+    work.fma_per_tile = work.fma / steps;
     double loads = 0;
     for (const AccessSite& site : e.observation.written.sites)
       if ((site.access == Access::global_load || site.access == Access::async_copy) && site.memory != "C")
         loads += static_cast<double>(site.instructions);
-    work.loads_per_tile = loads / (static_cast<double>(e.observation.blocks) * warps) / tiles;
+    work.loads_per_tile = loads / (static_cast<double>(e.observation.blocks) * warps) / steps;
   }
   work.cost = Costs(e.observation);
+  work.tensor_cycles = [&](const model::MachineInstruction& i) { return calibration.tensor_cycles(q.gpu, i); };
   e.program = model::program_of(*e.compiled, work);
-  const model::Calibration calibration = model::calibration_of(q.gpu, e.own_calibration);
   e.time = model::predict_time(q.gpu, calibration, *e.program,
                                {.blocks = e.observation.blocks,
                                 .warps_per_block = warps,
@@ -264,20 +359,27 @@ std::vector<Stall> stalls_of(const std::map<std::string, double>& counters) {
   return stalls;
 }
 
+double steps_in_flight(const Explanation& e) {
+  const TileShape& tile = e.question.variant->tile;
+  const double step = static_cast<double>(tile.m + tile.n) * tile.k * size_of(e.question.variant->kind.type);
+  return ratio(static_cast<double>(e.observation.written.bytes_in_flight), step);
+}
+
 Explanation explain(const Question& q) {
   Explanation e{};
   e.question = q;
-  e.observation = observe(*q.variant, q.M, q.N, q.K, q.reads_c);
-  const model::GemmShape shape{q.M,      q.N, q.K, size_of(q.variant->kind.type), size_of(q.variant->kind.result),
-                               q.reads_c};
+  e.observation = observe(*q.variant, q.M, q.N, q.K, q.reads_c, q.gpu.sms);
+  const model::GemmShape shape = shape_of(q);
   e.flop = model::flop(shape);
   e.compulsory_bytes = model::compulsory_bytes(shape);
   e.intensity = model::arithmetic_intensity(e.flop, e.compulsory_bytes);
   e.matrices = matrices_of(e);
   e.shared = shared_of(e);
 
-  const double fma = static_cast<double>(e.observation.written.total.fma);
-  double elements = 0, written = 0, compiled = 0;
+  const emulator::Counters& total = e.observation.written.total;
+  const double fma = static_cast<double>(total.multiply_adds());
+  double elements = static_cast<double>(total.wgmma.shared_bytes) / size_of(q.variant->kind.type);
+  double written = 0, compiled = 0;
   for (const AccessSite& site : e.observation.written.sites) {
     if (site.access != Access::shared_load) continue;
     elements += static_cast<double>(site.lanes) * site.bytes / size_of(q.variant->kind.type);
@@ -293,13 +395,14 @@ Explanation explain(const Question& q) {
   if (q.variant->kind == q.rung->variants.front().kind)
     e.compiled = model::find_compiled(q.rung->name(), to_string(q.variant->tile));
   e.stale = e.compiled && e.compiled->source_hash != rung_source_hash(q.rung->name());
-  if (!e.compiled) {
+  if (e.compiled) e.compiled_accesses = compiled_accesses_of(e);
+  const bool warpgroups = total.wgmma.instructions > 0;
+  if (!e.compiled && !warpgroups) {
     e.no_time = "there is no record of its machine code (script/compiled writes one)";
   } else {
-    e.compiled_accesses = compiled_accesses_of(e);
     try {
-      predict(e);
-      if (!takes_recorded_path(e)) {
+      warpgroups ? predict_warpgroups(e) : predict(e);
+      if (!warpgroups && !takes_recorded_path(e)) {
         e.time.reset();
         e.no_time = "the machine code on record is that for aligned problems, which this one is not";
       }
@@ -308,12 +411,12 @@ Explanation explain(const Question& q) {
     }
   }
   for (const model::MeasuredRate& rate : model::measured_rates(q.gpu))
-    if (rate.kernel == q.rung->name() && rate.tile == to_string(q.variant->tile) && rate.mode == "burst" &&
-        rate.size == q.M && q.M == q.N && q.N == q.K)
+    if (rate.kernel == q.rung->name() && rate.tile == to_string(q.variant->tile) &&
+        rate.type == to_string(q.variant->kind) && rate.mode == "burst" && rate.size == q.M && q.M == q.N && q.N == q.K)
       e.measured_seconds = e.flop / rate.flops;
   for (const model::MeasuredCounters& launch : model::measured_counters(q.gpu)) {
-    if (launch.kernel != q.rung->name() || launch.tile != to_string(q.variant->tile) || launch.M != q.M ||
-        launch.N != q.N || launch.K != q.K)
+    if (launch.kernel != q.rung->name() || launch.tile != to_string(q.variant->tile) ||
+        launch.type != to_string(q.variant->kind) || launch.M != q.M || launch.N != q.N || launch.K != q.K)
       continue;
     if (launch.reads_c != q.reads_c) {
       e.counters_otherwise = true;

@@ -7,6 +7,7 @@
 
 #include "kernels/registry.hpp"
 #include "lens/observe.hpp"
+#include "model/energy.hpp"
 #include "model/gpu.hpp"
 #include "model/occupancy.hpp"
 #include "model/roofline.hpp"
@@ -30,6 +31,8 @@ struct MatrixTraffic {
   std::string name;  ///< "A"
   bool written = false;
   std::uint64_t requests = 0, sectors = 0;
+  std::uint64_t boxes = 0;     ///< of the requests, those that are bulk copies
+  double multicast_bytes = 0;  ///< that reach further blocks without leaving L2 once more
   double sectors_per_request = 0;
   double efficiency = 0;  ///< bytes that lanes asked for, over those that sectors moved
   double bytes = 0;       ///< moved
@@ -84,7 +87,7 @@ struct Explanation {
   double flop = 0, compulsory_bytes = 0, intensity = 0;
   std::vector<MatrixTraffic> matrices;
   std::vector<SharedTraffic> shared;
-  double shared_loads_per_fma = 0;  ///< elements that a thread reads from shared memory for each multiply-add
+  double shared_loads_per_fma = 0;  ///< elements read from shared memory for each multiply-add, by wgmma too
   double instructions_per_fma = 0;  ///< warp instructions of such loads for each of a warp's multiply-adds, as written
   double compiled_instructions_per_fma = 0;  ///< the same, merged
 
@@ -93,15 +96,23 @@ struct Explanation {
   std::vector<CompiledAccess> compiled_accesses;  ///< by file and line
   std::optional<model::Occupancy> occupancy;
   double l1_hit = 0, l2_hit = 0;
+  /// By the order in which blocks go through tiles, of kernels that stage tiles; as many blocks at a time as fit.
+  std::optional<model::RasterTraffic> traffic;
   std::optional<model::KernelProgram> program;
   std::optional<model::TimePrediction> time;
   std::string no_time;  ///< why there is no prediction
   bool own_calibration = false;
+  bool documented_rates = false;            ///< the rates of tensor cores are not measured, but from texts
+  std::optional<model::Energy> energy;      ///< of products by wgmma, where data/energy.csv has rates
   std::vector<CounterComparison> counters;  ///< those that were read of this launch
   bool counters_otherwise = false;          ///< they were read of the same problem with C read, or not read, instead
   std::vector<Stall> stalls;                ///< read with them, the longest first
   std::optional<double> measured_seconds;   ///< a burst, on such a card
 };
+
+/// Steps along K whose tiles of A and B the bytes on their way to a block make up at most: the stages of a pipeline
+/// that are being filled.
+double steps_in_flight(const Explanation& e);
 
 /// @throws InvalidArgument if the kernel cannot be run on the emulated machine
 Explanation explain(const Question& question);

@@ -35,7 +35,8 @@ void add_matrices(Document& page, const Explanation& e) {
                        {"bytes a result", Column::number},
                        {"accesses a result", Column::number}});
   for (const MatrixTraffic& m : e.matrices) {
-    table.add_row({{m.name + (m.written ? ", written" : "")},
+    const char* const boxes = m.boxes == 0 ? "" : m.boxes == m.requests ? ", in boxes" : ", partly in boxes";
+    table.add_row({{m.name + (m.written ? ", written" : "") + boxes},
                    {m.requests},
                    {m.sectors},
                    {fmt::format("{:.2f}", m.sectors_per_request)},
@@ -44,6 +45,49 @@ void add_matrices(Document& page, const Explanation& e) {
                    {per_result(m.accesses_per_result)}});
   }
   page.table(std::move(table));
+}
+
+std::string bytes_text(double bytes) {
+  return bytes < 1e6   ? fmt::format("{:.4g} kB", bytes * 1e-3)
+         : bytes < 1e9 ? fmt::format("{:.4g} MB", bytes * 1e-6)
+                       : fmt::format("{:.4g} GB", bytes * 1e-9);
+}
+
+/// What lies between the multiprocessors and memory, and what is on its way to a block.
+void add_traffic(Document& page, const Explanation& e) {
+  if (const std::uint64_t bytes = e.observation.written.bytes_in_flight; bytes > 0)
+    page.paragraph(fmt::format("on their way to a block's shared memory, at most: {} bytes, {:.3g} steps along K",
+                               report::with_separators(bytes), steps_in_flight(e)));
+  if (!e.traffic) return;
+  const model::RasterTraffic& t = *e.traffic;
+  const double spared = t.l2_to_sm_bytes - t.l2_read_bytes;
+  page.paragraph(fmt::format(
+      "from L2 to the multiprocessors: {}{}; DRAM: {} read, {} written, simulated with blocks in step, tiles "
+      "{}",
+      bytes_text(t.l2_to_sm_bytes),
+      spared > 0 ? fmt::format(", of which {} leave L2 and multicast does the rest", bytes_text(t.l2_read_bytes)) : "",
+      bytes_text(t.dram_read_bytes), bytes_text(t.dram_write_bytes),
+      e.question.variant->order.at ? "in the kernel's own order" : "row by row"));
+}
+
+/// What tensor cores read, and what for.
+void add_products(Document& page, const Explanation& e) {
+  const emulator::Counters& total = e.observation.written.total;
+  const auto count = [](std::uint64_t value) { return report::with_separators(value); };
+  if (total.mma.instructions > 0)
+    page.paragraph(fmt::format("products of tensor cores: {} instructions of warps, {:.0f} multiply-adds each",
+                               count(total.mma.instructions),
+                               static_cast<double>(total.mma.flop) / 2 / static_cast<double>(total.mma.instructions)));
+  if (total.wgmma.instructions == 0) return;
+  const double flop = static_cast<double>(total.wgmma.flop), bytes = static_cast<double>(total.wgmma.shared_bytes);
+  std::string text = fmt::format("products of tensor cores: {} wgmma, {:.0f} multiply-adds each, on {} of operands",
+                                 count(total.wgmma.instructions),
+                                 flop / 2 / static_cast<double>(total.wgmma.instructions), bytes_text(bytes));
+  const model::Gpu& gpu = e.question.gpu;
+  if (const double rate = model::tensor_flop_per_clk(gpu, e.question.variant->kind.type); rate > 0)
+    text += fmt::format(" from shared memory: {:.0f} of its {:.0f} bytes a cycle at the peak rate",
+                        bytes / (flop / rate), gpu.shared_bytes_per_clk);
+  page.paragraph(text);
 }
 
 void add_shared(Document& page, const Explanation& e) {
@@ -70,8 +114,7 @@ void add_shared(Document& page, const Explanation& e) {
                    {line.cause}});
   }
   page.table(std::move(table));
-  // Products of tensor cores are not counted as multiply-adds.
-  if (e.observation.written.total.fma == 0) return;
+  if (e.observation.written.total.multiply_adds() == 0 || e.instructions_per_fma == 0) return;
   page.paragraph(fmt::format(
       "elements read for each multiply-add: {:.3g}; load instructions of a warp: {:.3g} as written, {:.3g} with "
       "neighbours merged to vectors",
@@ -138,6 +181,10 @@ Document work_page(const Explanation& e) {
                              to_string(q.variant->tile), q.M, q.N, q.K, q.gpu.name));
   page.paragraph(fmt::format("{:.4g} GFLOP on at least {:.4g} MB: {:.1f} FLOP a byte", e.flop / 1e9,
                              e.compulsory_bytes / 1e6, e.intensity));
+  if (e.observation.blocks < e.observation.tiles)
+    page.paragraph(fmt::format("{} go through {} tiles of D, one after the other",
+                               plural(e.observation.blocks, "block"),
+                               report::with_separators(static_cast<std::uint64_t>(e.observation.tiles))));
   if (e.observation.blocks_run < e.observation.blocks)
     page.paragraph(fmt::format("{} of {} blocks {} run; the others do the same at other addresses",
                                e.observation.blocks_run,
@@ -149,13 +196,22 @@ Document work_page(const Explanation& e) {
 Document memory_page(const Explanation& e) {
   Document page;
   add_matrices(page, e);
+  add_traffic(page, e);
   add_shared(page, e);
+  add_products(page, e);
   return page;
 }
 
 Document compiled_page(const Explanation& e, bool accesses) {
   Document page;
-  if (!e.compiled) return page;
+  if (!e.compiled) {
+    const LaunchShape& launch = e.observation.launch;
+    page.paragraph(
+        fmt::format("{} threads and {} bytes of shared memory a block; of its machine code there is no record "
+                    "(script/compiled writes one)",
+                    launch.block.x * launch.block.y * launch.block.z, report::with_separators(launch.shared_bytes)));
+    return page;
+  }
   page.heading(3, fmt::format("As compiled by {} for {}", e.compiled->compiler, e.compiled->architecture));
   if (e.stale) page.paragraph("recorded from another version of the source: script/compiled brings it up to date");
   const LaunchShape& launch = e.observation.launch;
@@ -173,8 +229,9 @@ Document compiled_page(const Explanation& e, bool accesses) {
       page.paragraph(fmt::format("no block fits: {}", e.occupancy->reason));
   }
   if (e.program)
-    page.paragraph(fmt::format("main loop: {} instructions, {} of them multiply-adds, {:.4g} times",
-                               e.program->programs.front().loop.size(), e.program->fma_per_iteration,
+    page.paragraph(fmt::format("main loop: {} instructions, {} of them {}, {:.4g} times",
+                               e.program->programs.front().loop.size(), e.program->products_per_iteration,
+                               e.program->tensor ? "products of tensor cores" : "multiply-adds",
                                e.program->iterations));
   if (accesses) {
     add_mix(page, *e.compiled);
@@ -208,11 +265,24 @@ Document time_page(const Explanation& e) {
   for (const Stall& stall : e.stalls)
     if (stall.share >= 0.05) stalls.push_back(fmt::format("`{}` {}", stall.reason, percent(stall.share)));
   if (!stalls.empty()) page.paragraph(fmt::format("the card's warps waited for: {}", fmt::join(stalls, ", ")));
+  const bool persistent = e.observation.blocks < e.observation.tiles;
   page.paragraph(fmt::format("{}, {} at a time: {}, the last one {} full; launch {}, last wave {}",
-                             plural(waves.blocks, "block"), waves.per_wave, plural(waves.count, "wave"),
-                             percent(waves.last), time_text(t.launch_seconds), time_text(t.tail_seconds)));
-  page.paragraph(fmt::format("caches: L1 holds {} of the sectors that loads ask for, L2 {} of the others",
-                             percent(e.l1_hit), percent(e.l2_hit)));
+                             plural(waves.blocks, persistent ? "tile" : "block"), waves.per_wave,
+                             plural(waves.count, "wave"), percent(waves.last), time_text(t.launch_seconds),
+                             time_text(t.tail_seconds)));
+  if (e.observation.written.total.wgmma.instructions == 0)
+    page.paragraph(fmt::format("caches: L1 holds {} of the sectors that loads ask for, L2 {} of the others",
+                               percent(e.l1_hit), percent(e.l2_hit)));
+  if (e.energy && e.energy->clock < 1)
+    page.paragraph(fmt::format(
+        "launch after launch, at the limit of {:.0f} W: {}, {} at {:.0f} MHz; of {:.3g} J tensor cores take {} and what "
+        "gets into the multiprocessors {} (an order of magnitude: data/energy.csv)",
+        e.question.gpu.power_limit_w, time_text(e.energy->seconds), rate_text(e, e.energy->seconds),
+        e.energy->clock * e.question.gpu.clock_hz * 1e-6, e.energy->joules(),
+        percent(e.energy->tensor_joules / e.energy->joules()), percent(e.energy->moved_joules / e.energy->joules())));
+  if (e.documented_rates)
+    page.paragraph(
+        "the rates of tensor cores are from texts: no measurement of this card is on record (script/calibrate)");
   if (!e.own_calibration)
     page.paragraph(fmt::format("the constants are those of the H200: {} has not been calibrated (script/calibrate)",
                                e.question.gpu.name));

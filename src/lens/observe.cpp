@@ -1,6 +1,7 @@
 #include "lens/observe.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -18,42 +19,58 @@ using emulator::Report;
 
 constexpr std::int64_t line_bytes = 128;  ///< of L1; sectors lie within lines
 
-/// Rows of tiles, or columns of them, of one kind.
-struct Group {
-  std::int64_t first, last, count;
+/// Rows of tiles, or columns of them, of `extent` rows each, by kind: by the place within a line of L1 at which they
+/// begin, and the last one apart if the matrix ends within it. The offset of row i is a multiple of i elements,
+/// whatever the leading dimension is: tiles that begin `per_line` rows apart begin at the same place of a line. So it
+/// is with columns.
+struct Kinds {
+  std::int64_t tiles, period;
+  bool ragged;
+
+  Kinds(std::int64_t size, std::int64_t extent, std::int64_t per_line)
+      : tiles(ceil_div(size, extent)), period(per_line / std::gcd(extent, per_line)), ragged(size % extent != 0) {}
+  std::int64_t of(std::int64_t tile) const { return ragged && tile == tiles - 1 ? period : tile % period; }
 };
 
-/// The kinds of `tiles` rows of tiles with `extent` rows each: those that begin at the same place of a line of L1, and
-/// the last one if the matrix ends within it. The offset of row i is a multiple of i elements, whatever the leading
-/// dimension is: tiles that begin `per_line` rows apart begin at the same place of a line. So it is with columns.
-std::vector<Group> groups_of(std::int64_t tiles, std::int64_t extent, bool ragged, std::int64_t per_line) {
-  const std::int64_t whole = ragged ? tiles - 1 : tiles, period = per_line / std::gcd(extent, per_line);
-  std::vector<Group> groups;
-  for (std::int64_t first = 0; first < std::min(whole, period); ++first) {
-    const std::int64_t count = ceil_div(whole - first, period);
-    groups.push_back({first, first + (count - 1) * period, count});
-  }
-  if (ragged) groups.push_back({tiles - 1, tiles - 1, 1});
-  return groups;
-}
+/// Blocks that do the same: the first and the last of them, and how many there are.
+struct Group {
+  std::uint32_t first, last;
+  std::uint64_t count;
 
-/// The kinds of tiles of a grid that walks them row by row (tile/grid.hpp).
-struct Tiles {
-  std::int64_t across;
-  std::vector<Group> rows, cols;
-
-  /// A block of each kind, the first or the last one of it, with the number of its kind.
-  std::vector<BlockSample> sample(bool last) const {
+  static std::vector<BlockSample> sample(const std::vector<Group>& groups, bool last) {
     std::vector<BlockSample> samples;
-    for (const Group& row : rows) {
-      for (const Group& col : cols) {
-        const std::int64_t block = last ? row.last * across + col.last : row.first * across + col.first;
-        samples.push_back({static_cast<std::uint32_t>(block), static_cast<std::uint64_t>(row.count * col.count)});
-      }
-    }
+    for (const Group& group : groups) samples.push_back({last ? group.last : group.first, group.count});
     return samples;
   }
 };
+
+/// The rank of a block in its cluster. Both number their parts with x moving fastest.
+std::uint32_t rank_of(const LaunchShape& launch, std::uint32_t block) {
+  const auto& [grid, by] = std::tie(launch.grid, launch.cluster);
+  const std::uint32_t x = block % grid.x % by.x, y = block / grid.x % grid.y % by.y, z = block / grid.x / grid.y % by.z;
+  return x + by.x * (y + by.y * z);
+}
+
+/// The blocks of a launch that go through kinds of tiles in the same order, and have the same rank in their clusters.
+std::vector<Group> groups_of(const LaunchShape& launch, const std::vector<model::TileIndex>& order, const Kinds& rows,
+                             const Kinds& cols) {
+  std::map<std::vector<std::int64_t>, std::size_t> known;
+  std::vector<Group> groups;
+  const std::uint32_t blocks = launch.grid.x * launch.grid.y * launch.grid.z;
+  std::vector<std::int64_t> tiles;
+  for (std::uint32_t block = 0; block < blocks; ++block) {
+    tiles.assign(1, rank_of(launch, block));
+    for (std::size_t position = block; position < order.size(); position += blocks) {
+      const auto [row, col] = order[position];
+      tiles.push_back(order[position] == model::no_tile ? -1 : rows.of(row) * (cols.period + 1) + cols.of(col));
+    }
+    const auto [place, added] = known.try_emplace(tiles, groups.size());
+    if (added) groups.push_back({block, block, 0});
+    groups[place->second].last = block;
+    ++groups[place->second].count;
+  }
+  return groups;
+}
 
 /// Memory of a device for one problem. What it holds does not matter: no access depends on it.
 class Operands {
@@ -82,7 +99,8 @@ class Operands {
 };
 
 Report run_blocks(const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c,
-                  const emulator::Options& options) {
+                  int multiprocessors, emulator::Options options) {
+  options.multiprocessors = multiprocessors;
   const auto device = open_emulator(options);
   const Operands operands(*device, variant, M, N, K, reads_c);
   run(variant, options.count ? Build::instrumented : Build::plain, device->stream(), operands.problem());
@@ -92,11 +110,20 @@ Report run_blocks(const RungVariant& variant, std::int64_t M, std::int64_t N, st
 bool same_counts(const Report& a, const Report& b) {
   const auto counts = [](const AccessSite& s) {
     return std::tie(s.file, s.line, s.access, s.memory, s.bytes, s.instructions, s.lanes, s.units, s.lines, s.minimum,
-                    s.distinct_bytes);
+                    s.distinct_bytes, s.shared_bytes, s.multicast_bytes);
   };
-  return a.total.fma == b.total.fma &&
+  return a.total.fma == b.total.fma && a.total.mma.flop == b.total.mma.flop &&
+         a.total.wgmma.flop == b.total.wgmma.flop &&
          std::equal(a.sites.begin(), a.sites.end(), b.sites.begin(), b.sites.end(),
                     [&](const AccessSite& x, const AccessSite& y) { return counts(x) == counts(y); });
+}
+
+/// Whether as many bytes of D were written as it has: all of it, once.
+bool writes_all(const Report& report, std::int64_t bytes) {
+  std::uint64_t written = 0;
+  for (const AccessSite& site : report.sites)
+    if (site.memory == "D" && is_write(site.access)) written += site.distinct_bytes;
+  return written == static_cast<std::uint64_t>(bytes);
 }
 
 /// Lets the scalar accesses of each source line to shared memory form vectors of 16 bytes where they lie side by side.
@@ -111,32 +138,62 @@ std::unordered_map<std::uintptr_t, emulator::Merge> merge_scalars(const Report& 
   return merges;
 }
 
+/// Of the launch that multiplies the blocks given; of those before it, which pack operands, all.
+std::function<std::vector<BlockSample>(const LaunchShape&)> sampler(const LaunchShape& launch,
+                                                                    std::vector<BlockSample> blocks) {
+  return [launch, blocks = std::move(blocks)](const LaunchShape& shape) {
+    const auto same = [](const Extent3& a, const Extent3& b) { return a.x == b.x && a.y == b.y && a.z == b.z; };
+    if (same(shape.grid, launch.grid) && same(shape.block, launch.block)) return blocks;
+    std::vector<BlockSample> all;
+    for (std::uint32_t block = 0; block < shape.grid.x * shape.grid.y * shape.grid.z; ++block)
+      all.push_back({block, 1});
+    return all;
+  };
+}
+
 }  // namespace
 
-Observation observe(const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c) {
+std::vector<model::TileIndex> visiting_order(const RungVariant& variant, std::int64_t M, std::int64_t N) {
   const TileShape& tile = variant.tile;
   const std::int64_t down = ceil_div<std::int64_t>(M, tile.m), across = ceil_div<std::int64_t>(N, tile.n);
-  const std::int64_t per_line = line_bytes / size_of(variant.kind.type);
-  const Tiles tiles{across, groups_of(down, tile.m, M % tile.m != 0, per_line),
-                    groups_of(across, tile.n, N % tile.n != 0, per_line)};
+  if (!variant.order.at) return model::visiting_order(down, across, model::Raster{});
+  return model::visiting_order_by(down, across, [&](std::int64_t position) {
+    const auto [row, col] = variant.order.at(position, M, N);
+    if (row < 0 || row >= M || col < 0 || col >= N) return model::no_tile;
+    return model::TileIndex{static_cast<int>(row / tile.m), static_cast<int>(col / tile.n)};
+  });
+}
+
+Observation observe(const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c,
+                    int multiprocessors) {
+  const TileShape& tile = variant.tile;
   Observation found;
-  found.blocks = down * across;
+  const auto run = [&](const emulator::Options& options) {
+    return run_blocks(variant, M, N, K, reads_c, multiprocessors, options);
+  };
   // The plain build's launch is that of a GPU: the other one's storage has red zones. No block of it is run.
-  found.launch = run_blocks(variant, M, N, K, reads_c,
-                            {.sample = [](const LaunchShape&) { return std::vector<BlockSample>(); }})
-                     .launches.at(0);
-  emulator::Options options{.count = true};
-  const std::vector<BlockSample> first = tiles.sample(false), last = tiles.sample(true);
-  if (static_cast<std::int64_t>(first.size()) < found.blocks) {
-    options.sample = [first](const LaunchShape&) { return first; };
-    found.written = run_blocks(variant, M, N, K, reads_c, options);
-    options.sample = [last](const LaunchShape&) { return last; };
-    if (!same_counts(found.written, run_blocks(variant, M, N, K, reads_c, options))) options.sample = nullptr;
+  found.launch = run({.sample = [](const LaunchShape&) { return std::vector<BlockSample>(); }}).launches.back();
+  const auto& [x, y, z] = found.launch.grid;
+  found.blocks = static_cast<std::int64_t>(x) * y * z;
+  found.tiles = ceil_div<std::int64_t>(M, tile.m) * ceil_div<std::int64_t>(N, tile.n);
+  const std::int64_t per_line = line_bytes / size_of(variant.kind.type);
+  emulator::Options options{.count = true, .multiply = false};
+  std::vector<Group> groups;
+  // Without an order of its own, a kernel that does not have a block for each tile goes through them who knows how.
+  if (variant.order.at || found.blocks == found.tiles)
+    groups = groups_of(found.launch, visiting_order(variant, M, N), {M, tile.m, per_line}, {N, tile.n, per_line});
+  const std::vector<BlockSample> first = Group::sample(groups, false), last = Group::sample(groups, true);
+  if (!groups.empty() && static_cast<std::int64_t>(groups.size()) < found.blocks) {
+    options.sample = sampler(found.launch, first);
+    found.written = run(options);
+    options.sample = sampler(found.launch, last);
+    if (!writes_all(found.written, M * N * size_of(variant.kind.result)) || !same_counts(found.written, run(options)))
+      options.sample = nullptr;
   }
-  found.blocks_run = options.sample ? static_cast<std::int64_t>(first.size()) : found.blocks;
-  if (!options.sample) found.written = run_blocks(variant, M, N, K, reads_c, options);
+  found.blocks_run = options.sample ? static_cast<std::int64_t>(groups.size()) : found.blocks;
+  if (!options.sample) found.written = run(options);
   options.merge = merge_scalars(found.written);
-  found.compiled = options.merge.empty() ? found.written : run_blocks(variant, M, N, K, reads_c, options);
+  found.compiled = options.merge.empty() ? found.written : run(options);
   return found;
 }
 

@@ -4,6 +4,7 @@
 
 #include "emulator/report.hpp"
 #include "kernels/registry.hpp"
+#include "model/raster.hpp"
 
 namespace lapidary::lens {
 
@@ -11,18 +12,25 @@ namespace lapidary::lens {
 struct Observation {
   emulator::Report written;   ///< as the source has it
   emulator::Report compiled;  ///< scalar accesses to neighbours counted as the vectors that a compiler can make of them
-  LaunchShape launch{};
-  std::int64_t blocks = 0;      ///< of the grid
+  LaunchShape launch{};       ///< the last one, if there are several
+  std::int64_t tiles = 0;     ///< of D
+  std::int64_t blocks = 0;    ///< of the grid
   std::int64_t blocks_run = 0;  ///< of those; the others are like one of them
 };
+
+/// The order in which a variant's blocks visit the tiles of D: its own, or row by row.
+/// @throws InvalidArgument if its own is not one
+std::vector<model::TileIndex> visiting_order(const RungVariant& variant, std::int64_t M, std::int64_t N);
 
 /// Runs a kernel on a problem whose matrices are aligned and without gaps between rows, on whatever their memory holds.
 ///
 /// Blocks within the matrix do the same at other addresses, and so do those along its lower and its right edge. Kinds
-/// of blocks differ in that, and in the place within a line of 128 bytes at which they begin: one of each is run in
-/// place of all, and a second one, as far away as can be, to see whether they count the same. If they do not, all
-/// blocks are run.
+/// of blocks differ in that, in the place within a line of 128 bytes at which their tiles begin, and in their rank in a
+/// cluster: one of each is run in place of all, and a second one, as far away as can be, to see whether they count the
+/// same. If they do not, or if what is written is not all of D, all blocks are run. Tensor cores do not compute.
+/// @param multiprocessors  that persistent kernels have a block for
 /// @throws InvalidArgument if the program has no instrumented build of the kernel, KernelFault
-Observation observe(const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c);
+Observation observe(const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c,
+                    int multiprocessors = 132);
 
 }  // namespace lapidary::lens

@@ -1,7 +1,9 @@
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "kernels/registry.hpp"
 #include "model/gpu.hpp"
 #include "model/raster.hpp"
 #include "model/waves.hpp"
@@ -10,7 +12,8 @@ namespace lapidary::lens {
 
 /// An order and what it costs.
 struct RasterEntry {
-  model::Raster raster;
+  std::string name;
+  std::vector<model::TileIndex> order;
   model::RasterTraffic traffic;
 };
 
@@ -25,9 +28,19 @@ struct RasterComparison {
   std::vector<RasterEntry> entries;
 };
 
-/// @param orders  none stands for a choice of all
+/// What is to be compared.
+struct RasterQuestion {
+  model::Gpu gpu;
+  model::GemmShape gemm;
+  TileShape tile;
+  int blocks_per_sm = 1;
+  std::vector<model::Raster> orders = {};  ///< none stands for a choice of all
+  const RungVariant* kernel = nullptr;     ///< whose own order comes first
+  int cluster = 1;                         ///< neighbours in the order that share what they read by multicast
+  bool there_and_back = false;             ///< every other wave walks K backwards
+};
+
 /// @throws InvalidArgument if there are more tiles than can be simulated in seconds
-RasterComparison compare_rasters(const model::Gpu& gpu, const model::GemmShape& gemm, const TileShape& tile,
-                                 int blocks_per_sm, std::vector<model::Raster> orders = {});
+RasterComparison compare_rasters(const RasterQuestion& question);
 
 }  // namespace lapidary::lens

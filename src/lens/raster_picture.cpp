@@ -60,12 +60,13 @@ void draw_way(Svg& svg, const std::vector<TileIndex>& order, std::size_t first, 
 }
 
 void draw_panel(Svg& svg, const RasterComparison& c, const RasterEntry& entry, const Panels& panels) {
-  svg.text({0, 14}, to_string(entry.raster), 13, Colour::ink, Anchor::start, true);
+  svg.text({0, 14}, entry.name, 13, Colour::ink, Anchor::start, true);
   svg.begin_group({0, title_height});
   const auto down = static_cast<int>(c.down), across = static_cast<int>(c.across);
   const double cell = panels.cell;
   svg.rect(0, 0, cell * across, cell * down, Colour::empty);
-  const std::vector<TileIndex> order = visiting_order(c.down, c.across, entry.raster);
+  std::vector<TileIndex> order = entry.order;
+  std::erase(order, model::no_tile);
   const std::size_t wave = std::min(order.size(), static_cast<std::size_t>(c.waves.per_wave));
   const std::size_t two = std::min(order.size(), 2 * wave);
   std::vector<int> cells(order.size());
@@ -107,7 +108,7 @@ double draw_bars(Svg& svg, const RasterComparison& c, double y) {
   const double bars = y;
   for (const RasterEntry& e : c.entries) {
     const model::RasterTraffic& t = e.traffic;
-    svg.text({margin, y + 15}, to_string(e.raster), 12);
+    svg.text({margin, y + 15}, e.name, 12);
     svg.rect(left, y + 3, length(t.l2_to_sm_bytes), 16, Colour::padding,
              fmt::format("{:.2f} GB from L2", t.l2_to_sm_bytes * 1e-9));
     svg.rect(left, y + 3, length(t.dram_read_bytes), 16, Colour::predicted,

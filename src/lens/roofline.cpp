@@ -1,9 +1,12 @@
 #include "lens/roofline.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
 #include "lens/explain.hpp"
+#include "model/calibration.hpp"
 #include "model/measured.hpp"
 #include "model/traffic.hpp"
 
@@ -25,26 +28,64 @@ std::optional<double> compiled_intensity(const Explanation& e) {
   return model::arithmetic_intensity(2.0 * 32 * e.program->fma_per_iteration, 128 * passes);
 }
 
-/// The same as the source has it, with neighbouring accesses merged. The epilogue, which is the same for any K, is left
-/// out.
-double merged_intensity(const Explanation& e) {
+/// Passes through L1 and shared memory of the launch as the source has it, with neighbouring accesses merged.
+double merged_passes(const Explanation& e) {
   double passes = 0;
+  // wgmma reads its operands there, too.
+  passes += static_cast<double>(e.observation.compiled.total.wgmma.shared_bytes) / 128;
   for (const emulator::AccessSite& site : e.observation.compiled.sites) {
-    if (!is_global(site.access)) {
+    if (is_bulk(site.access)) {
+      passes += static_cast<double>(site.shared_bytes) / 128;
+    } else if (!is_global(site.access)) {
       passes += static_cast<double>(site.units);
     } else if (!is_write(site.access)) {
       passes += static_cast<double>(site.lines);
     }
   }
-  return model::arithmetic_intensity(e.flop, 128 * passes);
+  return passes;
+}
+
+/// What a kernel multiplies with: units, and their rate.
+struct Peak {
+  std::string name;
+  double flops;
+};
+
+Peak peak_of(const Explanation& e, const model::Ceilings& ceilings) {
+  const emulator::Counters& total = e.observation.written.total;
+  const Question& q = e.question;
+  const char* const type = name_of(q.variant->kind.type);
+  const double tensor = model::tensor_peak(q.gpu, model::tensor_flop_per_clk(q.gpu, q.variant->kind.type));
+  if (total.wgmma.instructions > 0) return {fmt::format("wgmma {}", type), tensor};
+  if (total.mma.instructions == 0) return {"f32", ceilings.f32_flops};
+  bool measured = false;
+  return {fmt::format("mma.sync {}", type), tensor * model::calibration_of(q.gpu, measured).mma_share(q.gpu)};
 }
 
 /// One tile of D and some steps along K tell it for all: the others are like them.
-std::optional<double> l1_intensity_of(const Rung& rung, const RungVariant& variant, const model::Gpu& gpu) {
+std::optional<Explanation> explain_tile(const Rung& rung, const RungVariant& variant, const model::Gpu& gpu,
+                                        int steps = 4) {
   if (!variant.launch[static_cast<std::size_t>(Build::instrumented)]) return std::nullopt;
   const TileShape& tile = variant.tile;
-  const Explanation e = explain({&rung, &variant, tile.m, tile.n, tile.k > 0 ? 4 * tile.k : 64, false, gpu});
-  return e.stale ? merged_intensity(e) : compiled_intensity(e).value_or(merged_intensity(e));
+  return explain({&rung, &variant, tile.m, tile.n, tile.k > 0 ? steps * tile.k : 64, false, gpu});
+}
+
+/// What a kernel executes: by tensor cores also for what lies beyond the matrix, which may be whole blocks of a
+/// cluster.
+double executed_flop(const Explanation& e) {
+  const emulator::Counters& total = e.observation.written.total;
+  const double tensor = static_cast<double>(total.mma.flop + total.wgmma.flop);
+  return tensor > 0 ? tensor : e.flop;
+}
+
+/// FLOP for each byte of L1 as the source has it; where there are steps along K, of further ones, without what comes
+/// before and after.
+double merged_intensity(const Explanation& e) {
+  const Question& q = e.question;
+  if (q.variant->tile.k == 0) return model::arithmetic_intensity(e.flop, 128 * merged_passes(e));
+  const Explanation longer = *explain_tile(*q.rung, *q.variant, q.gpu, 8);
+  return model::arithmetic_intensity(executed_flop(longer) - executed_flop(e),
+                                     128 * (merged_passes(longer) - merged_passes(e)));
 }
 
 RooflineEntry entry_of(const Rung& rung, const RungVariant& variant, const Roofline& roofline,
@@ -53,15 +94,20 @@ RooflineEntry entry_of(const Rung& rung, const RungVariant& variant, const Roofl
   const model::GemmShape gemm{roofline.size, roofline.size, roofline.size, bytes, bytes};
   const double work = model::flop(gemm);
   RooflineEntry entry{
-      &rung, &variant, model::arithmetic_intensity(work, model::compulsory_bytes(gemm)), {}, {}, 0, "", "", 0, {}};
+      &rung, &variant, model::arithmetic_intensity(work, model::compulsory_bytes(gemm)), {}, {}, 0, "", 0, "", "",
+      0,     {}};
   // Kernels without a step in k rely on L1 to hold what they share, which their tile does not tell.
   if (variant.tile.k > 0) {
     entry.l2_intensity = model::arithmetic_intensity(work, model::sm_read_bytes(gemm, variant.tile));
   }
-  entry.l1_intensity = l1_intensity_of(rung, variant, roofline.gpu);
-
-  // These kernels multiply on CUDA cores in f32, whatever the type of the operands.
   const model::Ceilings& ceilings = roofline.ceilings;
+  Peak peak{"f32", ceilings.f32_flops};
+  if (const std::optional<Explanation> e = explain_tile(rung, variant, roofline.gpu)) {
+    entry.l1_intensity = e->stale ? merged_intensity(*e) : compiled_intensity(*e).value_or(merged_intensity(*e));
+    peak = peak_of(*e, ceilings);
+  }
+  entry.peak = peak.flops;
+  entry.peak_is = peak.name;
   double least = std::numeric_limits<double>::infinity();
   const auto level = [&](const char* name, std::optional<double> bytes_per_s) {
     const std::optional<double> intensity = entry.intensity(name);
@@ -73,8 +119,8 @@ RooflineEntry entry_of(const Rung& rung, const RungVariant& variant, const Roofl
   level("DRAM", ceilings.dram_bytes_per_s);
   level("L2", ceilings.l2_bytes_per_s);
   level("L1", ceilings.shared_bytes_per_s);
-  entry.roof = std::min(ceilings.f32_flops, least);
-  entry.roof_is = least < ceilings.f32_flops ? entry.level : "f32";
+  entry.roof = std::min(entry.peak, least);
+  entry.roof_is = least < entry.peak ? entry.level : entry.peak_is;
 
   for (const model::MeasuredRate& rate : rates) {
     const bool same = rate.kernel == rung.name() && rate.type == to_string(variant.kind) &&

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numbers>
 #include <set>
 
@@ -16,8 +17,9 @@ namespace {
 
 using report::Anchor, report::Colour, report::LogAxis, report::Point, report::Svg;
 
-constexpr double width = 960, height = 630;
-constexpr double left = 76, right = width - 24, top = 76, bottom = height - 84;
+constexpr double width = 1180, height = 630;
+constexpr double names = width - 262, names_end = width - 24;  ///< a column beside the plot
+constexpr double left = 76, right = names - 44, top = 76, bottom = height - 84;
 
 struct Ceiling {
   std::string level, title;
@@ -30,24 +32,32 @@ struct Chart {
   std::vector<Ceiling> ceilings;
   LogAxis x, y;
 
-  double peak() const { return roofline.ceilings.f32_flops; }
+  std::vector<std::pair<double, std::string>> peaks;  ///< of what multiplies, the lowest first
+
+  double peak() const { return peaks.back().first; }
   Point at(double intensity, double rate) const { return {x.at(intensity), y.at(rate)}; }
 };
 
 Chart chart_of(const Roofline& roofline) {
-  Chart chart{roofline, {}, {}, {1, 1, left, right}, {1, 1, bottom, top}};
-  for (const RooflineEntry& e : roofline.entries)
-    if (e.variant == &e.rung->variants.front()) chart.entries.push_back(&e);
+  Chart chart{roofline, {}, {}, {1, 1, left, right}, {1, 1, bottom, top}, {}};
+  std::map<double, std::string> peaks = {{roofline.ceilings.f32_flops, "f32 on CUDA cores"}};
+  for (const RooflineEntry& e : roofline.entries) {
+    if (e.variant != &e.rung->variants.front()) continue;
+    chart.entries.push_back(&e);
+    std::string& title = peaks[e.peak];
+    if (e.peak_is != "f32" && title.find(e.peak_is) == title.npos) title += (title.empty() ? "" : ", ") + e.peak_is;
+  }
+  chart.peaks.assign(peaks.begin(), peaks.end());
   const auto add = [&](const char* level, const char* title, std::optional<double> rate) {
     if (rate) chart.ceilings.push_back({level, fmt::format("{} {:.1f} TB/s", title, *rate * 1e-12), *rate});
   };
   add("L1", "L1 and shared memory", roofline.ceilings.shared_bytes_per_s);
   add("L2", "L2", roofline.ceilings.l2_bytes_per_s);
   add("DRAM", "DRAM", roofline.ceilings.dram_bytes_per_s);
-  double least_x = std::numeric_limits<double>::infinity(), most_x = 0, least_y = chart.peak();
+  double least_x = std::numeric_limits<double>::infinity(), most_x = 0, least_y = chart.peaks.front().first;
   for (const Ceiling& c : chart.ceilings) {
-    most_x = std::max(most_x, 8 * chart.peak() / c.bytes_per_s);
-    least_x = std::min(least_x, 0.1 * chart.peak() / c.bytes_per_s);
+    most_x = std::max(most_x, 2 * chart.peak() / c.bytes_per_s);
+    least_x = std::min(least_x, 0.1 * chart.peaks.front().first / c.bytes_per_s);
     for (const RooflineEntry* e : chart.entries) {
       const std::optional<double> intensity = e->intensity(c.level);
       if (!intensity || !std::isfinite(*intensity)) continue;
@@ -57,7 +67,7 @@ Chart chart_of(const Roofline& roofline) {
   }
   for (const RooflineEntry* e : chart.entries) least_y = std::min({least_y, e->roof, e->measured.value_or(e->roof)});
   chart.x = {least_x / 1.7, most_x * 1.7, left, right};
-  chart.y = {std::min(least_y / 1.7, chart.peak() / 40), chart.peak() * 2, bottom, top};
+  chart.y = {std::min(least_y / 1.7, chart.peaks.front().first / 40), chart.peak() * 2, bottom, top};
   return chart;
 }
 
@@ -146,48 +156,54 @@ void draw_roofs(Svg& svg, const Chart& chart, const std::vector<Mark>& marks) {
     svg.line(chart.at(start, start * c.bytes_per_s), chart.at(ridge, chart.peak()), Colour::ceiling, 1.75);
     draw_title(svg, chart, c, marks);
   }
-  svg.line(chart.at(first_ridge, chart.peak()), chart.at(chart.x.high, chart.peak()), Colour::ceiling, 1.75);
-  svg.text({right, chart.y.at(chart.peak()) - 26},
-           fmt::format("f32 on CUDA cores {:.1f} TFLOP/s", chart.peak() * 1e-12), 11.5, Colour::ceiling, Anchor::end,
-           true);
+  for (const auto& [peak, title] : chart.peaks) {
+    const bool highest = peak == chart.peak();
+    svg.line(chart.at(first_ridge * peak / chart.peak(), peak), chart.at(chart.x.high, peak), Colour::ceiling, 1.75);
+    svg.text({right, chart.y.at(peak) + (highest ? -26 : 17)}, fmt::format("{} {:.1f} TFLOP/s", title, peak * 1e-12),
+             11.5, Colour::ceiling, Anchor::end, true);
+  }
   // Where the kernels would meet the roofs that do not stop them.
   for (const Ceiling& c : chart.ceilings) {
-    std::set<double> intensities;
-    for (const RooflineEntry* e : chart.entries)
-      if (e->level != c.level && e->intensity(c.level)) intensities.insert(*e->intensity(c.level));
-    if (intensities.empty()) continue;
-    double sum = 0;
-    int flat = 0;  // of them under the roof of f32, where no title says whose they are
-    for (const double i : intensities) {
-      const Point p = chart.at(i, std::min(chart.peak(), i * c.bytes_per_s));
-      svg.ring(p, 3, Colour::ceiling, 1.25, fmt::format("{:.3g} FLOP for each byte of {}", i, c.level));
-      if (i * c.bytes_per_s < chart.peak()) continue;
-      sum += p.x;
-      ++flat;
-    }
-    if (flat > 0) {
-      svg.text({sum / flat, chart.y.at(chart.peak()) - 9}, c.level, 10.5, Colour::ceiling, Anchor::middle);
+    for (const auto& [peak, title] : chart.peaks) {
+      std::set<double> intensities;
+      for (const RooflineEntry* e : chart.entries)
+        if (e->peak == peak && e->level != c.level && e->intensity(c.level)) intensities.insert(*e->intensity(c.level));
+      double sum = 0;
+      int flat = 0;  // of them under the peak, where no title says whose they are
+      for (const double i : intensities) {
+        const Point p = chart.at(i, std::min(peak, i * c.bytes_per_s));
+        svg.ring(p, 3, Colour::ceiling, 1.25, fmt::format("{:.3g} FLOP for each byte of {}", i, c.level));
+        if (i * c.bytes_per_s < peak) continue;
+        sum += p.x;
+        ++flat;
+      }
+      if (flat > 0) svg.text({sum / flat, chart.y.at(peak) - 9}, c.level, 10.5, Colour::ceiling, Anchor::middle);
     }
   }
 }
 
-void draw_marks(Svg& svg, const Chart& chart, std::vector<Mark> marks) {
-  for (const Mark& m : marks)
-    if (m.entry->measured) svg.line(m.roof, m.measured, Colour::predicted, 1);
-  // Names stand in a column to the right of the ridges, where there is nothing else, by height.
-  std::stable_sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) { return a.shown().y < b.shown().y; });
-  double names = 0;
-  for (const Ceiling& c : chart.ceilings) names = std::max(names, chart.x.at(chart.peak() / c.bytes_per_s));
-  for (const Mark& m : marks) names = std::max(names, m.shown().x);
-  names = std::min(names + 44, right - 240);
-  constexpr double line = 15;
+constexpr double name_line = 15;
+
+/// Names stand in a column to the right, by height: where those of marks do that are in this order.
+std::vector<double> heights_of_names(const std::vector<Mark>& marks) {
   std::vector<double> heights;
   for (const Mark& m : marks) heights.push_back(m.shown().y);
-  heights = report::spread(heights, line, chart.y.at(chart.peak()) + 20 + line, bottom - 8);
+  return report::spread(heights, name_line, top + name_line, bottom - 8);
+}
+
+/// From the marks to their names, under everything else.
+void draw_leaders(Svg& svg, const std::vector<Mark>& marks) {
+  const std::vector<double> heights = heights_of_names(marks);
   for (std::size_t i = 0; i < marks.size(); ++i) {
     svg.line(marks[i].shown(), {names - 22, heights[i]}, Colour::padding, 0.75);
     svg.line({names - 22, heights[i]}, {names - 5, heights[i]}, Colour::padding, 0.75);
   }
+}
+
+void draw_marks(Svg& svg, const std::vector<Mark>& marks) {
+  for (const Mark& m : marks)
+    if (m.entry->measured) svg.line(m.roof, m.measured, Colour::predicted, 1);
+  const std::vector<double> heights = heights_of_names(marks);
   for (const Mark& m : marks) {
     const std::string tooltip = fmt::format("{}: {:.3g} FLOP for each byte of {}, roof {:.1f} TFLOP/s",
                                             m.entry->rung->name(), m.entry->level_intensity, m.entry->level,
@@ -201,15 +217,14 @@ void draw_marks(Svg& svg, const Chart& chart, std::vector<Mark> marks) {
                fmt::format("{}: {:.1f} TFLOP/s measured", m.entry->rung->name(), *m.entry->measured * 1e-12));
   }
   const bool any = std::any_of(marks.begin(), marks.end(), [](const Mark& m) { return m.entry->measured.has_value(); });
-  svg.text({names + 238, heights.front() - line + 1}, any ? "TFLOP/s, of roof" : "roof, TFLOP/s", 10.5, Colour::faint,
-           Anchor::end);
+  svg.text({names_end, heights.front() - name_line + 1}, any ? "TFLOP/s, of roof" : "roof, TFLOP/s", 10.5,
+           Colour::faint, Anchor::end);
   for (std::size_t i = 0; i < marks.size(); ++i) {
     const RooflineEntry& e = *marks[i].entry;
     svg.text({names, heights[i] + 4}, e.rung->name(), 11.5);
     const std::string rates = e.measured ? fmt::format("{:.1f} of {:.1f}", *e.measured * 1e-12, e.roof * 1e-12)
                                          : fmt::format("{:.1f}", e.roof * 1e-12);
-    svg.text({names + 238, heights[i] + 4}, rates, 11.5, e.measured ? Colour::measured : Colour::predicted,
-             Anchor::end);
+    svg.text({names_end, heights[i] + 4}, rates, 11.5, e.measured ? Colour::measured : Colour::predicted, Anchor::end);
   }
 }
 
@@ -240,10 +255,12 @@ Svg roofline_picture(const Roofline& roofline) {
            fmt::format("M = N = K = {}, default tiles, {:.0f} MHz", roofline.size, roofline.gpu.clock_hz * 1e-6), 12,
            Colour::ink);
   const Chart chart = chart_of(roofline);
-  const std::vector<Mark> marks = marks_of(chart);
+  std::vector<Mark> marks = marks_of(chart);
+  std::stable_sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) { return a.shown().y < b.shown().y; });
   draw_axes(svg, chart);
+  draw_leaders(svg, marks);
   draw_roofs(svg, chart, marks);
-  draw_marks(svg, chart, marks);
+  draw_marks(svg, marks);
   draw_legend(svg, roofline,
               std::any_of(marks.begin(), marks.end(), [](const Mark& m) { return m.entry->measured.has_value(); }));
   return svg;

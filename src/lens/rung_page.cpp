@@ -38,7 +38,7 @@ void add_idea(Document& page, const Rung& rung, const PageTarget& target) {
   const auto at = std::find_if(rungs.begin(), rungs.end(), [&](const Rung& r) { return r.name() == rung.name(); });
   std::vector<Document::Link> links = {{fmt::format("source of {}", info.name), target.source(rung.source)}};
   if (*info.parent) links.push_back({fmt::format("parent: {}", info.parent), target.page(info.parent)});
-  if (at + 1 != rungs.end())
+  if (at != rungs.end() && at + 1 != rungs.end())
     links.push_back({fmt::format("next: {}", (at + 1)->name()), target.page((at + 1)->name())});
   page.links(std::move(links));
   page.paragraph(fmt::format("{}. {}.", info.change, info.why));
@@ -65,13 +65,16 @@ void add_pictures(Document& page, const Explanation& e) {
   const Question& q = e.question;
   const std::string name = page_name(q.rung->name());
   const std::string title = fmt::format("{} {}", q.rung->name(), to_string(q.variant->tile));
-  page.picture(tile_picture(title, tile_owners(*q.variant), 0), name + "-tiles",
-               "What thread 0 and its warp compute, and what of A and B they take.");
+  // Results that bulk copies store are no thread's.
+  if (e.observation.written.total.bulk_store.requests == 0)
+    page.picture(tile_picture(title, tile_owners(*q.variant), 0), name + "-tiles",
+                 "What thread 0 and its warp compute, and what of A and B they take.");
   std::vector<BankView> banks = bank_views(e.observation);
   if (banks.empty()) {
     std::vector<CoalescingView> loads;
     for (const GlobalAccess& access : global_accesses(*q.variant, q.M, q.N, q.K, q.reads_c, 0))
       if (!access.store) loads.push_back(coalescing_view(access));
+    if (loads.empty()) return;  // bulk copies do it all
     page.picture(coalescing_picture(title, loads, 0), name + "-sectors",
                  "The sectors of 32 bytes that the first warp's loads touch.");
     return;
@@ -193,15 +196,74 @@ std::optional<PredictedTime> fastest(const model::Predictions& all, std::string_
   return best;
 }
 
-/// The peer at page_size in f32, median over its runs beside the rungs.
-std::optional<double> peer_flops(const model::Gpu& gpu) {
+/// The peer at page_size in a type, median over its runs beside the rungs.
+std::optional<double> peer_flops(const model::Gpu& gpu, std::string_view type) {
   std::vector<double> rates;
   for (const model::MeasuredRate& rate : model::measured_rates(gpu))
-    if (rate.size == page_size && rate.mode == "burst" && rate.type == "f32" && rate.cublas_flops)
+    if (rate.size == page_size && rate.mode == "burst" && rate.type == type && rate.cublas_flops)
       rates.push_back(*rate.cublas_flops);
   if (rates.empty()) return std::nullopt;
   std::nth_element(rates.begin(), rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2), rates.end());
   return rates[rates.size() / 2];
+}
+
+/// Kernels of the ladder that multiply with the same units, and what those reach.
+struct Floor {
+  std::string units;
+  double ceiling;
+  std::optional<double> peer;
+  std::vector<PredictedTime> times;
+};
+
+std::vector<Floor> floors_of(const model::Gpu& gpu) {
+  const model::Predictions all = model::recorded_predictions(gpu);
+  const double tensor = model::tensor_peak(gpu, model::tensor_flop_per_clk(gpu, Type::bf16));
+  Floor cuda{"f32", model::ceilings(gpu).f32_flops, peer_flops(gpu, "f32"), {}};
+  Floor cores{"bf16", tensor, peer_flops(gpu, "bf16"), {}};
+  for (const Rung& rung : ladder())
+    if (const auto best = fastest(all, rung.name())) (rung.family == "simt" ? cuda : cores).times.push_back(*best);
+  std::vector<Floor> floors = {cuda};
+  if (!cores.times.empty() && tensor > 0) floors.push_back(cores);
+  return floors;
+}
+
+constexpr double bars_left = 190, bars_width = 600, bar_row = 26;
+
+/// Bars from `top` on, below an axis of their own.
+void draw_floor(report::Svg& svg, const Floor& floor, double top) {
+  using report::Anchor, report::Colour;
+  const double scale = bars_width / floor.ceiling;
+  const double bottom = top + bar_row * static_cast<double>(floor.times.size());
+  const int step = floor.ceiling > 200e12 ? 100 : 10;
+  for (int tflops = 0; tflops * 1e12 < floor.ceiling; tflops += step) {
+    const double x = bars_left + tflops * 1e12 * scale;
+    svg.line({x, top}, {x, bottom}, Colour::padding, 1);
+    svg.text({x, bottom + 16}, std::to_string(tflops), 11, Colour::faint, Anchor::middle);
+  }
+  double y = top;
+  for (const PredictedTime& time : floor.times) {
+    const double measured = flop_of(page_size) / time.measured_s, predicted = flop_of(page_size) / time.predicted_s;
+    svg.text({bars_left - 10, y + 17}, time.kernel, 12, Colour::ink, Anchor::end);
+    svg.rect(bars_left, y + 5, measured * scale, bar_row - 10, Colour::b,
+             fmt::format("{}, tile {}: {:.1f} TFLOP/s measured", time.kernel, time.tile, measured * 1e-12));
+    svg.line({bars_left + predicted * scale, y + 2}, {bars_left + predicted * scale, y + bar_row - 2}, Colour::conflict,
+             3);
+    const std::string value = fmt::format("{:.1f}", measured * 1e-12);
+    if (measured * scale > 50) {
+      svg.text({bars_left + 8, y + 17}, value, 11.5, Colour::on_colour, Anchor::start, true);
+    } else {
+      svg.text({bars_left + std::max(measured, predicted) * scale + 8, y + 17}, value, 11.5, Colour::ink, Anchor::start,
+               true);
+    }
+    y += bar_row;
+  }
+  const auto limit = [&](double flops, const std::string& name) {
+    const double x = bars_left + flops * scale;
+    svg.line({x, top - 6}, {x, bottom}, Colour::ink, 1.5, true);
+    svg.text({x, top - 12}, name, 11.5, Colour::ink, Anchor::middle);
+  };
+  if (floor.peer) limit(*floor.peer, fmt::format("cuBLAS {:.1f}", *floor.peer * 1e-12));
+  limit(floor.ceiling, fmt::format("{} peak {:.1f}", floor.units, floor.ceiling * 1e-12));
 }
 
 }  // namespace
@@ -240,51 +302,24 @@ Document rung_page(const Explanation& e, const PageTarget& target) {
 
 report::Svg ladder_picture(const model::Gpu& gpu) {
   using report::Anchor, report::Colour;
-  const model::Predictions all = model::recorded_predictions(gpu);
-  const std::optional<double> peer = peer_flops(gpu);
-  constexpr double left = 190, plot = 600, row = 26, top = 62, right = 60;
-  std::vector<PredictedTime> times;
-  for (const Rung& rung : ladder())
-    if (const auto best = fastest(all, rung.name())) times.push_back(*best);
-  const double ceiling = model::ceilings(gpu).f32_flops, scale = plot / ceiling;
-  const double bottom = top + row * static_cast<double>(times.size());
-  report::Svg svg(left + plot + right, bottom + 62,
+  const std::vector<Floor> floors = floors_of(gpu);
+  constexpr double first = 62, between = 70, right = 60;
+  double bottom = first - between;
+  for (const Floor& floor : floors) bottom += between + bar_row * static_cast<double>(floor.times.size());
+  report::Svg svg(bars_left + bars_width + right, bottom + 62,
                   fmt::format("The ladder on {}: TFLOP/s of each kernel at M = N = K = {}", gpu.name, page_size));
   svg.text({20, 26}, fmt::format("The ladder on one {}, M = N = K = {}", gpu.name, page_size), 16, Colour::ink,
            Anchor::start, true);
-  for (int tflops = 0; tflops * 1e12 < ceiling; tflops += 10) {
-    const double x = left + tflops * 1e12 * scale;
-    svg.line({x, top}, {x, bottom}, Colour::padding, 1);
-    svg.text({x, bottom + 16}, std::to_string(tflops), 11, Colour::faint, Anchor::middle);
+  double top = first;
+  for (const Floor& floor : floors) {
+    draw_floor(svg, floor, top);
+    top += between + bar_row * static_cast<double>(floor.times.size());
   }
-  double y = top;
-  for (const PredictedTime& time : times) {
-    const double measured = flop_of(page_size) / time.measured_s, predicted = flop_of(page_size) / time.predicted_s;
-    svg.text({left - 10, y + 17}, time.kernel, 12, Colour::ink, Anchor::end);
-    svg.rect(left, y + 5, measured * scale, row - 10, Colour::b,
-             fmt::format("{}, tile {}: {:.1f} TFLOP/s measured", time.kernel, time.tile, measured * 1e-12));
-    svg.line({left + predicted * scale, y + 2}, {left + predicted * scale, y + row - 2}, Colour::conflict, 3);
-    const std::string value = fmt::format("{:.1f}", measured * 1e-12);
-    if (measured * scale > 50) {
-      svg.text({left + 8, y + 17}, value, 11.5, Colour::on_colour, Anchor::start, true);
-    } else {
-      svg.text({left + std::max(measured, predicted) * scale + 8, y + 17}, value, 11.5, Colour::ink, Anchor::start,
-               true);
-    }
-    y += row;
-  }
-  const auto limit = [&](double flops, const std::string& name) {
-    const double x = left + flops * scale;
-    svg.line({x, top - 6}, {x, bottom}, Colour::ink, 1.5, true);
-    svg.text({x, top - 12}, name, 11.5, Colour::ink, Anchor::middle);
-  };
-  if (peer) limit(*peer, fmt::format("cuBLAS {:.1f}", *peer * 1e-12));
-  limit(ceiling, fmt::format("f32 peak {:.1f}", ceiling * 1e-12));
-  svg.rect(left, bottom + 34, 22, 12, Colour::b);
-  svg.text({left + 28, bottom + 44}, "measured, TFLOP/s", 11.5, Colour::ink);
-  svg.line({left + 180, bottom + 31}, {left + 180, bottom + 49}, Colour::conflict, 3);
-  svg.text({left + 188, bottom + 44}, "predicted", 11.5, Colour::ink);
-  svg.text({left + 270, bottom + 44}, "each with its fastest tile, in bursts at full clock", 11.5, Colour::faint);
+  svg.rect(bars_left, bottom + 34, 22, 12, Colour::b);
+  svg.text({bars_left + 28, bottom + 44}, "measured, TFLOP/s", 11.5, Colour::ink);
+  svg.line({bars_left + 180, bottom + 31}, {bars_left + 180, bottom + 49}, Colour::conflict, 3);
+  svg.text({bars_left + 188, bottom + 44}, "predicted", 11.5, Colour::ink);
+  svg.text({bars_left + 270, bottom + 44}, "each with its fastest tile, in bursts at full clock", 11.5, Colour::faint);
   return svg;
 }
 

@@ -23,12 +23,55 @@ Calibration::Calibration(std::string_view json, std::string_view file) : file_(f
   }
 }
 
-double Calibration::operator[](std::string_view name) const {
+std::optional<double> Calibration::find(std::string_view name) const {
   const auto found = constants_.find(name);
-  if (found == constants_.end())
-    throw InvalidArgument(fmt::format("{} lacks the constant {}; script/calibrate measures all of them", file_, name));
-  return found->second;
+  return found == constants_.end() ? std::nullopt : std::optional(found->second);
 }
+
+double Calibration::operator[](std::string_view name) const {
+  if (const auto value = find(name)) return *value;
+  throw InvalidArgument(fmt::format("{} lacks the constant {}; script/calibrate measures all of them", file_, name));
+}
+
+double Calibration::either(std::string_view name, std::string_view otherwise) const {
+  return find(name).value_or((*this)[otherwise]);
+}
+
+double Calibration::tensor_cycles(const Gpu& gpu, const MachineInstruction& i) const {
+  const auto is = [&](std::string_view part) { return i.opcode.find(part) != i.opcode.npos; };
+  const bool integer = i.opcode.starts_with("IMMA"), f64 = i.opcode.starts_with("DMMA");
+  const double peak = integer       ? gpu.tensor_int8_op_per_clk
+                      : f64         ? gpu.tensor_f64_flop_per_clk
+                      : is(".TF32") ? gpu.tensor_tf32_flop_per_clk
+                      : is(".BF16") ? gpu.tensor_bf16_flop_per_clk
+                      : is(".F16")  ? gpu.tensor_f16_f16_flop_per_clk
+                                    : gpu.tensor_f16_flop_per_clk;
+  if (peak <= 0) throw InvalidArgument(fmt::format("{} has no tensor cores for {}", gpu.name, i.opcode));
+  constexpr int schedulers = 4;
+  const double at_peak = 2.0 * i.multiply_adds() * schedulers / peak;
+  if (gpu.compute_capability != 90 || f64) return at_peak;
+  const char* const measured = integer        ? "mma_s8_16832"
+                               : is(".TF32")  ? "mma_tf32_1688"
+                               : is(".1688.") ? "mma_bf16_1688"
+                                              : "mma_bf16_16816";
+  const double of_measured = integer ? 16 * 8 * 32 : is(".TF32") || is(".1688.") ? 16 * 8 * 8 : 16 * 8 * 16;
+  if (const auto cycles = find(measured)) return *cycles * i.multiply_adds() / of_measured;
+  return at_peak / mma_share(gpu);
+}
+
+double Calibration::mma_share(const Gpu& gpu) const {
+  if (gpu.compute_capability != 90) return 1;
+  constexpr double at_peak = 4, documented = 0.629;  // cycles of 16 x 8 x 16 at 1024 FLOP a cycle and scheduler
+  const auto measured = find("mma_bf16_16816");
+  return measured ? std::min(1.0, at_peak / *measured) : documented;
+}
+
+double Calibration::wgmma_slowdown() const {
+  constexpr double at_peak = 128;  // cycles of 64 x 256 x 16 at 4096 FLOP a cycle
+  return std::max(1.0, find("wgmma_n256").value_or(at_peak) / at_peak);
+}
+
+bool Calibration::has_tensor_cores() const { return find("mma_bf16_16816") && find("wgmma_n256"); }
 
 MultiprocessorConstants Calibration::multiprocessor(double code_bytes, int warps) const {
   const Calibration& k = *this;

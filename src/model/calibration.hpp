@@ -6,6 +6,7 @@
 
 #include "model/gpu.hpp"
 #include "model/multiprocessor.hpp"
+#include "model/sass.hpp"
 
 namespace lapidary::model {
 
@@ -18,10 +19,27 @@ class Calibration {
   /// The median of a constant. @throws InvalidArgument if the file lacks it
   double operator[](std::string_view name) const;
 
+  /// The same; of another one if the file lacks the first. @throws InvalidArgument if it lacks both
+  double either(std::string_view name, std::string_view otherwise) const;
+
+  /// For how many cycles an instruction of tensor cores that a warp issues (mma.sync: HMMA, IMMA, DMMA) keeps those of
+  /// its scheduler busy. By the card's peak rate, of which Hopper's mma.sync gets a part only: what was measured of the
+  /// form, or if that is not on record 62.9 % (W. Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU
+  /// Architecture", arXiv:2402.13499).
+  double tensor_cycles(const Gpu& gpu, const MachineInstruction& instruction) const;
+  /// The part of the peak rate that mma.sync of 16-bit types gets.
+  double mma_share(const Gpu& gpu) const;
+  /// What a wgmma m64n256k16 takes over what the peak rate says: 1 unless it was measured.
+  double wgmma_slowdown() const;
+  /// Whether both are measured rather than documented.
+  bool has_tensor_cores() const;
+
   /// For a kernel whose main loop takes that many bytes of code, run by that many warps of a multiprocessor.
   MultiprocessorConstants multiprocessor(double code_bytes, int warps) const;
 
  private:
+  std::optional<double> find(std::string_view name) const;
+
   std::map<std::string, double, std::less<>> constants_;
   std::string file_;
 };

@@ -70,7 +70,7 @@ class Multiprocessor {
     return now_;
   }
 
-  double issued = 0, fma = 0, shared = 0, l1 = 0, l2 = 0, dram = 0;
+  double issued = 0, fma = 0, tensor = 0, shared = 0, l1 = 0, l2 = 0, dram = 0;
 
  private:
   struct Scheduler {
@@ -78,7 +78,7 @@ class Multiprocessor {
     std::size_t last = 0;
     double next_fetch = 0;
     std::array<double, 2> bank_free{};
-    double fma_free = 0, alu_free = 0, uniform_free = 0;
+    double fma_free = 0, alu_free = 0, uniform_free = 0, tensor_free = 0;
     std::deque<double> queue;  // when each waiting memory instruction leaves
   };
 
@@ -93,6 +93,8 @@ class Multiprocessor {
         for (int bank = 0; bank < 2; ++bank)
           if (i.reads[bank]) at = std::max(at, scheduler.bank_free[static_cast<std::size_t>(bank)] - c_.bank_slack);
         break;
+      // The next one may issue in the cycle in which the last one leaves, so that parts of cycles add up.
+      case Unit::tensor: at = std::max(at, std::floor(scheduler.tensor_free)); break;
       case Unit::alu: at = std::max(at, scheduler.alu_free); break;
       case Unit::uniform: at = std::max(at, scheduler.uniform_free); break;
       case Unit::shared_load:
@@ -147,6 +149,12 @@ class Multiprocessor {
           if (i.reads[bank]) scheduler.bank_free[bank] = std::max(scheduler.bank_free[bank], now_) + i.reads[bank];
         fma += i.cycles;
         break;
+      case Unit::tensor: {
+        const auto cycles = static_cast<double>(i.tensor_cycles);
+        scheduler.tensor_free = std::max(scheduler.tensor_free, now_) + cycles;
+        tensor += cycles;
+        break;
+      }
       case Unit::alu: scheduler.alu_free = now_ + i.cycles; break;
       case Unit::uniform: scheduler.uniform_free = now_ + i.cycles; break;
       case Unit::variable: result = now_ + 20; break;
@@ -274,6 +282,7 @@ BlockTime simulate(const std::vector<WarpProgram>& programs, double iterations, 
   time.cycles = end + (iterations - most) * time.loop_cycles;
   time.issue = (longer.issued - shorter.issued) / cycles / constants.schedulers;
   time.fma = (longer.fma - shorter.fma) / cycles / constants.schedulers;
+  time.tensor = (longer.tensor - shorter.tensor) / cycles / constants.schedulers;
   time.shared = (longer.shared - shorter.shared) / cycles;
   time.l1 = (longer.l1 - shorter.l1) / cycles;
   time.l2 = (longer.l2 - shorter.l2) / cycles;

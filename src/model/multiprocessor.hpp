@@ -10,6 +10,7 @@ namespace lapidary::model {
 /// Who executes an instruction.
 enum class Unit : std::uint8_t {
   fma,       ///< FFMA, FMUL, FADD, HFMA2, IMAD
+  tensor,    ///< HMMA, IMMA, DMMA: a scheduler's tensor cores; when what they give is there is in the stall counts
   alu,       ///< integer and logic
   uniform,   ///< the warp-wide datapath
   variable,  ///< special functions, constants and special registers: slow and rare
@@ -38,6 +39,7 @@ struct SassInstruction {
   std::uint8_t reads[2] = {};  ///< operands that a multiply-add takes from the even and the odd register bank
   float wavefronts = 0;        ///< passes of the warp through shared memory, or lines of global memory, on average
   float sectors = 0;           ///< of global memory that it moves, on average
+  float tensor_cycles = 0;     ///< that it keeps the tensor cores of its scheduler busy
   std::int32_t line = 0;       ///< of the source, 0 if unknown
   /// A load from shared memory whose predicate never holds: it moves nothing, but a card counts it as executed.
   bool empty_shared_load = false;
@@ -78,7 +80,7 @@ struct BlockTime {
   double cycles = 0;       ///< from the first instruction of the blocks to the last one
   double loop_cycles = 0;  ///< of one iteration in the steady state, all resident blocks together
   // Shares of the loop's cycles in which something was busy.
-  double issue = 0, fma = 0, shared = 0, l1 = 0, l2 = 0, dram = 0;
+  double issue = 0, fma = 0, tensor = 0, shared = 0, l1 = 0, l2 = 0, dram = 0;
 };
 
 /// Runs `blocks` blocks of `warps` warps on one multiprocessor, all of them from the start, through `iterations` of the

@@ -125,6 +125,7 @@ class Translator {
       to.wavefronts = static_cast<float>(cost.passes);
       to.sectors = static_cast<float>(cost.sectors);
     }
+    if (to.unit == Unit::tensor) to.tensor_cycles = static_cast<float>(work_.tensor_cycles(from));
     if (to.unit == Unit::wait_group) to.argument = static_cast<std::uint8_t>(pending_groups(from));
     return to;
   }
@@ -132,8 +133,8 @@ class Translator {
   static Unit unit_of(const MachineInstruction& i) {
     switch (i.kind) {
       case InstructionClass::fma:
-      case InstructionClass::tensor:
       case InstructionClass::other_float: return Unit::fma;
+      case InstructionClass::tensor: return Unit::tensor;
       case InstructionClass::integer: return i.opcode.starts_with("IMAD") ? Unit::fma : Unit::alu;
       case InstructionClass::uniform: return Unit::uniform;
       case InstructionClass::shared_load: return Unit::shared_load;
@@ -141,8 +142,9 @@ class Translator {
       case InstructionClass::global_load: return Unit::global_load;
       case InstructionClass::global_store: return Unit::global_store;
       case InstructionClass::async_copy: return Unit::async_copy;
-      case InstructionClass::barrier: return Unit::barrier;
+      case InstructionClass::barrier: return i.opcode.starts_with("BAR") ? Unit::barrier : Unit::control;
       case InstructionClass::special: return Unit::variable;
+      case InstructionClass::bulk_copy: return Unit::uniform;
       case InstructionClass::control:
         return i.opcode == "LDGDEPBAR"             ? Unit::commit
                : i.opcode.starts_with("DEPBAR.LE") ? Unit::wait_group
@@ -172,16 +174,29 @@ int count(const CompiledKernel& kernel, const Path& path, bool (*is)(const Machi
 }
 
 bool is_fma(const MachineInstruction& i) { return i.kind == InstructionClass::fma; }
+bool is_tensor(const MachineInstruction& i) { return i.kind == InstructionClass::tensor; }
 
-/// The path with the inner loop that has multiply-adds, if there is one, written out often enough for a tile.
-Path write_out_inner_loop(const CompiledKernel& kernel, const Loop& outer, const Path& path, double fma_per_tile) {
+/// Multiply-adds of the product that a thread does on its way, by instructions of one kind.
+int multiply_adds(const CompiledKernel& kernel, const Path& path, InstructionClass product) {
+  int sum = 0;
+  for (const int i : path) {
+    const MachineInstruction& instruction = kernel.instructions[static_cast<std::size_t>(i)];
+    if (!instruction.never && instruction.kind == product) sum += instruction.multiply_adds();
+  }
+  return sum / 32;
+}
+
+/// The path with the inner loop that has products, if there is one, written out often enough for a tile.
+Path write_out_inner_loop(const CompiledKernel& kernel, const Loop& outer, const Path& path, InstructionClass product,
+                          double fma_per_tile) {
   for (const Loop& inner : kernel.loops) {
     if (inner.first < outer.first || inner.last >= outer.last) continue;
     const auto begin = std::find(path.begin(), path.end(), inner.first),
                end = std::find(path.begin(), path.end(), inner.last);
     if (begin == path.end() || end == path.end()) continue;
     const Path body(begin, end + 1);
-    const int per_round = count(kernel, body, is_fma), outside = count(kernel, path, is_fma) - per_round;
+    const int per_round = multiply_adds(kernel, body, product),
+              outside = multiply_adds(kernel, path, product) - per_round;
     if (per_round == 0) continue;
     const int rounds = static_cast<int>(std::lround((fma_per_tile - outside) / per_round));
     Path whole(path.begin(), begin);
@@ -219,9 +234,9 @@ std::vector<std::array<int, 2>> bank_reads(const std::vector<MachineInstruction>
 KernelProgram program_of(const CompiledKernel& kernel, const ThreadWork& work) {
   const Loop* const loop = kernel.main_loop();
   if (!loop) throw Error("the machine code of " + kernel.kernel + " has no loop with multiply-adds");
-  if (std::any_of(kernel.instructions.begin() + loop->first, kernel.instructions.begin() + loop->last + 1,
-                  [](const MachineInstruction& i) { return i.kind == InstructionClass::tensor; }))
-    throw Error(kernel.kernel + " multiplies on tensor cores, whose time is not modelled");
+  if (kernel.is_warpgroup())
+    throw Error(kernel.kernel + " multiplies by warpgroups, which no single warp's code tells");
+  const InstructionClass product = kernel.is_tensor() ? InstructionClass::tensor : InstructionClass::fma;
   const int last = static_cast<int>(kernel.instructions.size()) - 1;
   const Translator translate(kernel, work);
   using Cost = std::array<double, 3>;
@@ -239,12 +254,16 @@ KernelProgram program_of(const CompiledKernel& kernel, const ThreadWork& work) {
   };
   const auto through = [&](auto measure) {
     const Path path = Ways(kernel.instructions, loop->first, loop->last).best(measure);
-    return write_out_inner_loop(kernel, *loop, path, work.fma_per_tile);
+    return write_out_inner_loop(kernel, *loop, path, product, work.fma_per_tile);
   };
 
   KernelProgram program;
   const Path loading = through(most_loads), idle = through(fewest_loads);
-  program.fma_per_iteration = count(kernel, loading, is_fma);
+  program.tensor = product == InstructionClass::tensor;
+  program.fma_per_iteration = multiply_adds(kernel, loading, product);
+  program.products_per_iteration = count(kernel, loading, program.tensor ? is_tensor : is_fma);
+  if (program.fma_per_iteration == 0)
+    throw Error("the way through the main loop of " + kernel.kernel + " has no products of a known shape");
   program.iterations = work.fma / program.fma_per_iteration;
   program.loop_bytes = 16 * (loop->last - loop->first + 1);
 

@@ -13,27 +13,32 @@ struct AccessCost {
   double sectors = 0;  ///< of global memory
 };
 
-/// What a launch asks of a thread.
+/// What a launch asks of a thread. Of a product by tensor cores it does its share: HMMA.16816 is 64 multiply-adds of
+/// each lane.
 struct ThreadWork {
   double fma = 0;             ///< multiply-adds
   double fma_per_tile = 0;    ///< ... of them for each tile along K; 0 where there are no tiles
   double loads_per_tile = 0;  ///< global loads and asynchronous copies of a warp for each of those
   /// The cost of an access of a kind and width, in bytes of a lane.
   std::function<AccessCost(InstructionClass kind, int bytes)> cost;
+  /// For how many cycles an instruction keeps a scheduler's tensor cores busy.
+  std::function<double(const MachineInstruction&)> tensor_cycles = {};
 };
 
 /// A kernel as its warps execute it.
 struct KernelProgram {
   std::vector<WarpProgram> programs;
-  double iterations = 0;      ///< of the main loop
-  int fma_per_iteration = 0;  ///< of a thread
-  int loop_bytes = 0;         ///< of machine code
+  double iterations = 0;           ///< of the main loop
+  int fma_per_iteration = 0;       ///< of a thread
+  int products_per_iteration = 0;  ///< instructions that do them: FFMA, or HMMA and the like
+  bool tensor = false;             ///< ... which are those of tensor cores
+  int loop_bytes = 0;              ///< of machine code
 };
 
 /// Finds the way that warps take through a kernel: into the main loop by the path that starts the most loads, through
 /// it by the one that loads the most, and out by the one that stores results without reading C. Where the loop loads
 /// less than its code could, only a share of the warps does. Inner loops are written out.
-/// @throws Error if the kernel has no main loop
+/// @throws Error if the kernel has no main loop, or if warpgroups multiply in it (model/warpgroup_time.hpp)
 KernelProgram program_of(const CompiledKernel& kernel, const ThreadWork& work);
 
 /// Operands that a multiply-add takes from each of the two register banks, by the number of the register; operands

@@ -180,7 +180,45 @@ std::vector<TileIndex> visiting_order(std::int64_t down, std::int64_t across, co
   return order;
 }
 
+std::vector<TileIndex> visiting_order_by(std::int64_t down, std::int64_t across,
+                                         const std::function<TileIndex(std::int64_t position)>& tile_at) {
+  require(down >= 1, "visiting_order: there is at least 1 row of tiles", down, 1);
+  require(across >= 1, "visiting_order: there is at least 1 column of tiles", across, 1);
+  require(down <= most_tiles / across, "visiting_order: there are at most 2^26 tiles; the rows of them", down,
+          most_tiles / across);
+  std::vector<bool> seen(static_cast<std::size_t>(down * across));
+  std::vector<TileIndex> order;
+  const std::int64_t most = 4 * down * across + 1024;
+  std::int64_t found = 0;
+  for (std::int64_t position = 0; found < down * across; ++position) {
+    if (position == most)
+      throw InvalidArgument(fmt::format("the order visits {} of {} tiles in its first {} steps; it must visit all",
+                                        found, down * across, most));
+    const TileIndex tile = tile_at(position);
+    const bool inside = tile.row >= 0 && tile.row < down && tile.col >= 0 && tile.col < across;
+    order.push_back(inside ? tile : no_tile);
+    if (!inside) continue;
+    const auto at = static_cast<std::size_t>(tile.row * across + tile.col);
+    if (seen[at])
+      throw InvalidArgument(
+          fmt::format("the order visits tile ({}, {}) twice; it must visit each once", tile.row, tile.col));
+    seen[at] = true;
+    ++found;
+  }
+  return order;
+}
+
 RasterTraffic simulate_l2(const GemmShape& gemm, const TileShape& tile, const Raster& raster,
+                          const L2Machine& machine) {
+  for (const std::int64_t size : {gemm.M, gemm.N})
+    require(size >= 1, "simulate_l2: M, N and K are at least 1", size, 1);
+  for (const int side : {tile.m, tile.n})
+    require(side >= 1, "simulate_l2: a tile has at least 1 row and column", side, 1);
+  const std::int64_t down = ceil_div<std::int64_t>(gemm.M, tile.m), across = ceil_div<std::int64_t>(gemm.N, tile.n);
+  return simulate_l2(gemm, tile, Visits{visiting_order(down, across, raster)}, machine);
+}
+
+RasterTraffic simulate_l2(const GemmShape& gemm, const TileShape& tile, const Visits& visits,
                           const L2Machine& machine) {
   for (const std::int64_t size : {gemm.M, gemm.N, gemm.K}) {
     require(size >= 1, "simulate_l2: M, N and K are at least 1", size, 1);
@@ -188,6 +226,7 @@ RasterTraffic simulate_l2(const GemmShape& gemm, const TileShape& tile, const Ra
   for (const int side : {tile.m, tile.n})
     require(side >= 1, "simulate_l2: a tile has at least 1 row and column", side, 1);
   require(tile.k >= 0, "simulate_l2: a tile's k is not negative", tile.k, 0);
+  require(visits.cluster >= 1, "simulate_l2: a cluster has at least 1 block", visits.cluster, 1);
   require(machine.resident_blocks >= 1, "simulate_l2: at least 1 block runs", machine.resident_blocks, 1);
   require(machine.l2_bytes >= 0, "simulate_l2: the cache's bytes are not negative", machine.l2_bytes, 0);
   constexpr std::int64_t usual_k = 64, most_panels = std::int64_t{1} << 24;
@@ -195,7 +234,7 @@ RasterTraffic simulate_l2(const GemmShape& gemm, const TileShape& tile, const Ra
   const Pieces rows{gemm.M, tile.m}, cols{gemm.N, tile.n};
   const std::int64_t most_steps = std::clamp<std::int64_t>(most_panels / (rows.count() + cols.count()), 1, 256);
   const Pieces steps{gemm.K, k * ceil_div(ceil_div(gemm.K, k), most_steps)};
-  const std::vector<TileIndex> order = visiting_order(rows.count(), cols.count(), raster);
+  const std::vector<TileIndex>& order = visits.order;
 
   // Panels of A, then of B, each a row or column of tiles by steps; then tiles of D, and of C.
   const auto count = [](std::int64_t number) { return static_cast<std::size_t>(number); };
@@ -206,25 +245,28 @@ RasterTraffic simulate_l2(const GemmShape& gemm, const TileShape& tile, const Ra
   Distinct used_rows(rows.count()), used_cols(cols.count());
 
   RasterTraffic traffic;
-  traffic.tiles = static_cast<std::int64_t>(order.size());
   const auto read = [&](std::size_t panel, std::int64_t bytes) {
     if (!l2.use(panel, bytes)) traffic.dram_read_bytes += static_cast<double>(bytes);
   };
-  for (std::size_t begin = 0; begin < order.size();) {
+  bool backwards = false;
+  for (std::size_t begin = 0; begin < order.size(); backwards = visits.there_and_back && !backwards) {
     const std::size_t end = std::min(order.size() - begin, count(machine.resident_blocks)) + begin;
     used_rows.clear();
     used_cols.clear();
     for (std::size_t i = begin; i < end; ++i) {
+      if (order[i] == no_tile) continue;
       used_rows.add(order[i].row);
       used_cols.add(order[i].col);
     }
-    for (std::int64_t step = 0; step < steps.count(); ++step) {
+    for (std::int64_t walked = 0; walked < steps.count(); ++walked) {
+      const std::int64_t step = backwards ? steps.count() - 1 - walked : walked;
       const std::int64_t bytes = steps.length(step) * gemm.operand_bytes;
       for (const int row : used_rows.values()) read(count(row * steps.count() + step), rows.length(row) * bytes);
       for (const int col : used_cols.values())
         read(first_b + count(col * steps.count() + step), cols.length(col) * bytes);
     }
     for (std::size_t i = begin; i < end; ++i) {
+      if (order[i] == no_tile) continue;
       const std::int64_t bytes = rows.length(order[i].row) * cols.length(order[i].col) * gemm.result_bytes;
       if (gemm.reads_c) read(first_c + i, bytes);
       l2.use(first_d + i, bytes);
@@ -232,10 +274,24 @@ RasterTraffic simulate_l2(const GemmShape& gemm, const TileShape& tile, const Ra
     }
     begin = end;
   }
-  for (const TileIndex& at : order) {
-    const std::int64_t m = rows.length(at.row), n = cols.length(at.col);
-    traffic.l2_to_sm_bytes += static_cast<double>((m + n) * gemm.K * gemm.operand_bytes +
-                                                  (gemm.reads_c ? m * n * gemm.result_bytes : 0));
+  for (std::size_t begin = 0; begin < order.size();) {
+    const std::size_t end = std::min(order.size() - begin, count(visits.cluster)) + begin;
+    used_rows.clear();
+    used_cols.clear();
+    for (; begin < end; ++begin) {
+      if (order[begin] == no_tile) continue;
+      ++traffic.tiles;
+      used_rows.add(order[begin].row);
+      used_cols.add(order[begin].col);
+      const std::int64_t m = rows.length(order[begin].row), n = cols.length(order[begin].col);
+      const double of_c = gemm.reads_c ? static_cast<double>(m * n * gemm.result_bytes) : 0;
+      traffic.l2_to_sm_bytes += static_cast<double>((m + n) * gemm.K * gemm.operand_bytes) + of_c;
+      traffic.l2_read_bytes += of_c;
+    }
+    std::int64_t lines = 0;
+    for (const int row : used_rows.values()) lines += rows.length(row);
+    for (const int col : used_cols.values()) lines += cols.length(col);
+    traffic.l2_read_bytes += static_cast<double>(lines * gemm.K * gemm.operand_bytes);
   }
   traffic.l2_to_sm_hit_rate = 1 - traffic.dram_read_bytes / traffic.l2_to_sm_bytes;
   return traffic;

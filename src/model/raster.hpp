@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,14 +35,34 @@ struct TileIndex {
   bool operator==(const TileIndex&) const = default;
 };
 
+/// Stands in an order where a block has no tile of the matrix.
+constexpr TileIndex no_tile = {-1, -1};
+
 /// The tiles of a grid of `down` rows and `across` columns, each once, in the order in which they are visited.
 /// @throws InvalidArgument if there are more than 2^26 of them, or none
 std::vector<TileIndex> visiting_order(std::int64_t down, std::int64_t across, const Raster& raster);
 
+/// The order of a kernel that chooses its tiles itself: of each position, counted from 0, the tile that is visited
+/// there. What lies outside of the grid is kept as no_tile; the order ends with the last tile of the matrix.
+/// @throws InvalidArgument if a tile is visited twice, or some are not among the first 4 * down * across + 1024
+std::vector<TileIndex> visiting_order_by(std::int64_t down, std::int64_t across,
+                                         const std::function<TileIndex(std::int64_t position)>& tile_at);
+
+/// How blocks go through the tiles: as many at a time as run, each wave the next ones in order. A persistent kernel's
+/// block is in every wave.
+struct Visits {
+  std::vector<TileIndex> order;
+  /// So many neighbours in the order are a cluster, whose blocks get what they share by multicast: it leaves L2 once.
+  int cluster = 1;
+  /// Every other wave walks K backwards, and begins with what the one before has left in L2.
+  bool there_and_back = false;
+};
+
 /// What one order costs.
 struct RasterTraffic {
   std::int64_t tiles = 0;
-  double l2_to_sm_bytes = 0;     ///< operands (and C) that the SMs read
+  double l2_to_sm_bytes = 0;     ///< operands (and C) that the SMs get
+  double l2_read_bytes = 0;      ///< of them, what leaves L2: what a multicast hands to several SMs counts once
   double dram_read_bytes = 0;    ///< of them, what L2 did not hold
   double dram_write_bytes = 0;   ///< D, each element once
   double l2_to_sm_hit_rate = 0;  ///< 1 - DRAM reads / reads of the SMs; 0 if there are none
@@ -61,13 +82,14 @@ struct L2Machine {
 /// a wave's end, through the same cache.
 ///
 /// What it does not see: an L2 of two halves that keep copies of what both use (A100, H100, H200), blocks that drift
-/// apart or start as others end, multicast, replacement that is not exactly LRU, and what else runs. Bytes into the SMs
+/// apart or start as others end, replacement that is not exactly LRU, and what else runs. Bytes into the SMs
 /// are exact, DRAM bytes good for comparing orders. On an H200, bf16 at 8192^3, they are within 10 % of what cuBLAS
 /// reads, if it walks in groups of 4 or 8, and 29 % above what a kernel along a Hilbert curve does
 /// (test/model/raster_test.cpp).
 ///
 /// tile.k is how far blocks go at a time; 0 stands for 64. Where K has more than 256 such steps, or there were more
 /// than 2^24 panels, several steps are one.
+RasterTraffic simulate_l2(const GemmShape& gemm, const TileShape& tile, const Visits& visits, const L2Machine& machine);
 RasterTraffic simulate_l2(const GemmShape& gemm, const TileShape& tile, const Raster& raster, const L2Machine& machine);
 
 }  // namespace lapidary::model

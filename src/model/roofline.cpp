@@ -47,6 +47,15 @@ Ceilings ceilings(const Gpu& gpu) {
 
 double tensor_peak(const Gpu& gpu, double flop_per_clk) { return flop_per_clk * gpu.sms * gpu.clock_hz; }
 
+double tensor_flop_per_clk(const Gpu& gpu, Type operands) {
+  switch (operands) {
+    case Type::f32: return gpu.tensor_tf32_flop_per_clk;
+    case Type::f16: return gpu.tensor_f16_flop_per_clk;
+    case Type::bf16: return gpu.tensor_bf16_flop_per_clk;
+  }
+  return 0;
+}
+
 double attainable(double peak_flops, double bytes_per_s, double flop_per_byte) {
   return std::min(peak_flops, bytes_per_s * flop_per_byte);
 }

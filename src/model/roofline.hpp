@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/types.hpp"
 #include "model/gpu.hpp"
 
 namespace lapidary::model {
@@ -38,6 +39,9 @@ Ceilings ceilings(const Gpu& gpu);
 /// What tensor cores add: a rate of an SM in a clock (Gpu::tensor_...) over all SMs at the highest clock. Published
 /// peaks may be lower, for a lower clock.
 double tensor_peak(const Gpu& gpu, double flop_per_clk);
+
+/// What tensor cores of an SM do in a clock with operands of a type, in f32; of f32 itself by tf32. 0: they cannot.
+double tensor_flop_per_clk(const Gpu& gpu, Type operands);
 
 /// The roofline: the rate that `flop_per_byte` allows under a compute ceiling and a bandwidth.
 double attainable(double peak_flops, double bytes_per_s, double flop_per_byte);

@@ -25,13 +25,17 @@ InstructionClass class_of(std::string_view opcode) {
   const std::string_view base = opcode.substr(0, opcode.find('.'));
   if (base == "FFMA") return InstructionClass::fma;
   if (starts_with_any(base, {"HMMA", "IMMA", "DMMA", "HGMMA", "IGMMA", "QGMMA"})) return InstructionClass::tensor;
-  if (base == "LDS" || base == "LDSM") return InstructionClass::shared_load;
-  if (base == "STS") return InstructionClass::shared_store;
+  // Generic addresses, which only fragments of the WMMA API are loaded from, are those of shared memory.
+  if (base == "LDS" || base == "LDSM" || base == "LD") return InstructionClass::shared_load;
+  if (base == "STS" || base == "STSM" || base == "ST") return InstructionClass::shared_store;
   if (base == "LDG") return InstructionClass::global_load;
   if (base == "STG") return InstructionClass::global_store;
   if (base == "LDGSTS") return InstructionClass::async_copy;
-  if (base == "BAR") return InstructionClass::barrier;
-  if (starts_with_any(base, {"BRA", "BSSY", "BSYNC", "EXIT", "WARPSYNC", "NOP", "CALL", "RET", "LDGDEPBAR", "DEPBAR"}))
+  if (starts_with_any(base, {"UTMALDG", "UTMASTG", "UTMAREDG", "UTMAPF", "UBLKCP", "UBLKRED", "UBLKPF"}))
+    return InstructionClass::bulk_copy;
+  if (starts_with_any(base, {"BAR", "SYNCS", "UCGABAR", "ARRIVES"})) return InstructionClass::barrier;
+  if (starts_with_any(base, {"BRA", "BSSY", "BSYNC", "EXIT", "WARPSYNC", "NOP", "CALL", "RET", "LDGDEPBAR", "DEPBAR",
+                             "WARPGROUP", "UTMACMDFLUSH", "FENCE", "MEMBAR", "ERRBAR", "ELECT", "USETMAXREG"}))
     return InstructionClass::control;
   if (starts_with_any(base, {"LDC", "S2", "MUFU", "I2F", "F2I", "CS2R", "R2UR"})) return InstructionClass::special;
   if (starts_with_any(base, {"FADD", "FMUL", "HADD2", "HMUL2", "HFMA2", "F2F"})) return InstructionClass::other_float;
@@ -48,6 +52,8 @@ bool parse_number(std::string_view text, Number& number, int base = 10) {
 /// Bytes that a lane of a memory instruction moves, by the opcode's modifiers.
 int access_bytes(std::string_view opcode, InstructionClass kind) {
   if (kind < InstructionClass::shared_load || kind > InstructionClass::async_copy) return 0;
+  // Rows of 16 bytes, which a lane addresses and lanes share out.
+  if (opcode.starts_with("LDSM") || opcode.starts_with("STSM")) return 16;
   for (const auto& [modifier, bytes] : {std::pair(".128", 16), std::pair(".64", 8), std::pair(".U16", 2),
                                         std::pair(".S16", 2), std::pair(".U8", 1), std::pair(".S8", 1)})
     if (opcode.find(modifier) != opcode.npos) return bytes;
@@ -55,11 +61,13 @@ int access_bytes(std::string_view opcode, InstructionClass kind) {
 }
 
 InstructionClass ptx_class_of(std::string_view opcode, std::string_view operands) {
-  constexpr std::array<std::pair<std::string_view, InstructionClass>, 21> prefixes = {
+  constexpr std::array<std::pair<std::string_view, InstructionClass>, 28> prefixes = {
       {{"fma.", InstructionClass::fma},
        {"mma.sync", InstructionClass::tensor},
        {"wgmma.mma_async", InstructionClass::tensor},
+       {"wgmma.", InstructionClass::control},
        {"ldmatrix", InstructionClass::shared_load},
+       {"stmatrix", InstructionClass::shared_store},
        {"ld.shared", InstructionClass::shared_load},
        {"st.shared", InstructionClass::shared_store},
        {"ld.global", InstructionClass::global_load},
@@ -67,7 +75,12 @@ InstructionClass ptx_class_of(std::string_view opcode, std::string_view operands
        {"ld.param", InstructionClass::special},
        {"cp.async.ca", InstructionClass::async_copy},
        {"cp.async.cg", InstructionClass::async_copy},
+       {"cp.async.bulk.commit", InstructionClass::control},
+       {"cp.async.bulk.wait", InstructionClass::control},
+       {"cp.async.bulk", InstructionClass::bulk_copy},
+       {"cp.reduce.async.bulk", InstructionClass::bulk_copy},
        {"cp.async", InstructionClass::control},
+       {"mbarrier.", InstructionClass::barrier},
        {"bar.", InstructionClass::barrier},
        {"barrier.", InstructionClass::barrier},
        {"bra", InstructionClass::control},
@@ -86,6 +99,7 @@ InstructionClass ptx_class_of(std::string_view opcode, std::string_view operands
 /// Bytes that a lane of an instruction of PTX moves to or from memory, by its vector and its type.
 int ptx_access_bytes(std::string_view opcode, std::string_view operands, InstructionClass kind) {
   if (kind < InstructionClass::shared_load || kind > InstructionClass::async_copy) return 0;
+  if (opcode.find("matrix") != opcode.npos) return 16;
   int number = 0;
   if (kind == InstructionClass::async_copy) {  // [to], [from], bytes
     operands.remove_prefix(std::min(operands.find("], ", operands.find("], ") + 1) + 3, operands.size()));
@@ -237,7 +251,7 @@ class Parser {
 const char* name_of(InstructionClass c) {
   constexpr std::array names = {"multiply-add", "tensor",       "other float", "integer",      "uniform",
                                 "shared load",  "shared store", "global load", "global store", "async copy",
-                                "barrier",      "control",      "special"};
+                                "barrier",      "control",      "special",     "bulk copy"};
   return names[static_cast<std::size_t>(c)];
 }
 
@@ -257,6 +271,38 @@ const Loop* CompiledKernel::main_loop() const {
     if (best) return best;
   }
   return nullptr;
+}
+
+int MachineInstruction::multiply_adds() const {
+  if (kind == InstructionClass::fma) return 32;
+  if (kind != InstructionClass::tensor) return 0;
+  // HMMA.16816.F32.BF16 is 16 x 8 x 16, DMMA.884 is 8 x 8 x 4; HGMMA.64x256x16.F32.BF16.
+  const std::size_t dot = opcode.find('.');
+  std::string_view shape = dot == opcode.npos ? std::string_view() : std::string_view(opcode).substr(dot + 1);
+  shape = shape.substr(0, shape.find('.'));
+  int M = 0, N = 8, K = 0;
+  if (const std::size_t x = shape.find('x'); x != shape.npos) {
+    const std::size_t second = shape.find('x', x + 1);
+    if (second == shape.npos || !parse_number(shape.substr(0, x), M) ||
+        !parse_number(shape.substr(x + 1, second - x - 1), N) || !parse_number(shape.substr(second + 1), K))
+      return 0;
+    return opcode.find("GMMA") == opcode.npos ? M * N * K : M * N * K / 4;
+  }
+  M = shape.starts_with("16") ? 16 : 8;
+  const std::size_t rest = M == 16 ? 3 : 2;
+  return shape.size() > rest && parse_number(shape.substr(rest), K) ? M * N * K : 0;
+}
+
+bool CompiledKernel::is_tensor() const {
+  const Loop* const loop = main_loop();
+  return loop && std::any_of(instructions.begin() + loop->first, instructions.begin() + loop->last + 1,
+                             [](const MachineInstruction& i) { return i.kind == InstructionClass::tensor; });
+}
+
+bool CompiledKernel::is_warpgroup() const {
+  return std::any_of(instructions.begin(), instructions.end(), [](const MachineInstruction& i) {
+    return i.kind == InstructionClass::tensor && i.opcode.find("GMMA") != i.opcode.npos;
+  });
 }
 
 CompiledKernel parse_sass(std::string_view text, std::string_view name) { return Parser(text, name, false).parse(); }

@@ -24,11 +24,12 @@ enum class InstructionClass : std::uint8_t {
   global_load,
   global_store,
   async_copy,
-  barrier,
-  control,  ///< branches, and waiting for copies
-  special,  ///< constants, special registers and functions
+  barrier,    ///< mbarriers too
+  control,    ///< branches, fences, and waiting for copies and products
+  special,    ///< constants, special registers and functions
+  bulk_copy,  ///< UTMALDG and its like, in PTX cp.async.bulk: by one thread for a block
 };
-constexpr int instruction_classes = 13;
+constexpr int instruction_classes = 14;
 const char* name_of(InstructionClass c);
 
 /// One machine instruction with its control bits (script/compiled tells their format), or one instruction of PTX, which
@@ -46,6 +47,10 @@ struct MachineInstruction {
   int stall = 0;             ///< cycles until the warp's next instruction
   int write_barrier = -1, read_barrier = -1;
   unsigned wait = 0;  ///< scoreboards, a bit each
+
+  /// Of the product, by a warp: 32 of FFMA, what its shape says of an instruction of tensor cores. HGMMA, which four
+  /// warps execute together, counts a quarter for each.
+  int multiply_adds() const;
 };
 
 /// Indices of the first and the last instruction of a loop.
@@ -65,6 +70,9 @@ struct CompiledKernel {
   /// The outermost loop with the most products, of tensor cores if there are any: the walk along K. Null if there is
   /// none.
   const Loop* main_loop() const;
+  /// Whether tensor cores do the products of the main loop; and whether warpgroups, by wgmma, do.
+  bool is_tensor() const;
+  bool is_warpgroup() const;
 };
 
 /// Reads a record; `name` is that of its file. @throws InvalidArgument naming file and line if it is not one

@@ -68,6 +68,7 @@ TimePrediction predict_time(const Gpu& gpu, const Calibration& k, const KernelPr
   time.busy = {{"issue slots", shown.issue},    {"the multiply-add pipe", shown.fma},
                {"shared memory", shown.shared}, {"L1's look-up of lines", shown.l1},
                {"the way from L2", shown.l2},   {"DRAM", shown.dram}};
+  if (program.tensor) time.busy.push_back({"tensor cores", shown.tensor});
   std::stable_sort(time.busy.begin(), time.busy.end(), [](const auto& a, const auto& b) { return a.share > b.share; });
   time.limiter = limiter_of(time.busy, time);
   return time;

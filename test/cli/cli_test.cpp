@@ -223,6 +223,13 @@ TEST_F(Program, RasterComparesOrders) {
   ASSERT_EQ(result["orders"].size(), 2u);
   EXPECT_EQ(result["orders"][1]["order"], "grouped:4");
   EXPECT_EQ(result["orders"][0]["dram_read_bytes"], 4.0 * 800 * 1900) << "all fits L2";
+  // Tiles of 128 x 128; two neighbours of a row share A.
+  const Json own = json("raster --gpu h200 -m 1024 -n 1024 -k 512 --kernel mma_tiles --cluster 2 --order rows");
+  EXPECT_EQ(own["tile"], "128x128x32");
+  EXPECT_EQ(own["orders"][0]["order"], "its own");
+  EXPECT_EQ(own["orders"][0]["l2_to_sm_bytes"], 64 * 256 * 512 * 2);
+  EXPECT_EQ(own["orders"][0]["l2_read_bytes"], 32 * 384 * 512 * 2);
+  EXPECT_EQ(own["orders"][0]["dram_read_bytes"], own["orders"][1]["dram_read_bytes"]);
   const std::string drawn = run("raster --gpu h200 -m 256 -n 384 -k 8 --order rows").out;
   EXPECT_NE(drawn.find("\n111\n111\n"), std::string::npos) << drawn;
   expect_refused("raster --tile 128", "'128' is no tile; it is written as in 128x128 or 128x128x8");

@@ -336,5 +336,31 @@ TEST_P(Async, ARingOfStagesMultiplies) {
     }
 }
 
+#if LAPIDARY_WITH_INSTRUMENTED
+// Two blocks of a cluster load a half of B's tile each for both of them; matrices of 200 x 200 floats, 800 bytes a row,
+// in tiles of 64 x 64, 32 along K at a time: 4 x 4 blocks and 7 steps.
+TEST(AsyncCounters, BulkCopiesAreCountedWhereTheyLeaveAndWhereTheyArrive) {
+  constexpr int n = 200;
+  const auto device = open_emulator({.count = true});
+  const DeviceArray<float> a(*device, n * n, 1, "A"), b(*device, n * n, 1, "B"), c(*device, n * n, 0, "C");
+  const TestKernel& kernel = instrumented::async_kernels()["ring_of_cluster"];
+  kernel.launch(device->stream(), kernel.shape, a.data(), b.data(), c.data(), n);
+  const emulator::Report report = device->stream().machine->report();
+  const std::uint64_t matrix = n * n * 4, boxes = 16 * 7;
+  const emulator::BulkCounters &load = report.total.bulk_load, &store = report.total.bulk_store;
+  EXPECT_EQ(load.requests, boxes * 2);
+  EXPECT_EQ(load.bytes, 4 * matrix + 2 * matrix) << "A once for 4 columns of tiles, B once for 2 rows of clusters";
+  EXPECT_EQ(load.sectors, load.bytes / 32) << "rows and boxes begin at multiples of a sector";
+  EXPECT_EQ(load.shared_bytes, boxes * (64 + 64) * 32 * 4) << "whole boxes, in each block";
+  EXPECT_EQ(load.multicast_bytes, 2 * matrix) << "all of B for a second block";
+  EXPECT_EQ(store.requests, 16u);
+  EXPECT_EQ(store.bytes, matrix);
+  EXPECT_EQ(store.sectors, matrix / 32);
+  EXPECT_EQ(store.shared_bytes, 16u * 64 * 64 * 4);
+  EXPECT_EQ(store.multicast_bytes, 0u);
+  EXPECT_EQ(report.bytes_in_flight, 3u * (64 + 64) * 32 * 4) << "three stages";
+}
+#endif
+
 }  // namespace
 }  // namespace lapidary::test

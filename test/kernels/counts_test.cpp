@@ -9,6 +9,7 @@
 #include <ostream>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "bench/run.hpp"
@@ -271,6 +272,20 @@ TEST(CuteTwin, MakesTheAccessesOfItsParent) {
   }
 }
 #endif
+
+// Tiles of 128 x 128 and 32 along K are computed whole, edges included, by products of 16 x 8 x 16.
+TEST(TensorCores, MultiplyWholeTiles) {
+  const Rung& rung = find_rung("mma_tiles");
+  const RungVariant& variant = rung.variants.front();
+  ASSERT_EQ(to_string(variant.tile), "128x128x32");
+  for (const auto& [M, N, K, products] :
+       {std::tuple{256, 128, 64, 256 * 128 * 64 / (16 * 8 * 16)}, {200, 130, 40, 256 * 256 * 64 / (16 * 8 * 16)}}) {
+    const Counters total = count(rung, variant, {.kind = variant.kind, .M = M, .N = N, .K = K});
+    EXPECT_EQ(total.mma.instructions, static_cast<unsigned>(products));
+    EXPECT_EQ(total.mma.flop, 2ull * 16 * 8 * 16 * static_cast<unsigned>(products));
+    EXPECT_EQ(total.multiply_adds(), total.mma.flop / 2);
+  }
+}
 
 }  // namespace
 }  // namespace lapidary

@@ -37,6 +37,8 @@ TEST_P(Sample, OfBlocksCountsWhatTheWholeLaunchDoes) {
   EXPECT_EQ(found.blocks_run, blocks_run) << "of " << found.blocks;
   const emulator::Report whole = whole_launch(variant, M, N, K);
   EXPECT_EQ(found.written.total.fma, whole.total.fma);
+  EXPECT_EQ(found.written.total.mma.flop, whole.total.mma.flop);
+  EXPECT_EQ(found.written.bytes_in_flight, whole.bytes_in_flight);
   ASSERT_EQ(found.written.sites.size(), whole.sites.size());
   for (std::size_t i = 0; i < whole.sites.size(); ++i) {
     const auto counts = [](const emulator::AccessSite& s) {
@@ -49,14 +51,14 @@ TEST_P(Sample, OfBlocksCountsWhatTheWholeLaunchDoes) {
 
 // Tiles of 16 columns begin at the start and in the middle of lines of 128 bytes in turns; leading dimensions that are
 // no multiple of a line do the same to rows.
-INSTANTIATE_TEST_SUITE_P(Problems, Sample,
-                         testing::Values(Case{"naive", "16x16", 333, 335, 50, 9},
-                                         Case{"coalesced", "16x16", 129, 1027, 31, 9},
-                                         Case{"shared_tiles", "16x16x16", 100, 1000, 35, 9},
-                                         Case{"coalesced", "16x16", 96, 128, 32, 4},
-                                         Case{"thread_tiles_1d", "64x64x8", 333, 335, 17, 4},
-                                         Case{"f16_padded", "128x128x64", 300, 517, 65, 4},
-                                         Case{"vectorized", "128x128x8", 512, 384, 16, 1}));
+INSTANTIATE_TEST_SUITE_P(
+    Problems, Sample,
+    testing::Values(Case{"naive", "16x16", 333, 335, 50, 9}, Case{"coalesced", "16x16", 129, 1027, 31, 9},
+                    Case{"shared_tiles", "16x16x16", 100, 1000, 35, 9}, Case{"coalesced", "16x16", 96, 128, 32, 4},
+                    Case{"thread_tiles_1d", "64x64x8", 333, 335, 17, 4},
+                    Case{"f16_padded", "128x128x64", 300, 517, 65, 4}, Case{"mma_tiles", "128x128x32", 300, 520, 72, 4},
+                    Case{"multistage", "128x128x32", 300, 520, 200, 4},
+                    Case{"vectorized", "128x128x8", 512, 384, 16, 1}));
 
 }  // namespace
 }  // namespace lapidary::lens

@@ -131,12 +131,12 @@ TEST(RooflinePicture, NamesEveryKernelAndNoTwoOnTopOfEachOther) {
 }
 
 TEST(RasterPicture, ShowsTheFirstWaveOfEachOrder) {
-  const RasterComparison comparison = compare_rasters(model::find_gpu("h200"), {2048, 2048, 512}, {128, 128, 8}, 1);
+  const RasterComparison comparison = compare_rasters({model::find_gpu("h200"), {2048, 2048, 512}, {128, 128, 8}});
   EXPECT_EQ(comparison.entries.size(), 7u);
   const std::string svg = raster_picture(comparison).render();
   EXPECT_EQ(count(svg, "<title>the first tile</title>"), 7u);
   expect_well_formed(svg);
-  EXPECT_THROW(compare_rasters(model::find_gpu("h200"), {1 << 20, 1 << 20, 8}, {8, 8, 8}, 1), InvalidArgument);
+  EXPECT_THROW(compare_rasters({model::find_gpu("h200"), {1 << 20, 1 << 20, 8}, {8, 8, 8}}), InvalidArgument);
 }
 
 }  // namespace

@@ -48,6 +48,17 @@ TEST(Multiprocessor, TwoOperandsOfOneBankTakeTwoCycles) {
   EXPECT_NEAR(loop_cycles(std::vector(64, fma(2, 0)), 4), 128, 1);
 }
 
+TEST(Multiprocessor, TensorCoresTakeTheirTimeForEachOfASchedulersWarps) {
+  SassInstruction mma;
+  mma.unit = Unit::tensor;
+  mma.tensor_cycles = 6.25f;
+  mma.stall = 4;
+  EXPECT_NEAR(loop_cycles(std::vector(64, mma), 4), 64 * 6.25, 4) << "one warp a scheduler";
+  EXPECT_NEAR(loop_cycles(std::vector(64, mma), 8), 2 * 64 * 6.25, 8);
+  mma.stall = 8;
+  EXPECT_NEAR(loop_cycles(std::vector(64, mma), 4), 64 * 8, 4) << "what the compiler says comes first";
+}
+
 TEST(Multiprocessor, ServesOneWavefrontACycle) {
   SassInstruction load;
   load.unit = Unit::shared_load;

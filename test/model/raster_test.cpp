@@ -145,7 +145,7 @@ TEST(L2, ReadsEachElementOnceIfItHoldsAll) {
 }
 
 TEST(L2, HelpsNobodyIfItHoldsNothingAndBlocksRunAlone) {
-  const RasterTraffic traffic = simulate_l2({1000, 700, 300, 2, 2}, {128, 128, 32}, {}, {1, 0});
+  const RasterTraffic traffic = simulate_l2({1000, 700, 300, 2, 2}, {128, 128, 32}, Raster{}, {1, 0});
   EXPECT_EQ(traffic.dram_read_bytes, traffic.l2_to_sm_bytes);
   EXPECT_EQ(traffic.l2_to_sm_hit_rate, 0);
 }
@@ -179,6 +179,51 @@ TEST(L2, AHilbertCurveReadsUpToThirtyPercentMoreThanMeasured) {
   const double bytes = simulate_l2({8192, 8192, 8192, 2, 2}, {128, 256, 64}, {Raster::hilbert}, h200).dram_read_bytes;
   EXPECT_GT(bytes, 1.08e9);
   EXPECT_LT(bytes, 1.3 * 1.08e9);
+}
+
+// The order of the columns of a grid, by a kernel's own function; every third position has no tile.
+TEST(Raster, AKernelsOwnOrderIsTakenAsItIs) {
+  const auto columns = [](std::int64_t position) {
+    if (position % 3 == 2) return TileIndex{2, 0};
+    const int tile = static_cast<int>(position - position / 3);
+    return TileIndex{tile % 2, tile / 2};
+  };
+  EXPECT_EQ(visiting_order_by(2, 2, columns), (std::vector<TileIndex>{{0, 0}, {1, 0}, no_tile, {0, 1}, {1, 1}}));
+  EXPECT_THROW(visiting_order_by(2, 2, [](std::int64_t) { return TileIndex{0, 0}; }), InvalidArgument);
+  EXPECT_THROW(visiting_order_by(2, 2, [](std::int64_t) { return no_tile; }), InvalidArgument);
+}
+
+// 8192^3 in bf16: tiles * (BM / cn + BN / cm) * K * 2 bytes leave L2 if cm x cn blocks share a multicast.
+TEST(L2, AMulticastLeavesL2Once) {
+  const GemmShape gemm{8192, 8192, 8192, 2, 2};
+  const L2Machine h200{132, find_gpu("h200").l2_bytes};
+  const auto traffic = [&](const TileShape& tile, int m, int n) {
+    const int down = 8192 / tile.m, across = 8192 / tile.n;
+    // Clusters row by row.
+    const auto order = visiting_order_by(down, across, [&](std::int64_t position) {
+      const auto cluster = static_cast<int>(position / (m * n)), rank = static_cast<int>(position % (m * n));
+      return TileIndex{cluster / (across / n) * m + rank % m, cluster % (across / n) * n + rank / m};
+    });
+    return simulate_l2(gemm, tile, {order, m * n}, h200);
+  };
+  const double tiles = 64 * 32, step = 8192 * 2;
+  for (const auto& [m, n] : {std::pair{1, 1}, {2, 1}, {1, 2}, {2, 2}}) {
+    const RasterTraffic t = traffic({128, 256, 64}, m, n);
+    EXPECT_EQ(t.l2_to_sm_bytes, tiles * (128 + 256) * step);
+    EXPECT_EQ(t.l2_read_bytes, tiles * (128.0 / n + 256.0 / m) * step) << m << " x " << n;
+  }
+}
+
+// Two waves of two blocks on a matrix of one tile column, K in four steps, and a cache that holds one step of all that
+// a wave reads, and not two: walking back, the second wave finds B's last step, which the first one has left.
+TEST(L2, WalkingKBackFindsWhatTheLastWaveLeft) {
+  const GemmShape gemm{4 * 16, 16, 4 * 16, 1, 1};
+  const auto order = visiting_order(4, 1, {Raster::rows});
+  const std::int64_t panel = 16 * 16, holds = 5 * panel;
+  const double there = simulate_l2(gemm, {16, 16, 16}, {order, 1, false}, {2, holds}).dram_read_bytes;
+  const double back = simulate_l2(gemm, {16, 16, 16}, {order, 1, true}, {2, holds}).dram_read_bytes;
+  EXPECT_EQ(there, 2 * 4 * 3 * panel);
+  EXPECT_EQ(back, there - panel);
 }
 
 TEST(L2, IsFast) {

@@ -127,6 +127,38 @@ TEST(Program, WarpsThatLoadLessTakeTheOtherBranch) {
   EXPECT_EQ(program.programs[0].epilogue.size(), 2u);
 }
 
+TEST(Sass, ShapesTellWhatTensorCoresMultiply) {
+  const auto multiply_adds = [](const char* opcode) {
+    MachineInstruction i;
+    i.kind = InstructionClass::tensor;
+    i.opcode = opcode;
+    return i.multiply_adds();
+  };
+  EXPECT_EQ(multiply_adds("HMMA.16816.F32.BF16"), 16 * 8 * 16);
+  EXPECT_EQ(multiply_adds("HMMA.1688.F32.TF32"), 16 * 8 * 8);
+  EXPECT_EQ(multiply_adds("IMMA.16832.S8.S8"), 16 * 8 * 32);
+  EXPECT_EQ(multiply_adds("DMMA.8x8x4"), 8 * 8 * 4);
+  EXPECT_EQ(multiply_adds("HGMMA.64x256x16.F32.BF16"), 64 * 256 * 16 / 4) << "a warp's share";
+}
+
+// The loop has two steps of 16 along K, 4 x 4 products each; the prologue and epilogue none.
+TEST(Program, OfTensorCoresGoesByTheirProducts) {
+  const CompiledKernel kernel = *find_compiled("mma_tiles", "128x128x32");
+  EXPECT_TRUE(kernel.is_tensor());
+  EXPECT_FALSE(kernel.is_warpgroup());
+  ThreadWork work;
+  work.fma = 128 * 128 * 1024 / 256;  // K = 1024
+  work.fma_per_tile = 128 * 128 * 32 / 256;
+  work.loads_per_tile = 4;
+  work.cost = [](InstructionClass, int) { return AccessCost{4, 16}; };
+  work.tensor_cycles = [](const MachineInstruction&) { return 6; };
+  const KernelProgram program = program_of(kernel, work);
+  EXPECT_TRUE(program.tensor);
+  EXPECT_EQ(program.products_per_iteration, 2 * 4 * 4);
+  EXPECT_EQ(program.fma_per_iteration, 2 * 4 * 4 * 64);
+  EXPECT_DOUBLE_EQ(program.iterations, 32);
+}
+
 TEST(Program, OperandsInTheReuseCacheAreNotRead) {
   const auto reads = bank_reads(parse_sass(loop_with_a_branch, "example.sass").instructions);
   EXPECT_EQ(reads[3], (std::array<int, 2>{2, 1}));  // R4 and R8 are even, R5 is odd

@@ -1,0 +1,76 @@
+#include "model/warpgroup_time.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/math.hpp"
+
+namespace lapidary::model {
+namespace {
+
+/// What one tile takes of a multiprocessor, in cycles, if `active` multiprocessors share what all share.
+struct TileCycles {
+  double products, shared, l2, dram;
+
+  double slowest() const { return std::max({products, shared, l2, dram}); }
+};
+
+TileCycles cycles_of(const Gpu& gpu, const Calibration& k, const WarpgroupLaunch& launch, double active) {
+  const double tiles = static_cast<double>(launch.tiles), share = gpu.sms / active;
+  TileCycles cycles{};
+  cycles.products = launch.flop / tiles / launch.flop_per_clk * k.wgmma_slowdown();
+  cycles.shared = (launch.operand_bytes + launch.filled_bytes) / tiles / gpu.shared_bytes_per_clk;
+  cycles.l2 = std::max(launch.l2_read_bytes / tiles / (k.either("bulk_bytes_all", "l2_bytes_all") * share),
+                       launch.l2_to_sm_bytes / tiles / k.either("bulk_bytes_one", "l2_bytes_one"));
+  cycles.dram = launch.dram_bytes / tiles / std::min(k["dram_bytes_all"] * share, k["l2_bytes_one"]);
+  return cycles;
+}
+
+}  // namespace
+
+TimePrediction predict_time(const Gpu& gpu, const Calibration& k, const WarpgroupLaunch& launch) {
+  TimePrediction time;
+  time.waves = waves(launch.tiles, 1,
+                     static_cast<int>(std::min<std::int64_t>(launch.blocks, std::int64_t{gpu.sms} * launch.per_sm)));
+  time.launch_seconds = k["launch_gap"] * 1e-9;
+  const bool persistent = launch.blocks<launch.tiles, overlapped = launch.per_sm> 1;
+  const double drain = k["dram_latency"], start = k["dram_latency"] + k["barrier_4"];
+  const double epilogue = overlapped
+                              ? 0
+                              : launch.result_bytes / static_cast<double>(launch.tiles) / gpu.shared_bytes_per_clk;
+  const std::int64_t full = launch.tiles / time.waves.per_wave, rest = launch.tiles % time.waves.per_wave;
+  // Tiles of a wave lie on as many multiprocessors as there are.
+  const auto wave = [&](std::int64_t tiles, TileCycles& cycles) {
+    const double active = static_cast<double>(std::min<std::int64_t>(tiles, gpu.sms));
+    const double on_one = static_cast<double>(ceil_div<std::int64_t>(tiles, gpu.sms));
+    cycles = cycles_of(gpu, k, launch, active);
+    return on_one * cycles.slowest() + epilogue + (persistent || overlapped ? 0 : start);
+  };
+  TileCycles shown{}, last{};
+  double cycles = drain + (persistent || overlapped ? start : 0);
+  if (full > 0) cycles += static_cast<double>(full) * wave(time.waves.per_wave, shown);
+  if (rest > 0) {
+    const double tail = wave(rest, last);
+    cycles += tail;
+    if (full > 0)
+      time.tail_seconds = tail / gpu.clock_hz;
+    else
+      shown = last;
+  }
+  time.start_seconds = (start + drain + epilogue) / gpu.clock_hz;
+  time.seconds = cycles / gpu.clock_hz + time.launch_seconds;
+  // What a wave takes beside its slowest part keeps all of them idle.
+  const double on_one = static_cast<double>(
+      ceil_div<std::int64_t>(std::min(launch.tiles, time.waves.per_wave), gpu.sms));
+  const double whole = shown.slowest() + (epilogue + (persistent || overlapped ? 0 : start)) / on_one;
+  time.busy = {{"tensor cores", shown.products / whole},
+               {"shared memory", shown.shared / whole},
+               {"the way from L2", shown.l2 / whole},
+               {"DRAM", shown.dram / whole}};
+  std::stable_sort(time.busy.begin(), time.busy.end(), [](const auto& a, const auto& b) { return a.share > b.share; });
+  time.limiter = time.launch_seconds > 0.5 * time.seconds ? "launch overhead" : time.busy.front().what;
+  return time;
+}
+
+}  // namespace lapidary::model

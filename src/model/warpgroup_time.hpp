@@ -1,0 +1,37 @@
+#pragma once
+#include <cstdint>
+
+#include "model/time.hpp"
+
+namespace lapidary::model {
+
+/// A launch of a kernel whose warpgroups multiply (wgmma) what bulk copies bring. Sums are those of the whole launch.
+struct WarpgroupLaunch {
+  std::int64_t tiles = 0;     ///< of D
+  std::int64_t blocks = 0;    ///< of the grid; fewer than tiles if they are persistent
+  int per_sm = 1;             ///< blocks that a multiprocessor holds
+  double flop = 0;            ///< that tensor cores execute, tiles beyond the edges included
+  double flop_per_clk = 0;    ///< of the tensor cores of a multiprocessor
+  double operand_bytes = 0;   ///< that wgmma reads from shared memory, each operand once for its four warps
+  double filled_bytes = 0;    ///< that copies write there
+  double l2_to_sm_bytes = 0;  ///< that reach the multiprocessors
+  double l2_read_bytes = 0;   ///< of them, those that leave L2
+  double dram_bytes = 0;      ///< read and written
+  double result_bytes = 0;    ///< of D
+};
+
+/// Predicts the time of such a launch at the GPU's highest clock by its bounds. A wave takes as long as the slowest of
+///
+///   the tensor cores     flop / rate
+///   shared memory        operands and what copies write, over its width: a wgmma m64nN of 16-bit types is N / 2 cycles
+///                        of products and 16 + N / 4 of operands, so that N < 64 is bound by them
+///   the way from L2      what leaves L2 over its bandwidth, what arrives over a multiprocessor's port
+///   DRAM                 its bytes over its bandwidth
+///
+/// and of each tile the epilogue, in which the tensor cores idle unless a second block is there: D's tile through
+/// shared memory at its width. A block begins with one way from DRAM, a persistent one once; the launch ends with
+/// another one. Blocks that drift apart, clocks at the power limit (model/energy.hpp) and barriers are not in it.
+/// @throws InvalidArgument if a constant is missing
+TimePrediction predict_time(const Gpu& gpu, const Calibration& calibration, const WarpgroupLaunch& launch);
+
+}  // namespace lapidary::model
