@@ -20,14 +20,14 @@ inline void check_cuda(cudaError_t status, const char* what) {
 /// How many blocks a grid has whose blocks stay and take tile after tile: one a multiprocessor. The emulated machine
 /// says that it has few, so that small problems too have several tiles for each.
 /// @throws DeviceError if there is no GPU
-inline int multiprocessors() {
+inline int multiprocessors([[maybe_unused]] const Stream& stream) {
 #if defined(__CUDACC__)
   int device = 0, count = 0;
   check_cuda(cudaGetDevice(&device), "the current device");
   check_cuda(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "multiprocessors");
   return count;
 #else
-  return 4;
+  return stream.machine->options().multiprocessors;
 #endif
 }
 

@@ -30,6 +30,10 @@ template <int BM, int BN, int BK, int stages_, class T, class R, Order a_order =
           Order b_order = Order::row_major>
 struct Config : mma_tiles::Config<BM, BN, BK, 64, 64, T, R, mma_swizzled::Swizzled, a_order, b_order> {
   static constexpr int stages = stages_, group = 2048 / BM;
+  static TileOrigin tile_at(std::int64_t position, std::int64_t M, std::int64_t N) {
+    const TileElement tile = tile_raster(M, N, TileShape{BM, BN, 0}, group).tile(static_cast<int>(position));
+    return {std::int64_t{tile.row} * BM, std::int64_t{tile.col} * BN};
+  }
   static constexpr int a_size = Config::a.cosize(), b_size = Config::b.cosize();  // of one stage
 };
 

@@ -35,9 +35,14 @@ inline void launch_unaligned(const Stream& stream, const GemmProblem& problem) {
       "them and their lines to 16 bytes");
 }
 
+/// A launcher whose blocks take several tiles each says which: Launch::tile_at<Config>(position, M, N), and
+/// Launch::there_and_back.
 template <class Config, class Launch>
 constexpr Variant wgmma_variant() {
-  return variant<Config>(Launch::template call<Config>);
+  TileOrder order;
+  if constexpr (requires { Launch::template tile_at<Config>(0, 0, 0); }) order.at = Launch::template tile_at<Config>;
+  if constexpr (requires { Launch::there_and_back; }) order.there_and_back = Launch::there_and_back;
+  return variant<Config>(Launch::template call<Config>, order);
 }
 
 /// The variants that every rung of wgmma has, the first of them TN as the BLAS calls it: both operands K-major.

@@ -148,16 +148,28 @@ void launch(const Stream& stream, const GemmProblem& problem, int group, bool se
     if (!Config::Epilogue::stores(g.D, g.ldd)) return launch_unaligned(stream, problem);
     mapD = Config::Epilogue::map(g.D, g.ldd, g.M, g.N);
   }
-  const LaunchShape shape = {.kernel = rung.name,
-                             .grid = std::min(raster.tiles(), multiprocessors() / Config::cluster) * Config::cluster,
-                             .block = Config::threads,
-                             .shared_bytes = sizeof(Storage<Config>),
-                             .cluster = Config::cluster};
+  const LaunchShape shape = {
+      .kernel = rung.name,
+      .grid = std::min(raster.tiles(), multiprocessors(stream) / Config::cluster) * Config::cluster,
+      .block = Config::threads,
+      .shared_bytes = sizeof(Storage<Config>),
+      .cluster = Config::cluster};
   lapidary::launch(stream, shape, kernel<Config>, Config::A::map(g.A, g.lda, g.M, g.K),
                    Config::B::map(g.B, g.ldb, g.N, g.K), mapD, g, raster);
 }
 
 struct Launch {
+  /// Clusters in groups of rows, and the blocks of each by rank.
+  template <class Config>
+  static TileOrder::Corner tile_at(std::int64_t position, std::int64_t M, std::int64_t N) {
+    constexpr int cm = Config::cluster_m, cn = Config::cluster_n;
+    const TileElement at = tile_raster(M, N, {Config::tile.m * cm, Config::tile.n * cn, 0}, 8)
+                               .tile(static_cast<int>(position / Config::cluster));
+    const int rank = static_cast<int>(position % Config::cluster);
+    return {(std::int64_t{at.row} * cm + rank % cm) * Config::tile.m,
+            (std::int64_t{at.col} * cn + rank / cm) * Config::tile.n};
+  }
+
   template <class Config>
   static void call(const Stream& stream, const GemmProblem& problem) {
     launch<Config>(stream, problem, 8, false);

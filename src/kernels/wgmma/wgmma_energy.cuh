@@ -23,7 +23,9 @@ constexpr RungInfo info = {
 
 using wgmma_cluster::Config;
 
-struct Launch {
+struct Launch : wgmma_cluster::Launch {
+  static constexpr bool there_and_back = true;
+
   template <class Config>
   static void call(const Stream& stream, const GemmProblem& problem) {
     wgmma_cluster::launch<Config, info>(stream, problem, 8, true);

@@ -70,12 +70,17 @@ __global__ void __launch_bounds__(Config::threads, 1)
 
 struct Launch {
   template <class Config>
+  static TileOrder::Corner tile_at(std::int64_t position, std::int64_t M, std::int64_t N) {
+    const TileElement tile = tile_raster(M, N, Config::tile, 8).tile(static_cast<int>(position));
+    return {std::int64_t{tile.row} * Config::BM, std::int64_t{tile.col} * Config::BN};
+  }
+  template <class Config>
   static void call(const Stream& stream, const GemmProblem& problem) {
     const auto g = typed<typename Config::Element, typename Config::Result>(problem);
     if (!copied_by_tma(g)) return launch_unaligned(stream, problem);
     const TileRaster raster = tile_raster(g.M, g.N, Config::tile, 8);
     const LaunchShape shape = {.kernel = info.name,
-                               .grid = std::min(raster.tiles(), multiprocessors()),
+                               .grid = std::min(raster.tiles(), multiprocessors(stream)),
                                .block = Config::threads,
                                .shared_bytes = sizeof(Storage<Config>)};
     lapidary::launch(stream, shape, kernel<Config>, Config::A::map(g.A, g.lda, g.M, g.K),
