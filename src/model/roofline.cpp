@@ -49,9 +49,12 @@ double tensor_peak(const Gpu& gpu, double flop_per_clk) { return flop_per_clk * 
 
 double tensor_flop_per_clk(const Gpu& gpu, Type operands) {
   switch (operands) {
-    case Type::f32: return gpu.tensor_tf32_flop_per_clk;
+    case Type::f32:
+    case Type::tf32: return gpu.tensor_tf32_flop_per_clk;
     case Type::f16: return gpu.tensor_f16_flop_per_clk;
     case Type::bf16: return gpu.tensor_bf16_flop_per_clk;
+    case Type::e4m3: return gpu.tensor_fp8_flop_per_clk;
+    case Type::s8: return gpu.tensor_int8_op_per_clk;
   }
   return 0;
 }

@@ -41,4 +41,10 @@ inline TileRaster tile_raster(std::int64_t M, std::int64_t N, const TileShape& t
           group};
 }
 
+/// Where the tile of a number begins in it.
+inline TileOrigin tile_origin(const TileRaster& raster, const TileShape& tile, std::int64_t number) {
+  const TileElement at = raster.tile(static_cast<int>(number));
+  return {std::int64_t{at.row} * tile.m, std::int64_t{at.col} * tile.n};
+}
+
 }  // namespace lapidary::inline LAPIDARY_BUILD

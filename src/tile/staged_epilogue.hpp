@@ -3,6 +3,7 @@
 
 #include "core/gemm.hpp"
 #include "device/tensor_map.hpp"
+#include "layout/access.hpp"
 #include "layout/fragment.hpp"
 #include "ptx/barrier.hpp"
 #include "ptx/cp_async_bulk.hpp"
@@ -10,15 +11,19 @@
 #include "ptx/ldmatrix.hpp"
 #include "ptx/warp.hpp"
 #include "tile/epilogue.hpp"
+#include "tile/mma_tile.hpp"
 
 namespace lapidary::inline LAPIDARY_BUILD {
 
 /// The way of a warpgroup's results through shared memory: stmatrix writes slices of 64 x 64 as rows of 128 bytes, and
 /// TMA stores these as whole lines, clipped at the edges of D, while the warpgroup goes on. `slices` of them are on
-/// their way at a time. Results of 16 bits alone: those of 32 bits are whole sectors already as lanes hold them.
+/// their way at a time. Results of 32 bits go past it: as lanes hold
+/// them they are whole sectors already.
 template <class R, int slices>
 struct StagedEpilogue {
+  static constexpr bool staged = sizeof(R) == 2;
   static constexpr int rows = 64, cols = 64, slice = rows * cols;
+  static constexpr int room = staged ? slices * slice : 0;  // elements of a warpgroup
   static constexpr Layout d = row_major(rows, cols).swizzled(3, 3, 3);
 
   /// Where a lane's row of 8 elements goes by stmatrix: of columns 16 q to 16 q + 15 of a warp's 16 rows.
@@ -29,9 +34,11 @@ struct StagedEpilogue {
 
   /// Whether D can be stored this way.
   static bool stores(const R* D, std::int64_t ldd) {
-    return reinterpret_cast<std::uintptr_t>(D) % 16 == 0 && ldd * static_cast<std::int64_t>(sizeof(R)) % 16 == 0;
+    return !staged ||
+           (reinterpret_cast<std::uintptr_t>(D) % 16 == 0 && ldd * static_cast<std::int64_t>(sizeof(R)) % 16 == 0);
   }
   static TensorMap map(R* D, std::int64_t ldd, std::int64_t M, std::int64_t N) {
+    if (!staged) return {};
     return tensor_map({.base = D,
                        .size = {static_cast<std::uint64_t>(N), static_cast<std::uint64_t>(M)},
                        .stride = {static_cast<std::uint64_t>(ldd) * sizeof(R)},
@@ -41,12 +48,28 @@ struct StagedEpilogue {
                        .swizzle = tensor_swizzle(d, sizeof(R))});
   }
 
-  /// Scales and stores a warpgroup's results, which begin at (row, col) of D. `staging` is its own; barrier number
-  /// `barrier` too.
+  /// Scales and stores the results of a block, which begin at (row, col) of D, by all threads of its warpgroups.
+  /// `staging` has room for all of these; barriers 1 and up are used.
+  template <class Tile, class T, int down, int across, int count>
+  LAPIDARY_DEVICE static void store(const Gemm<T, R>& g, const TensorMap& map, R* staging, int row, int col,
+                                    float (&sums)[down][across][count]) {
+    if constexpr (staged) {
+      const int warpgroup = warp_of_block() / 4;
+      store_staged(g, map, staging + warpgroup * room, 1 + static_cast<unsigned>(warpgroup), row + warpgroup * Tile::WM,
+                   col, sums);
+    } else {
+      store_products<Tile>(g, {row, col}, static_cast<int>(threadIdx.x), sums);
+    }
+  }
+  /// Shared memory stays until the stores have read it.
+  LAPIDARY_DEVICE static void finish() {
+    if (staged && warp_of_block() % 4 == 0 && elect_sync()) cp_async_bulk_wait_group_read<0>();
+  }
+
+ private:
   template <class T, int down, int across, int count>
-  LAPIDARY_DEVICE static void store(const Gemm<T, R>& g, const TensorMap& map, R* staging, unsigned barrier, int row,
-                                    int col, float (&sums)[down][across][count]) {
-    static_assert(sizeof(R) == 2);
+  LAPIDARY_DEVICE static void store_staged(const Gemm<T, R>& g, const TensorMap& map, R* staging, unsigned barrier,
+                                           int row, int col, float (&sums)[down][across][count]) {
     constexpr int N = 2 * count;  // of a product
     const int thread = static_cast<int>(threadIdx.x) % 128;
     scale(g, row, col, sums);
@@ -83,7 +106,6 @@ struct StagedEpilogue {
       }
   }
 
- private:
   /// sum = alpha * sum + beta * C for all of a thread's results.
   template <class T, int down, int across, int count>
   LAPIDARY_DEVICE static void scale(const Gemm<T, R>& g, int row, int col, float (&sums)[down][across][count]) {
@@ -116,5 +138,7 @@ struct StagedEpilogue {
       }
   }
 };
+static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return StagedEpilogue<bf16, 1>::write(lane, 0); })) == 4,
+              "the minimum");
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

@@ -25,16 +25,15 @@ constexpr RungInfo info = {
     .architecture = 80,
 };
 
-/// `stages` tiles of BM x BN x BK; a warp has WM x WN of the results. Blocks are walked 2048 rows of D at a time.
+/// `stages` tiles of BM x BN x BK, each of a_size and b_size elements; a warp has 64 x 64 of the results. Blocks are
+/// walked 2048 rows of D at a time.
 template <int BM, int BN, int BK, int stages_, class T, class R, Order a_order = Order::row_major,
           Order b_order = Order::row_major>
 struct Config : mma_tiles::Config<BM, BN, BK, 64, 64, T, R, mma_swizzled::Swizzled, a_order, b_order> {
-  static constexpr int stages = stages_, group = 2048 / BM;
+  static constexpr int stages = stages_, group = 2048 / BM, a_size = Config::a.cosize(), b_size = Config::b.cosize();
   static TileOrigin tile_at(std::int64_t position, std::int64_t M, std::int64_t N) {
-    const TileElement tile = tile_raster(M, N, TileShape{BM, BN, 0}, group).tile(static_cast<int>(position));
-    return {std::int64_t{tile.row} * BM, std::int64_t{tile.col} * BN};
+    return tile_origin(tile_raster(M, N, Config::tile, group), Config::tile, position);
   }
-  static constexpr int a_size = Config::a.cosize(), b_size = Config::b.cosize();  // of one stage
 };
 
 template <class T, class R, Order a_order = Order::row_major, Order b_order = Order::row_major>
@@ -44,8 +43,8 @@ constexpr Order by_row = Order::row_major, by_column = Order::column_major;
 using Tf32 = Config<128, 256, 16, 4, tf32, float, by_row, by_column>;
 using S8 = Config<128, 256, 64, 4, std::int8_t, float, by_row, by_column>;
 using mma_swizzled::conflict_free;
-static_assert(conflict_free<Default<bf16, bf16>> && conflict_free<Tf32> && conflict_free<S8>);
-static_assert(conflict_free<Default<bf16, bf16, by_column, by_column>>);
+static_assert(conflict_free<Default<bf16, bf16>> && conflict_free<Default<bf16, bf16, by_column, by_column>>);
+static_assert(conflict_free<Tf32> && conflict_free<S8>);
 
 template <class Config>
 struct Storage {

@@ -28,18 +28,21 @@ struct Launch : wgmma_cluster::Launch {
 
   template <class Config>
   static void call(const Stream& stream, const GemmProblem& problem) {
-    wgmma_cluster::launch<Config, info>(stream, problem, 8, true);
+    wgmma_cluster::launch<Config, info>(stream, problem, true);
   }
 };
 
 /// Results of 32 bits take the parent's tile: 192 of them a thread leave no register for where they are stored.
 template <class T, class R, Order a, Order b>
-using Default = std::conditional_t<sizeof(R) == 2, Config<256, 192, 64, 3, 1, 2, 2, T, R, a, b>,
-                                   Config<128, 256, 64, 4, 2, 1, 1, T, R, a, b>>;
+using Default = std::conditional_t<sizeof(R) == 2, Config<256, 192, 64, 3, ClusterGrid<1, 2>, 2, T, R, a, b>,
+                                   Config<128, 256, 64, 4, ClusterGrid<2, 1>, 1, T, R, a, b>>;
 template <class>
 constexpr auto variants = wgmma_variants<Default, Launch>(
-    wgmma_variant<Config<256, 128, 64, 4, 1, 2, 2, bf16, bf16, Order::row_major, Order::column_major>, Launch>(),
-    wgmma_variant<Config<128, 320, 64, 3, 2, 1, 2, bf16, bf16, Order::row_major, Order::column_major>, Launch>(),
-    wgmma_variant<Config<128, 256, 64, 4, 2, 1, 1, bf16, bf16, Order::row_major, Order::column_major>, Launch>());
+    wgmma_variant<Config<256, 128, 64, 4, ClusterGrid<1, 2>, 2, bf16, bf16, Order::row_major, Order::column_major>,
+                  Launch>(),
+    wgmma_variant<Config<128, 320, 64, 3, ClusterGrid<2, 1>, 2, bf16, bf16, Order::row_major, Order::column_major>,
+                  Launch>(),
+    wgmma_variant<Config<128, 256, 64, 4, ClusterGrid<2, 1>, 1, bf16, bf16, Order::row_major, Order::column_major>,
+                  Launch>());
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_energy

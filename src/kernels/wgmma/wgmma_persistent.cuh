@@ -71,8 +71,8 @@ __global__ void __launch_bounds__(Config::threads, 1)
 struct Launch {
   template <class Config>
   static TileOrder::Corner tile_at(std::int64_t position, std::int64_t M, std::int64_t N) {
-    const TileElement tile = tile_raster(M, N, Config::tile, 8).tile(static_cast<int>(position));
-    return {std::int64_t{tile.row} * Config::BM, std::int64_t{tile.col} * Config::BN};
+    const TileOrigin at = tile_origin(tile_raster(M, N, Config::tile, 8), Config::tile, position);
+    return {at.row, at.col};
   }
   template <class Config>
   static void call(const Stream& stream, const GemmProblem& problem) {
