@@ -25,8 +25,7 @@ constexpr RungInfo info = {
     .architecture = 80,
 };
 
-/// `stages` tiles of BM x BN x BK, each of a_size and b_size elements; a warp has 64 x 64 of the results. Blocks are
-/// walked 2048 rows of D at a time.
+/// `stages` tiles of a_size and b_size elements each; a warp has 64 x 64 results. Blocks walk 2048 rows of D at a time.
 template <int BM, int BN, int BK, int stages_, class T, class R, Order a_order = Order::row_major,
           Order b_order = Order::row_major>
 struct Config : mma_tiles::Config<BM, BN, BK, 64, 64, T, R, mma_swizzled::Swizzled, a_order, b_order> {
