@@ -64,8 +64,10 @@ BulkCopy tensor_copy(BulkCopy::Kind kind, const TensorMap& map, const int* coord
   const auto offset = static_cast<int>(static_cast<unsigned char*>(shared) - start);
   auto* const base = const_cast<unsigned char*>(static_cast<const unsigned char*>(tensor.base));
   for_each_chunk(tensor, coordinates, [&](const BoxChunk& chunk) {
+    // What is written ends with a chunk, also where a row of the tensor ends within it: an H200 does so.
+    const int end = kind == BulkCopy::Kind::load || chunk.inside_end == 0 ? chunk.inside_end : 16;
     copy.chunks.push_back({start + swizzle(offset + chunk.offset), base + chunk.global,
-                           static_cast<std::uint8_t>(chunk.inside_first), static_cast<std::uint8_t>(chunk.inside_end)});
+                           static_cast<std::uint8_t>(chunk.inside_first), static_cast<std::uint8_t>(end)});
   });
   return copy;
 }

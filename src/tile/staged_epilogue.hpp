@@ -32,10 +32,11 @@ struct StagedEpilogue {
     return at(thread % 128 / 32 * 16 + thread % 16, q * 16 + thread % 32 / 16 * 8);
   }
 
-  /// Whether D can be stored this way.
-  static bool stores(const R* D, std::int64_t ldd) {
-    return !staged ||
-           (reinterpret_cast<std::uintptr_t>(D) % 16 == 0 && ldd * static_cast<std::int64_t>(sizeof(R)) % 16 == 0);
+  /// Whether D can be stored this way: base, rows and what is between their beginnings are multiples of 16 bytes.
+  template <class T>
+  static bool stores(const Gemm<T, R>& g) {
+    constexpr std::int64_t chunk = 16 / sizeof(R);
+    return !staged || (reinterpret_cast<std::uintptr_t>(g.D) % 16 == 0 && g.ldd % chunk == 0 && g.N % chunk == 0);
   }
   static TensorMap map(R* D, std::int64_t ldd, std::int64_t M, std::int64_t N) {
     if (!staged) return {};

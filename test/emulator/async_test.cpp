@@ -216,7 +216,11 @@ TEST_P(Async, BoxesAreStoredAndWhatIsOutsideIsLeftOut) {
     test.tensor.base = tensor.data();
     run("store_box", &test, from.data());
     Bytes expected = content;
-    for_each_byte(test, [&](int at, int global) {
+    // The last chunk of 16 bytes that a row has anything of is written as a whole.
+    BoxCase whole_chunks = test;
+    const auto elements = static_cast<std::uint64_t>(16 / size_of(test.tensor.type));
+    whole_chunks.tensor.size[0] = (test.tensor.size[0] + elements - 1) / elements * elements;
+    for_each_byte(whole_chunks, [&](int at, int global) {
       if (global >= 0) expected[global] = box[swizzled(at, test.tensor.swizzle)];
     });
     EXPECT_EQ(tensor.content(), expected)

@@ -114,7 +114,7 @@ template <class Config, const RungInfo& rung = info>
 void launch(const Stream& stream, const GemmProblem& problem, bool serpentine) {
   using Cluster = typename Config::Cluster;
   const auto g = typed<typename Config::Element, typename Config::Result>(problem);
-  if (!copied_by_tma(g) || !Config::Epilogue::stores(g.D, g.ldd)) return launch_unaligned(stream, problem);
+  if (!copied_by_tma(g) || !Config::Epilogue::stores(g)) return launch_unaligned(stream, problem);
   const TileRaster raster = Cluster::raster(g.M, g.N, Config::tile, group);
   const LaunchShape shape = {.kernel = rung.name,
                              .grid = Cluster::grid(raster, multiprocessors(stream)),
