@@ -84,10 +84,11 @@ Json run_apart(const Rung& rung, const RungVariant& variant, int schedules) {
   return {{"number", selected}, {"caught", hangs ? "hang" : "crash"}, {"reached", Json::array()}};
 }
 
-Type type_named(std::string_view name) {
-  for (const Type type : all_types)
-    if (name == name_of(type)) return type;
-  throw InvalidArgument("no element type has that name");
+/// The kind of a variant, by the name that to_string() gives it.
+GemmKind kind_named(const Rung& rung, std::string_view name) {
+  for (const RungVariant& variant : rung.variants)
+    if (name == to_string(variant.kind)) return variant.kind;
+  throw InvalidArgument("the kernel takes no such types");
 }
 
 int run_all(int argc, char** argv) {
@@ -96,7 +97,7 @@ int run_all(int argc, char** argv) {
   if (!object) throw InvalidArgument(dlerror());
   const auto variants = reinterpret_cast<RungVariants (*)()>(dlsym(object, "lapidary_mutants"))();
   Rung rung = find_rung(argv[2]);
-  const RungVariant known = rung.variant(type_named(argv[3]), argv[4]);
+  const RungVariant known = rung.variant(kind_named(rung, argv[3]), argv[4]);
   std::optional<RungVariant> mutant;
   for (int i = 0; i < variants.count; ++i) {
     const Variant& variant = variants.variants[i];
