@@ -2,6 +2,7 @@
 // wgmma in all its forms: for the emulated machine, and for a GPU.
 #include "device/launch.hpp"
 #include "device/shared.hpp"
+#include "fragments.cuh"
 #include "layout/fragment.hpp"
 #include "ptx/fence.hpp"
 #include "ptx/wgmma.hpp"
@@ -69,27 +70,17 @@ __global__ void multiply(const typename P::Form::A* a, const typename P::Form::B
   __syncthreads();
 
   typename Form::Accumulator rD[Form::d_registers];
-#pragma unroll
-  for (int i = 0; i < Form::d_registers; ++i) {
-    typename Form::D elements[d_packed];
-#pragma unroll
-    for (int e = 0; e < d_packed; ++e) {
-      const FragmentElement at = wgmma_d(thread, i * d_packed + e);
-      elements[e] = d[at.row * N + at.col];
-    }
-    __builtin_memcpy(&rD[i], elements, sizeof(rD[i]));
-  }
+  gather<typename Form::D, d_packed>(rD, [&](int i, int e) {
+    const FragmentElement at = wgmma_d(thread, i * d_packed + e);
+    return d[at.row * N + at.col];
+  });
   std::uint32_t rA[K / Form::K][Form::a_registers];
 #pragma unroll
-  for (int i = 0; i < K / Form::K * Form::a_registers; ++i) {
-    typename Form::A elements[packed];
-#pragma unroll
-    for (int e = 0; e < packed; ++e) {
-      const FragmentElement at = wgmma_a(packed, thread, i % Form::a_registers, e);
-      elements[e] = a[at.row * K + i / Form::a_registers * Form::K + at.col];
-    }
-    __builtin_memcpy(&rA[i / Form::a_registers][i % Form::a_registers], elements, 4);
-  }
+  for (int step = 0; step < K / Form::K; ++step)
+    gather<typename Form::A, packed>(rA[step], [&](int i, int e) {
+      const FragmentElement at = wgmma_a(packed, thread, i, e);
+      return a[at.row * K + step * Form::K + at.col];
+    });
 
   const std::uint32_t start_a = shared_address(&sA[0]), start_b = shared_address(&sB[0]);
   if constexpr (P::a_in_registers) wgmma_fence(rA);
@@ -104,16 +95,10 @@ __global__ void multiply(const typename P::Form::A* a, const typename P::Form::B
   }
   wgmma_commit_group();
   wgmma_wait_group<0>(rD);
-#pragma unroll
-  for (int i = 0; i < Form::d_registers; ++i) {
-    typename Form::D elements[d_packed];
-    __builtin_memcpy(elements, &rD[i], sizeof(rD[i]));
-#pragma unroll
-    for (int e = 0; e < d_packed; ++e) {
-      const FragmentElement at = wgmma_d(thread, i * d_packed + e);
-      d[at.row * N + at.col] = elements[e];
-    }
-  }
+  scatter<typename Form::D, d_packed>(rD, [&](int i, int e) -> typename Form::D& {
+    const FragmentElement at = wgmma_d(thread, i * d_packed + e);
+    return d[at.row * N + at.col];
+  });
 }
 
 template <class Form, TensorSwizzle a_swizzle, TensorSwizzle b_swizzle, bool a_in_registers = false>

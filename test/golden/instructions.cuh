@@ -1,4 +1,5 @@
 // Every instruction of tensor cores on tiles in global memory: one block of one warp, or of one warpgroup, a tile.
+#include "../emulator/fragments.cuh"
 #include "instruction.hpp"
 
 #include "device/launch.hpp"
@@ -10,18 +11,6 @@
 #include "ptx/wgmma.hpp"
 
 namespace lapidary::test::inline LAPIDARY_BUILD {
-
-/// Puts the elements that element(index, e) gives into registers, low bits first.
-template <class T, int packed, class Register, int count, class Element>
-LAPIDARY_DEVICE void gather(Register (&registers)[count], Element&& element) {
-#pragma unroll
-  for (int i = 0; i < count; ++i) {
-    T elements[packed];
-#pragma unroll
-    for (int e = 0; e < packed; ++e) elements[e] = element(i, e);
-    __builtin_memcpy(&registers[i], elements, sizeof(Register));
-  }
-}
 
 template <class Form>
 __global__ void multiply_tiles(const typename Form::A* a, const typename Form::B* b, const typename Form::D* c,
@@ -48,16 +37,10 @@ __global__ void multiply_tiles(const typename Form::A* a, const typename Form::B
     return c[at.row * N + at.col];
   });
   mma_sync<Form>(rD, rA, rB, rC);
-#pragma unroll
-  for (int i = 0; i < Form::d_registers; ++i) {
-    typename Form::D elements[d_packed];
-    __builtin_memcpy(elements, &rD[i], sizeof(rD[i]));
-#pragma unroll
-    for (int e = 0; e < d_packed; ++e) {
-      const FragmentElement at = mma_d(lane, i * d_packed + e);
-      d[at.row * N + at.col] = elements[e];
-    }
-  }
+  scatter<typename Form::D, d_packed>(rD, [&](int i, int e) -> typename Form::D& {
+    const FragmentElement at = mma_d(lane, i * d_packed + e);
+    return d[at.row * N + at.col];
+  });
 }
 
 /// An operand of wgmma in rows of 32 bytes.
@@ -111,16 +94,10 @@ __global__ void multiply_products(const typename Form::A* a, const typename Form
     wgmma_mma_async<Form>(rD, descriptor_a, descriptor_b, true);
   wgmma_commit_group();
   wgmma_wait_group<0>(rD);
-#pragma unroll
-  for (int i = 0; i < Form::d_registers; ++i) {
-    typename Form::D elements[d_packed];
-    __builtin_memcpy(elements, &rD[i], sizeof(rD[i]));
-#pragma unroll
-    for (int e = 0; e < d_packed; ++e) {
-      const FragmentElement at = wgmma_d(thread, i * d_packed + e);
-      d[at.row * N + at.col] = elements[e];
-    }
-  }
+  scatter<typename Form::D, d_packed>(rD, [&](int i, int e) -> typename Form::D& {
+    const FragmentElement at = wgmma_d(thread, i * d_packed + e);
+    return d[at.row * N + at.col];
+  });
 }
 
 /// a: 32 rows of 8 elements of shared memory; d: the registers of each lane.
