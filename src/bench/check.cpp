@@ -40,6 +40,17 @@ ProblemSpec scattered(ProblemSpec spec) {
   return spec;
 }
 
+/// Rows of C begin anywhere, those of the other matrices where a copy of 16 bytes may.
+ProblemSpec with_odd_c(ProblemSpec spec) {
+  spec = with_beta(spec);
+  spec.ldc = spec.N + 1;
+  return spec;
+}
+ProblemSpec with_odd_d(ProblemSpec spec) {
+  spec.ldd = spec.N + 1;
+  return spec;
+}
+
 ProblemSpec in_place(ProblemSpec spec) {
   spec = with_beta(spec);
   spec.in_place = true;
@@ -56,6 +67,9 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& 
       {scattered(sized(kind, m - 1, n + 1, 3 * k - 1)), "long rows, bases off their alignment"},
       {with_beta(sized(kind, m + vector, n + vector, 2 * k + vector)), "edges between whole vectors"},
       {sized(kind, m, n, many_tiles * k + vector), "a long sum of whole tiles"},
+      {with_odd_c(sized(kind, m, n, k)), "rows of C off their alignment"},
+      {with_odd_d(sized(kind, m, n, k)), "rows of D off their alignment"},
+      {sized(kind, m, n, k + 1), "lines along K off their alignment"},
       {in_place(sized(kind, 17, 13, 7)), "primes; D is C"},
       {with_beta(sized(kind, 5, 3, 0)), "no sum at all"},
       {sized(kind, 1, 1, 1), "one product"},

@@ -119,6 +119,8 @@ void wgmma_wait_group(unsigned pending, std::source_location where);
 /// mbarrier.init, .inval, .arrive, .expect_tx and .arrive.expect_tx: expects bytes first, then counts arrivals.
 void mbarrier_init(void* barrier, unsigned arrivals, std::source_location where);
 void mbarrier_inval(void* barrier, std::source_location where);
+/// fence.mbarrier_init: bulk copies that are ordered after it find the barriers that this thread has initialised.
+void fence_mbarrier_init();
 void mbarrier_arrive(void* barrier, unsigned arrivals, unsigned bytes, std::source_location where);
 /// mbarrier.try_wait.parity, and .test_wait.parity, which does not suspend: whether the phase of that parity, the
 /// current one or the one before, is complete.

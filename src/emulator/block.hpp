@@ -196,6 +196,7 @@ class BlockRunner {
   // The same of what is asynchronous on compute capability 9.0 (block_async.cpp).
   void mbarrier_init(std::uintptr_t address, unsigned arrivals, std::source_location where, std::uintptr_t pc);
   void mbarrier_inval(std::uintptr_t address, std::source_location where, std::uintptr_t pc);
+  void fence_mbarrier_init();
   /// Expects bytes, then counts arrivals; either may be 0.
   void mbarrier_arrive(std::uintptr_t address, unsigned arrivals, unsigned bytes, std::source_location where,
                        std::uintptr_t pc);
@@ -273,7 +274,9 @@ class BlockRunner {
 
   struct WaitedMbarrier {
     Mbarrier barrier;
-    std::vector<Lane*> waiting;
+    const Lane* by;       ///< who initialised it,
+    bool fenced = false;  ///< and whether that thread has executed fence.mbarrier_init since
+    std::vector<Lane*> waiting = {};
   };
   // The block that has the barrier in its shared memory, and the barrier.
   std::pair<BlockRunner*, WaitedMbarrier*> find_mbarrier(std::uintptr_t address, const char* instruction,

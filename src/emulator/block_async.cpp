@@ -150,7 +150,7 @@ void BlockRunner::mbarrier_init(std::uintptr_t address, unsigned arrivals, std::
           where);
   if (options_.check) check_bounds(address, 8, Access::shared_store, pc);
   touch_mbarrier(address, Access::shared_store, pc);
-  const auto& barrier = mbarriers_.emplace(address, WaitedMbarrier{Mbarrier(arrivals, where), {}})
+  const auto& barrier = mbarriers_.emplace(address, WaitedMbarrier{Mbarrier(arrivals, where), current_lane()})
                             .first->second.barrier;
   const std::uint64_t bits = barrier.bits();
   std::memcpy(reinterpret_cast<void*>(address), &bits, sizeof(bits));
@@ -166,6 +166,10 @@ void BlockRunner::mbarrier_inval(std::uintptr_t address, std::source_location wh
   touch_mbarrier(address, Access::shared_store, pc);
   mbarriers_.erase(address);
   if (options_.check) shared_.set_state(address, 8, ByteState::unwritten);
+}
+
+void BlockRunner::fence_mbarrier_init() {
+  for (auto& [address, entry] : mbarriers_) entry.fenced |= entry.by == current_lane();
 }
 
 // Writes the new state to shared memory, and wakes those whose phase it ends.
@@ -311,7 +315,12 @@ void BlockRunner::bulk_load(BulkCopy&& copy, std::uint32_t targets) {
     one.mbarrier = map_to_rank(copy.mbarrier, rank, copy.where);
     for (BulkCopy::Chunk& chunk : one.chunks)
       chunk.shared = reinterpret_cast<unsigned char*>(map_to_rank(address_of(chunk.shared), rank, copy.where));
-    find_mbarrier(one.mbarrier, "bulk copy to the barrier", copy.where);
+    const auto [owner, barrier] = find_mbarrier(one.mbarrier, "bulk copy to the barrier", copy.where);
+    if (!barrier->fenced)
+      fault(FaultKind::misuse,
+            fmt::format("a bulk copy to the {}, without a fence.mbarrier_init behind that",
+                        owner->name_of_mbarrier(one.mbarrier)),
+            copy.where);
     record_copy(one);
     std::uint64_t& copying = one.owner->bulk_copying_;
     copying += one.bytes();

@@ -172,7 +172,8 @@ void Warpgroups::begin_product(Group& group, Product& product) {
     block_.shared().set_state(chunk, chunk_bytes, ByteState::reading);
   }
   instructions_.insert(product.operands.pc);
-  product.mark = block_.races()->begin_copy(reinterpret_cast<std::uintptr_t>(&group));
+  for (unsigned place = 0; place < 4; ++place)
+    product.marks[place] = block_.races()->begin_copy(reinterpret_cast<std::uintptr_t>(&group.warps[place]));
 }
 
 void Warpgroups::issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lanes)[32], std::source_location where) {
@@ -201,7 +202,7 @@ void Warpgroups::issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lan
   }
   if (block_.options().check)
     for (const auto& [chunk, warps] : product.chunks)
-      if (warps >> place & 1) block_.record_wgmma_read(product.mark, chunk, first.pc);
+      if (warps >> place & 1) block_.record_wgmma_read(product.marks[place], chunk, first.pc);
   const bool multiply = block_.options().multiply;
   if (product.c.empty()) product.c.resize(static_cast<std::size_t>(what.M * what.N));
   if (multiply && first.a && product.a.empty()) product.a.resize(static_cast<std::size_t>(what.M * what.K));
@@ -275,7 +276,6 @@ bool Warpgroups::finish_wait(Warp& warp) {
   while (member.delivered < member.wanted) {
     const std::uint64_t number = member.delivered;
     while (!group.at(number).computed) compute_next(group);
-    if (!group.at(number).waited_for) end_reading(group.at(number));
     deliver(group, number, warp);
     ++member.delivered;
   }
@@ -349,9 +349,8 @@ void Warpgroups::compute(Group& group, Product& product) {
   multiply(what, product.a.data(), b.data(), product.c.data(), product.c.data());
 }
 
-// Once any warp knows that the product is complete, its operands may be written again.
+// Once all four warps know that their parts of the product are complete, its operands may be written again.
 void Warpgroups::end_reading(Product& product) {
-  product.waited_for = true;
   if (!block_.options().check) return;
   for (const auto& [chunk, warps] : product.chunks)
     if (--readers_[block_.shared().offset(chunk) / chunk_bytes] == 0)
@@ -364,7 +363,8 @@ void Warpgroups::deliver(Group& group, std::uint64_t number, Warp& warp) {
   Product& product = group.at(number);
   const TensorOperation& what = product.form->operation;
   product.delivered |= 1u << place;
-  if (block_.options().check) block_.races()->end_copy(product.mark, block_.party(warp));
+  if (block_.options().check) block_.races()->end_copy(product.marks[place], block_.party(warp));
+  if (product.delivered == 15) end_reading(product);
   // A later product that adds to the same registers still has them: it goes on from what this one leaves there.
   bool last = true;
   for (std::uint64_t later = number + 1; later < member.issued; ++later) {
@@ -394,9 +394,9 @@ std::string Warpgroups::reader(std::uintptr_t byte) const {
   const std::uintptr_t chunk = byte / chunk_bytes * chunk_bytes;
   for (const Group& group : groups_)
     for (const Product& product : group.products)
-      if (!product.waited_for && std::any_of(product.chunks.begin(), product.chunks.end(),
-                                             [&](const Product::Chunk& read) { return read.address == chunk; }))
-        return fmt::format("which a wgmma.mma_async that nobody has waited for reads: the one at {}",
+      if (product.delivered != 15 && std::any_of(product.chunks.begin(), product.chunks.end(),
+                                                 [&](const Product::Chunk& read) { return read.address == chunk; }))
+        return fmt::format("which a wgmma.mma_async reads that not all warps have waited for: the one at {}",
                            line_of(product.where));
   return "";
 }

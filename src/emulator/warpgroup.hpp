@@ -70,8 +70,8 @@ class Warpgroups {
   void watch(Lane& lane, const void* registers, std::size_t bytes);
   /// An access to a thread's own memory in a checked run. Stops the kernel if a product has the registers.
   void touch(Lane& lane, std::uintptr_t address, unsigned bytes, bool write, std::uintptr_t pc);
-  /// For messages: the product that reads this byte of shared memory and that nobody has waited for; empty if there is
-  /// none.
+  /// For messages: the product that reads this byte of shared memory and that not all warps have waited for; empty if
+  /// there is none.
   std::string reader(std::uintptr_t address) const;
 
   /// Whether an instruction is a wgmma.mma_async that the block has issued.
@@ -85,8 +85,8 @@ class Warpgroups {
     const abi::WgmmaForm* form = nullptr;
     WgmmaOperands operands{};  ///< of the first thread that issued it
     std::source_location where;
-    unsigned issued = 0, delivered = 0;         ///< warps of the warpgroup
-    bool computed = false, waited_for = false;  ///< by any warp
+    unsigned issued = 0, delivered = 0;  ///< warps of the warpgroup
+    bool computed = false;
     std::array<void*, 128> d{};
     std::array<const void*, 128> a_from{};
     /// Of each warp: the product whose D is its C, or none.
@@ -97,7 +97,7 @@ class Warpgroups {
       unsigned warps;  ///< of the warpgroup that have it for an operand
     };
     std::vector<Chunk> chunks;  ///< of 16 bytes of shared memory
-    RaceDetector::Copy mark{};
+    std::array<RaceDetector::Copy, 4> marks{};  ///< of each warp's reads
 
     bool is_computable() const { return issued == 15 && !computed; }
   };

@@ -85,8 +85,8 @@ LAPIDARY_DEVICE void cp_async_bulk_tensor_multicast(void* shared, const TensorMa
 }
 
 /// cp.async.bulk.tensor, shared to global memory. Of a row that ends within a chunk of 16 bytes, the whole chunk is
-/// written: what follows the tensor's rows in memory stays as it is only if these are multiples of 16 bytes. Other threads' writes to the box come before a fence_proxy_async() of
-/// theirs and a barrier.
+/// written: what follows the tensor's rows in memory stays as it is only if these are multiples of 16 bytes. Other
+/// threads' writes to the box come before a fence_proxy_async() of theirs and a barrier.
 template <int R>
 LAPIDARY_DEVICE void cp_async_bulk_tensor_store(const TensorMap& map, Coordinates<R> coordinates, const void* shared,
                                                 [[maybe_unused]] CallSite where = CallSite::current()) {

@@ -36,10 +36,13 @@ LAPIDARY_DEVICE void mbarrier_inval(Mbarrier& barrier, [[maybe_unused]] CallSite
 #endif
 }
 
-/// fence.mbarrier_init: makes initialisations known to the cluster, by the barrier that follows.
+/// fence.mbarrier_init: makes this thread's initialisations known to bulk copies and to the cluster, by the barrier
+/// that follows.
 LAPIDARY_DEVICE void fence_mbarrier_init() {
 #if defined(__CUDACC__)
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+#else
+  emulator::abi::fence_mbarrier_init();
 #endif
 }
 

@@ -44,15 +44,11 @@ struct ClusterGrid {
     return (raster.tiles() < most / blocks ? raster.tiles() : most / blocks) * blocks;
   }
 
-  LAPIDARY_DEVICE static int rank() { return blocks == 1 ? 0 : static_cast<int>(cluster_ctarank()); }
+  LAPIDARY_DEVICE static int rank() { return static_cast<int>(cluster_ctarank()); }
   /// A barrier of all threads of the cluster.
   LAPIDARY_DEVICE static void sync() {
-    if constexpr (blocks == 1) {
-      __syncthreads();
-    } else {
-      barrier_cluster_arrive();
-      barrier_cluster_wait();
-    }
+    barrier_cluster_arrive();
+    barrier_cluster_wait();
   }
 };
 

@@ -15,16 +15,18 @@
 
 namespace lapidary::inline LAPIDARY_BUILD {
 
-/// The way of a warpgroup's results through shared memory: stmatrix writes slices of 64 x 64 as rows of 128 bytes, and
-/// TMA stores these as whole lines, clipped at the edges of D, while the warpgroup goes on. `slices` of them are on
-/// their way at a time. Results of 32 bits go past it: as lanes hold
-/// them they are whole sectors already.
-template <class R, int slices>
+/// The way of a warpgroup's results through shared memory: stmatrix writes slices of 64 rows of `cols` columns, and TMA
+/// stores these, clipped at the edges of D, while the warpgroup goes on. `slices` of them are on their way at a time.
+/// Slices of 64 columns, whole lines of memory, are swizzled; others have an odd number of 16-byte chunks in a row, so
+/// that rows begin in different banks. Results of 32 bits go past it: as lanes hold them they are whole sectors
+/// already.
+template <class R, int slices, int cols_ = 64>
 struct StagedEpilogue {
   static constexpr bool staged = sizeof(R) == 2;
-  static constexpr int rows = 64, cols = 64, slice = rows * cols;
+  static constexpr int rows = 64, cols = cols_, slice = rows * cols;
   static constexpr int room = staged ? slices * slice : 0;  // elements of a warpgroup
-  static constexpr Layout d = row_major(rows, cols).swizzled(3, 3, 3);
+  static constexpr Layout d = cols == 64 ? row_major(rows, cols).swizzled(3, 3, 3) : row_major(rows, cols);
+  static_assert(cols == 64 || cols % 16 == 8);
 
   /// Where a lane's row of 8 elements goes by stmatrix: of columns 16 q to 16 q + 15 of a warp's 16 rows.
   LAPIDARY_HD static constexpr int write(int thread, int q) {
@@ -64,47 +66,53 @@ struct StagedEpilogue {
   }
   /// Shared memory stays until the stores have read it.
   LAPIDARY_DEVICE static void finish() {
-    if (staged && warp_of_block() % 4 == 0 && elect_sync()) cp_async_bulk_wait_group_read<0>();
+    if constexpr (staged)
+      if (warp_of_block() % 4 == 0 && elect_sync()) cp_async_bulk_wait_group_read<0>();
   }
 
  private:
   template <class T, int down, int across, int count>
   LAPIDARY_DEVICE static void store_staged(const Gemm<T, R>& g, const TensorMap& map, R* staging, unsigned barrier,
                                            int row, int col, float (&sums)[down][across][count]) {
-    constexpr int N = 2 * count;  // of a product
+    constexpr int width = across * 2 * count;
+    static_assert(width % cols == 0);
     const int thread = static_cast<int>(threadIdx.x) % 128;
     scale(g, row, col, sums);
     const bool issuer = thread < 32 && elect_sync();
 #pragma unroll
     for (int i = 0; i < down; ++i)
 #pragma unroll
-      for (int s = 0; s < across * N / cols; ++s) {
-        const int number = i * (across * N / cols) + s;
+      for (int s = 0; s < width / cols; ++s) {
+        const int number = i * (width / cols) + s;
         R* const to = staging + number % slices * slice;
         // The slice's last store has read it: that of the tile before, or of `slices` slices ago.
         if (issuer && number == 0) cp_async_bulk_wait_group_read<0>();
         if (issuer && number >= slices) cp_async_bulk_wait_group_read<slices - 1>();
         barrier_sync(barrier, 128);
 #pragma unroll
-        for (int q = 0; q < cols / 16; ++q) {
-          const int at = s * cols + q * 16;
-          std::uint32_t results[4];
-#pragma unroll
-          for (int h = 0; h < 4; ++h) {
-            const R both[] = {from_float<R>(sums[i][at / N][at % N / 2 + 2 * h]),
-                              from_float<R>(sums[i][at / N][at % N / 2 + 2 * h + 1])};
-            __builtin_memcpy(&results[h], both, sizeof(both));
-          }
-          stmatrix<4>(to + write(thread, q), results);
-        }
+        for (int q = 0; q < cols / 16; ++q) write_columns<4>(to + write(thread, q), sums[i], s * cols + q * 16);
+        if constexpr (cols % 16 != 0)
+          write_columns<2>(to + write(thread % 16 + thread / 32 * 32, cols / 16), sums[i], s * cols + cols / 16 * 16);
         fence_proxy_async();
         barrier_sync(barrier, 128);
         if (issuer) {
-          const int x = col + s * cols, y = row + i * rows;
-          if (x < g.N && y < g.M) cp_async_bulk_tensor_store(map, Coordinates{x, y}, to);
+          cp_async_bulk_tensor_store(map, Coordinates{col + s * cols, row + i * rows}, to);
           cp_async_bulk_commit_group();
         }
       }
+  }
+
+  /// Writes 4 `matrices` columns of a warpgroup's row of products, from column `at` on.
+  template <int matrices, int across, int count>
+  LAPIDARY_DEVICE static void write_columns(R* to, const float (&sums)[across][count], int at) {
+    std::uint32_t results[matrices];
+#pragma unroll
+    for (int h = 0; h < matrices; ++h) {
+      const int first = at % (2 * count) / 2 + 2 * h;
+      const R both[] = {from_float<R>(sums[at / (2 * count)][first]), from_float<R>(sums[at / (2 * count)][first + 1])};
+      __builtin_memcpy(&results[h], both, sizeof(both));
+    }
+    stmatrix<matrices>(to, results);
   }
 
   /// sum = alpha * sum + beta * C for all of a thread's results.
@@ -139,7 +147,10 @@ struct StagedEpilogue {
       }
   }
 };
-static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return StagedEpilogue<bf16, 1>::write(lane, 0); })) == 4,
-              "the minimum");
+template <int cols>
+constexpr int stmatrix_wavefronts = wavefronts(warp_access<bf16, 8>([](int lane) {
+  return StagedEpilogue<bf16, 1, cols>::write(lane, 0);
+}));
+static_assert(stmatrix_wavefronts<64> == 4 && stmatrix_wavefronts<200> == 4, "the minimum");
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

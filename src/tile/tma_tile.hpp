@@ -16,20 +16,27 @@ namespace lapidary::inline LAPIDARY_BUILD {
 ///     K-major     BK / span slabs of MN rows along k      boxes of rows, at most 256
 ///     MN-major    MN / span slabs of BK rows along mn     a box a slab
 ///
-/// Where `blocks` of a cluster share the tile, each copies its part of every slab's rows.
+/// Where `blocks` of a cluster share the tile, each copies its share of every slab's boxes.
 template <class T_, Major major_, int MN_, int BK_, int blocks = 1>
 struct TmaTile {
   using T = T_;
   static constexpr Major major = major_;
+  static constexpr bool k_major = major == Major::k;
   static constexpr int MN = MN_, BK = BK_, size = MN * BK, bytes = size * static_cast<int>(sizeof(T));
   static constexpr int span = 128 / static_cast<int>(sizeof(T));
-  static constexpr int slab = major == Major::k ? MN : BK, slabs = size / slab / span;  // rows, and how many of these
-  static constexpr int part = slab / blocks, box = part / ceil_div(part, 256);          // rows
-  static_assert(slab * slabs * span == size && box * ceil_div(part, 256) * blocks == slab && box % 8 == 0);
+  static constexpr int slab = k_major ? MN : BK, slabs = size / slab / span;  // rows, and how many of these
+  /// Rows of a box, in whole patterns of the swizzle: as many as there can be where each block has one or more.
+  static constexpr int box = [] {
+    int rows = slab / blocks < 256 ? slab / blocks / 8 * 8 : 256;
+    while (slab % rows != 0) rows -= 8;
+    return rows;
+  }();
+  static constexpr int boxes = slab / box;
+  static_assert(slab * slabs * span == size && boxes <= 3 * blocks, "few boxes have all rows");
 
   static constexpr int base = sizeof(T) == 1 ? 4 : sizeof(T) == 2 ? 3 : 2;  // elements of 16 bytes are 2 to this power
-  static constexpr Layout layout = (major == Major::k ? Layout({MN, slabs, span}, {span, slab* span, 1})
-                                                      : Layout({slabs, span, BK}, {slab * span, 1, span}))
+  static constexpr Layout layout = (k_major ? Layout({MN, slabs, span}, {span, slab* span, 1})
+                                            : Layout({slabs, span, BK}, {slab * span, 1, span}))
                                        .swizzled(3, base, 3);
 
   /// What tells wgmma of it.
@@ -39,7 +46,7 @@ struct TmaTile {
   static TensorMap map(const T* matrix, std::int64_t ld, std::int64_t mn, std::int64_t k) {
     const auto size = [](std::int64_t extent) { return static_cast<std::uint64_t>(extent); };
     return tensor_map({.base = matrix,
-                       .size = {size(major == Major::k ? k : mn), size(major == Major::k ? mn : k)},
+                       .size = {size(k_major ? k : mn), size(k_major ? mn : k)},
                        .stride = {size(ld) * sizeof(T)},
                        .box = {span, box},
                        .rank = 2,
@@ -48,23 +55,25 @@ struct TmaTile {
                        .promotion = TensorPromotion::bytes256});
   }
 
-  /// Calls load(to, coordinates) for each box of block `rank`'s part of the tile at (mn, k).
+  /// Calls load(to, coordinates) for each box of block `rank`'s share of the tile at (mn, k).
   template <class Load>
   LAPIDARY_DEVICE static void for_each_box(T* tile, int mn, int k, int rank, Load&& load) {
+    const int first = rank * boxes / blocks, count = (rank + 1) * boxes / blocks - first;
 #pragma unroll
     for (int s = 0; s < slabs; ++s)
 #pragma unroll
-      for (int r = 0; r < part; r += box) {
-        const int row = rank * part + r;
+      for (int i = 0; i < ceil_div(boxes, blocks); ++i) {
+        if (boxes % blocks != 0 && i == count) break;
+        const int row = (first + i) * box;
         T* const to = tile + (s * slab + row) * span;
-        if constexpr (major == Major::k)
+        if constexpr (k_major)
           load(to, Coordinates{k + s * span, mn + row});
         else
           load(to, Coordinates{mn + s * span, k + row});
       }
   }
 
-  /// Copies the tile at (mn, k), or of a tile that is shared this block's part, number `rank`, to the blocks of the
+  /// Copies the tile at (mn, k), or of a tile that is shared this block's share, number `rank`, to the blocks of the
   /// cluster whose bits are in `mask`. In each of them the bytes are taken off those that `full` waits for.
   LAPIDARY_DEVICE static void copy(T* tile, const TensorMap& map, int mn, int k, Mbarrier& full, int rank = 0,
                                    [[maybe_unused]] std::uint16_t mask = 1, CallSite where = CallSite::current()) {

@@ -35,11 +35,11 @@ struct WgmmaTile {
                         b_begin = b.encoded(shared_address(sB));
     wgmma_fence(rD);
 #pragma unroll
-    for (int k = 0; k < BK; k += Form::K)
+    for (int i = 0; i < down; ++i)
 #pragma unroll
-      for (int i = 0; i < down; ++i)
+      for (int j = 0; j < across; ++j)
 #pragma unroll
-        for (int j = 0; j < across; ++j)
+        for (int k = 0; k < BK; k += Form::K)
           wgmma_mma_async<Form>(rD[i][j], a_begin + static_cast<unsigned>(a.offset(i * Form::M, k)) / 16,
                                 b_begin + static_cast<unsigned>(b.offset(j * Form::N, k)) / 16, accumulate || k > 0);
     wgmma_commit_group();

@@ -275,6 +275,7 @@ constexpr TestKernel async_fault_table[] = {
     pair_of_blocks<rank_beyond>("rank_beyond"),
     pair_of_blocks<static_shared>("static_shared"),
     ring_with<1, Bug::none>("ring"),
+    ring_with<1, Bug::no_init_fence>("ring_without_init_fence"),
     ring_with<1, Bug::no_full_wait>("ring_without_full_wait"),
     ring_with<1, Bug::no_empty_wait>("ring_without_empty_wait"),
     ring_with<1, Bug::early_release>("ring_released_early"),

@@ -222,6 +222,10 @@ const Fault faults[] = {
 };
 
 const Fault ring_faults[] = {
+    {"ring_without_init_fence",
+     FaultKind::misuse,
+     {"a bulk copy to the mbarrier at offset", "without a fence.mbarrier_init behind that"},
+     {"cp_async_bulk_tensor_load(&sA"}},
     {"ring_without_full_wait",
      FaultKind::race,
      {"race on shared memory", "reads it at", "a bulk copy of thread (256, 0, 0) writes it at"},

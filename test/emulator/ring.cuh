@@ -16,6 +16,7 @@ namespace lapidary::test::inline LAPIDARY_BUILD {
 
 enum class Bug {
   none,
+  no_init_fence,
   no_full_wait,
   no_empty_wait,
   early_release,
@@ -62,7 +63,7 @@ __global__ __launch_bounds__(384, 1) void ring(const __grid_constant__ TensorMap
 
   if (thread == 0) {
     pipeline.init(R::consumers / 32 * blocks);
-    fence_mbarrier_init();
+    if (bug != Bug::no_init_fence) fence_mbarrier_init();
   }
   if constexpr (blocks > 1) {
     barrier_cluster_arrive();

@@ -37,6 +37,7 @@ enum class Bug {
   slot_stored,
   slot_copied,
   slot_bulk_copied,
+  slot_stored_by_one,
   no_barrier,
   no_proxy_fence,
   other_descriptor,
@@ -78,7 +79,10 @@ __global__ void faulty_product(float* a, float* b, float* c, int) {
     fill(sA);
     fill(sB);
   }
-  if (thread == 0) mbarrier_init(barrier, 1);
+  if (thread == 0) {
+    mbarrier_init(barrier, 1);
+    fence_mbarrier_init();
+  }
   if (bug != Bug::no_proxy_fence) fence_proxy_async();
   if (bug != Bug::no_barrier) __syncthreads();
   if (bulk && thread == 0) {
@@ -115,6 +119,7 @@ __global__ void faulty_product(float* a, float* b, float* c, int) {
   if (bug == Bug::slot_copied && thread == 100) cp_async<16>(&sB[8], a, 16);
   if (bug == Bug::slot_bulk_copied && thread == 0) cp_async_bulk_load(&sB[0], a, 256, barrier);
   if (bug != Bug::no_wait) wgmma_wait_group<bug == Bug::wait_leaves_it ? 1 : 0>(d);
+  if (bug == Bug::slot_stored_by_one && thread == 0) sB[8] = bf16{1};
   float sum = 0;
   if (bug != Bug::no_wait)
     for (int i = 0; i < Form::d_registers; ++i) sum += d[i];
@@ -129,6 +134,7 @@ constexpr TestKernel wgmma_fault_table[] = {
     entry<faulty_product<Bug::none>>("none", 1, 128, sizeof(Tiles)),
     entry<faulty_product<Bug::bulk>>("bulk", 1, 128, sizeof(Tiles)),
     entry<faulty_product<Bug::bulk_not_waited_for>>("bulk_not_waited_for", 1, 128, sizeof(Tiles)),
+    entry<faulty_product<Bug::slot_stored_by_one>>("slot_stored_by_one", 1, 128, sizeof(Tiles)),
     entry<faulty_product<Bug::no_fence>>("no_fence", 1, 128, sizeof(Tiles)),
     entry<faulty_product<Bug::no_fence_after_write>>("no_fence_after_write", 1, 128, sizeof(Tiles)),
     entry<faulty_product<Bug::no_fence_after_write_of_a>>("no_fence_after_write_of_a", 1, 128, sizeof(Tiles)),

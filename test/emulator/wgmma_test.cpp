@@ -199,7 +199,7 @@ Outcome run(const TestKernel& kernel, const emulator::Options& options) {
 const char* const the_product = "wgmma_mma_async<Form>(d, from_a, from_b, accumulate)";
 const char* const product_of_registers = "wgmma_mma_async<Form>(d, rA, from_b, true)";
 const char* const pending = "that a wgmma.mma_async which nobody has waited for";
-const char* const pending_reader = "which a wgmma.mma_async that nobody has waited for reads: the one at";
+const char* const pending_reader = "which a wgmma.mma_async reads that not all warps have waited for: the one at";
 
 const Fault faults[] = {
     {"no_fence", {"wgmma.mma_async without a wgmma.fence before the warp's first one"}, {the_product}},
@@ -218,6 +218,7 @@ const Fault faults[] = {
     {"no_commit", {"a register is read", pending, "adds to: the one at"}, {"sum += d[i];", the_product}},
     {"no_wait", {"a thread exits without having waited for this wgmma.mma_async"}, {the_product}},
     {"slot_stored", {"shared store of 2 bytes at offset", pending_reader}, {"sB[8] = bf16{0};", the_product}},
+    {"slot_stored_by_one", {"shared store of 2 bytes at offset", pending_reader}, {"sB[8] = bf16{1};", the_product}},
     {"slot_copied", {"shared store of 16 bytes at offset", pending_reader}, {"cp_async<16>(", the_product}},
     {"slot_bulk_copied",
      {"shared store of 16 bytes at offset", pending_reader},
