@@ -20,7 +20,7 @@ namespace lapidary::inline LAPIDARY_BUILD {
 /// Slices of 64 columns, whole lines of memory, are swizzled; others have an odd number of 16-byte chunks in a row, so
 /// that rows begin in different banks. Results of 32 bits go past it: as lanes hold them they are whole sectors
 /// already.
-template <class R, int slices, int cols_ = 64>
+template <class R, int slices, int cols_>
 struct StagedEpilogue {
   static constexpr bool staged = sizeof(R) == 2;
   static constexpr int rows = 64, cols = cols_, slice = rows * cols;

@@ -33,9 +33,9 @@ constexpr RungInfo info = {
     .architecture = 90,
 };
 
-/// Of each warpgroup's results `slices` are staged at a time.
-template <int BM_, int BN_, int BK_, int stages_, class Cluster_, int slices, class T, class R, Order a_order_,
-          Order b_order_>
+/// Of each warpgroup's results `slices` of `cols` columns are staged at a time.
+template <int BM_, int BN_, int BK_, int stages_, class Cluster_, int slices, int cols, class T, class R,
+          Order a_order_, Order b_order_>
 struct Config : WgmmaTile<TmaTile<T, major_of_a(a_order_), BM_, BK_, Cluster_::across>,
                           TmaTile<T, major_of_b(b_order_), BN_, BK_, Cluster_::down>, 2> {
   using Element = T;
@@ -44,7 +44,7 @@ struct Config : WgmmaTile<TmaTile<T, major_of_a(a_order_), BM_, BK_, Cluster_::a
   static constexpr Order a_order = a_order_, b_order = b_order_;
   static constexpr TileShape tile = {BM_, BN_, BK_};
   static constexpr int stages = stages_, consumers = 256, threads = consumers + 128;
-  using Epilogue = StagedEpilogue<R, slices>;
+  using Epilogue = StagedEpilogue<R, slices, cols>;
 };
 
 template <class Config>
@@ -141,7 +141,7 @@ struct Launch {
 };
 
 template <class T, class R, Order a, Order b>
-using Default = Config<128, 256, 64, 4, ClusterGrid<2, 1>, 1, T, R, a, b>;
+using Default = Config<128, 256, 64, 4, ClusterGrid<2, 1>, 1, 64, T, R, a, b>;
 template <class>
 constexpr auto variants = wgmma_variants<Default, Launch>();
 

@@ -22,6 +22,8 @@ constexpr RungInfo info = {
     .architecture = 90,
 };
 
+using wgmma_cluster::Config;
+
 struct Launch : wgmma_cluster::Launch {
   static constexpr bool there_and_back = true;
 
@@ -31,20 +33,15 @@ struct Launch : wgmma_cluster::Launch {
   }
 };
 
-template <int BM, int BN, int stages, class Cluster, int slices, int cols, class T, class R, Order a, Order b>
-struct Config : wgmma_cluster::Config<BM, BN, 64, stages, Cluster, slices, T, R, a, b> {
-  using Epilogue = StagedEpilogue<R, slices, cols>;
-};
-
 /// Of 128 bytes along N, where B has its neighbours there, 200 columns are no multiple. Results of 32 bits take the
 /// parent's tile: 192 of them a thread leave no register for where they are stored.
 template <class T, class R, Order a, Order b>
 using Default = std::conditional_t<
-    sizeof(R) != 2, Config<128, 256, 4, ClusterGrid<2, 1>, 1, 64, T, R, a, b>,
-    std::conditional_t<b == Order::column_major, Config<256, 200, 3, ClusterGrid<2, 1>, 1, 200, T, R, a, b>,
-                       Config<256, 192, 3, ClusterGrid<1, 2>, 2, 64, T, R, a, b>>>;
+    sizeof(R) != 2, Config<128, 256, 64, 4, ClusterGrid<2, 1>, 1, 64, T, R, a, b>,
+    std::conditional_t<b == Order::column_major, Config<256, 200, 64, 3, ClusterGrid<2, 1>, 1, 200, T, R, a, b>,
+                       Config<256, 192, 64, 3, ClusterGrid<1, 2>, 2, 64, T, R, a, b>>>;
 template <int BM, int BN, int stages, class Cluster, int slices>
-using Other = Config<BM, BN, stages, Cluster, slices, 64, bf16, bf16, Order::row_major, Order::column_major>;
+using Other = Config<BM, BN, 64, stages, Cluster, slices, 64, bf16, bf16, Order::row_major, Order::column_major>;
 template <class>
 constexpr auto variants =
     wgmma_variants<Default, Launch>(wgmma_variant<Other<256, 192, 3, ClusterGrid<1, 2>, 2>, Launch>(),
