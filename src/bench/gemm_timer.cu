@@ -57,8 +57,11 @@ class RotatingOperands {
         problem_(dense_problem(kind, M, N, K)) {
     fill_normal(device, kind.type, memory_.data(), static_cast<std::int64_t>(memory_.bytes()) / size_of(kind.type), 1);
     device.synchronize();
+    next();
   }
 
+  /// The problem on the copy whose turn it was last.
+  const GemmProblem& problem() const { return problem_; }
   /// The problem on the copy whose turn it is.
   const GemmProblem& next() {
     std::byte* const base = static_cast<std::byte*>(memory_.data()) + turn_++ % copies_ * (a_ + b_ + d_);
@@ -112,7 +115,7 @@ Measurement summarize(const Series& series, const Series* peer) {
                 .rounds = static_cast<int>(series.rounds.size()),
                 .card = median_state(series.states)};
   if (peer) {
-    // The peer takes part in every round.
+    // A peer takes part in every round.
     std::vector<double> rates;
     for (const int round : series.rounds) rates.push_back(peer->tflops[static_cast<std::size_t>(round)]);
     m.peer_tflops = spread_of(std::move(rates));
@@ -120,16 +123,16 @@ Measurement summarize(const Series& series, const Series* peer) {
   return m;
 }
 
-Measurements summarize(const std::vector<Series>& all, bool with_peer) {
-  const Series* const peer = with_peer ? &all.back() : nullptr;
+/// @param peers  how many of them, the last ones, are peers
+Measurements summarize(const std::vector<Series>& all, std::size_t peers) {
+  const auto first = all.end() - static_cast<std::ptrdiff_t>(peers);
+  const auto fastest = std::max_element(first, all.end(), [](const Series& a, const Series& b) {
+    return spread_of(a.tflops).median < spread_of(b.tflops).median;
+  });
   Measurements result;
-  for (const Series& series : all) {
-    if (&series == peer) {
-      result.peer = summarize(series, nullptr);
-    } else {
-      result.contestants.push_back(summarize(series, peer));
-    }
-  }
+  for (auto series = all.begin(); series != first; ++series)
+    result.contestants.push_back(summarize(*series, peers > 0 ? &*fastest : nullptr));
+  for (auto series = first; series != all.end(); ++series) result.peers.push_back(summarize(*series, nullptr));
   return result;
 }
 
@@ -193,10 +196,10 @@ struct GemmTimer::State {
     return std::max(best, 1e-3);
   }
 
-  std::vector<Series> start(std::span<const Contestant> contestants, const Contestant* peer) {
+  std::vector<Series> start(std::span<const Contestant> contestants, std::span<const Contestant> peers) {
     std::vector<Series> all;
-    for (const Contestant& contestant : contestants) all.push_back({&contestant, estimate_ms(contestant)});
-    if (peer) all.push_back({peer, estimate_ms(*peer)});
+    for (const auto& group : {contestants, peers})
+      for (const Contestant& contestant : group) all.push_back({&contestant, estimate_ms(contestant)});
     return all;
   }
 
@@ -249,13 +252,13 @@ struct GemmTimer::State {
     }
   }
 
-  /// Calls body(series, round) for each contestant in turn that has not finished, the peer last.
+  /// Calls body(series, round) for each contestant in turn that has not finished, and for the peers, which are last.
   template <class Body>
-  void take_turns(std::vector<Series>& all, bool with_peer, int rounds, double limit_s, const OnProgress& progress,
+  void take_turns(std::vector<Series>& all, std::size_t peers, int rounds, double limit_s, const OnProgress& progress,
                   const Body& body) {
     for (int round = 0; round < rounds; ++round) {
       for (std::size_t i = 0; i < all.size(); ++i) {
-        const bool is_peer = with_peer && i + 1 == all.size();
+        const bool is_peer = i + peers >= all.size();
         if (!is_peer && all[i].finished(limit_s)) continue;
         if (progress) {
           progress(all[i].contestant->name,
@@ -271,26 +274,28 @@ GemmTimer::GemmTimer(Device& device, const GemmKind& kind, std::int64_t M, std::
     : state_(std::make_unique<State>(device, kind, M, N, K)) {}
 GemmTimer::~GemmTimer() = default;
 
-Measurements GemmTimer::burst(std::span<const Contestant> contestants, const Contestant* peer,
+const GemmProblem& GemmTimer::problem() const { return state_->operands.problem(); }
+
+Measurements GemmTimer::burst(std::span<const Contestant> contestants, std::span<const Contestant> peers,
                               const BurstOptions& options, const OnProgress& progress) {
   constexpr double limit_s = 2;
-  std::vector<Series> all = state_->start(contestants, peer);
-  state_->take_turns(all, peer != nullptr, options.rounds, limit_s, progress, [&](Series& series, int round) {
+  std::vector<Series> all = state_->start(contestants, peers);
+  state_->take_turns(all, peers.size(), options.rounds, limit_s, progress, [&](Series& series, int round) {
     std::this_thread::sleep_for(Seconds(options.rest_s));
     state_->burst(series, round, options.burst_s);
   });
-  return summarize(all, peer != nullptr);
+  return summarize(all, peers.size());
 }
 
-Measurements GemmTimer::sustained(std::span<const Contestant> contestants, const Contestant* peer,
+Measurements GemmTimer::sustained(std::span<const Contestant> contestants, std::span<const Contestant> peers,
                                   const SustainedOptions& options, const OnProgress& progress) {
-  std::vector<Series> all = state_->start(contestants, peer);
+  std::vector<Series> all = state_->start(contestants, peers);
   if (all.empty()) return {};
   state_->warm_up(all.back(), options.warm_up_s);
   const int rounds = std::max(2, static_cast<int>(std::ceil(options.seconds / options.block_s)));
-  state_->take_turns(all, peer != nullptr, rounds, options.seconds, progress,
+  state_->take_turns(all, peers.size(), rounds, options.seconds, progress,
                      [&](Series& series, int round) { state_->block(series, round, options); });
-  return summarize(all, peer != nullptr);
+  return summarize(all, peers.size());
 }
 
 }  // namespace lapidary::bench

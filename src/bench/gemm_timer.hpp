@@ -35,19 +35,19 @@ struct SustainedOptions {
 struct Measurement {
   Spread tflops;                      ///< over the rounds
   Spread launch_ms;                   ///< of a launch, over all of them in bursts, over the means of blocks otherwise
-  std::optional<Spread> peer_tflops;  ///< of the peer, over the same rounds
+  std::optional<Spread> peer_tflops;  ///< of the fastest peer, over the same rounds
   int rounds;
   std::optional<CardState> card;  ///< the medians of what was read while it ran
 };
 
 struct Measurements {
   std::vector<Measurement> contestants;  ///< in the order in which they were given
-  std::optional<Measurement> peer;
+  std::vector<Measurement> peers;        ///< likewise
 };
 
 /// Times contestants on D = A * B with random normal data on a GPU. All of them take turns: a round times each one and
-/// then the peer. A contestant that has spent its time, because a single launch of it is long, sits out the rounds
-/// after the second.
+/// then the peers, what they are compared with. A contestant that has spent its time, because a single launch of it is
+/// long, sits out the rounds after the second.
 ///
 /// Launches rotate over copies of the operands, at least two and all together larger than three L2 caches, so that none
 /// of them finds much of its operands in the L2. The time of a launch includes the gap to the next one, some
@@ -58,11 +58,13 @@ class GemmTimer {
   GemmTimer(Device& device, const GemmKind& kind, std::int64_t M, std::int64_t N, std::int64_t K);
   ~GemmTimer();
 
-  /// @param peer  null if there is none
+  /// What is timed, on one of its copies.
+  const GemmProblem& problem() const;
+
   /// @throws Error if a rate is above the ceiling, DeviceError if a launch fails
-  Measurements burst(std::span<const Contestant> contestants, const Contestant* peer, const BurstOptions& options,
-                     const OnProgress& progress = {});
-  Measurements sustained(std::span<const Contestant> contestants, const Contestant* peer,
+  Measurements burst(std::span<const Contestant> contestants, std::span<const Contestant> peers,
+                     const BurstOptions& options, const OnProgress& progress = {});
+  Measurements sustained(std::span<const Contestant> contestants, std::span<const Contestant> peers,
                          const SustainedOptions& options, const OnProgress& progress = {});
 
  private:

@@ -20,6 +20,9 @@ class GpuExperiment {
   /// @throws DeviceError if the contestant fails
   Verification run(const Contestant& contestant);
 
+  /// What is run, on the GPU.
+  const GemmProblem& problem() const { return problem_; }
+
  private:
   Device* device_;
   ProblemSpec spec_;

@@ -1,6 +1,8 @@
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bench/contestant.hpp"
 #include "core/types.hpp"
@@ -10,13 +12,16 @@ namespace lapidary::bench {
 
 /// The library that kernels are compared with.
 struct Peer {
-  std::string version;  ///< "cuBLAS 13.1.0"
-  Contestant contestant;
+  std::string version;    ///< "cuBLAS 13.1.0"
+  Contestant contestant;  ///< by the algorithm that its heuristic names first
+  /// By each of the algorithms that its heuristic names for problems like this one, the first of them first. None where
+  /// it has none: 8-bit elements want lines of 16 bytes.
+  std::function<std::vector<Contestant>(const GemmProblem&)> algorithms;
 };
 
-/// cuBLAS on a GPU, for problems of one kind: f32 computes in f32 and not in tf32; f16, bf16 and tf32 accumulate in f32
-/// on tensor cores. None for other kinds, or in a program that was built without cuBLAS. It launches on
-/// the stream of the device, whichever it is given.
+/// cuBLAS (cublasLt) on a GPU, for problems of one kind: f32 computes in f32 and not in tf32; the others accumulate in
+/// f32 on tensor cores, also where a sum over K is split. None for other kinds, or in a program that was built without
+/// cuBLAS. It launches on the stream of the device, whichever it is given.
 /// @throws DeviceError if cuBLAS cannot be initialised
 std::optional<Peer> open_peer(Device& device, const GemmKind& kind);
 

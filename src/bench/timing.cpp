@@ -55,13 +55,14 @@ struct Candidate {
 };
 
 /// The candidates that solve a problem right; the others get a line in `wrong`.
+/// @param peer  not asked for problems that it does not take
 /// @throws Error if the peer is wrong
 std::vector<Candidate> right_ones(Device& device, const ProblemSpec& spec, const std::vector<Candidate>& candidates,
                                   const std::optional<Peer>& peer, std::vector<std::string>& wrong,
                                   const OnProgress& progress) {
   const std::string problem = fmt::format("{}, M = {}, N = {}, K = {}", to_string(spec.kind), spec.M, spec.N, spec.K);
   GpuExperiment experiment(device, spec);
-  if (peer) {
+  if (peer && !peer->algorithms(experiment.problem()).empty()) {
     const Verification verification = experiment.run(peer->contestant);
     if (!verification.ok) throw Error(fmt::format("{}, {}: {}", peer->version, problem, verification.message));
   }
@@ -79,15 +80,31 @@ std::vector<Candidate> right_ones(Device& device, const ProblemSpec& spec, const
   return right;
 }
 
+/// What candidates are compared with on a timer's problem: what cuBLAS chooses itself, and of all that it has for the
+/// problem what is fastest in short bursts.
+std::vector<Contestant> opponents(const std::optional<Peer>& peer, GemmTimer& timer) {
+  if (!peer) return {};
+  const std::vector<Contestant> all = peer->algorithms(timer.problem());
+  if (all.size() < 2) return all;
+  const std::vector<Measurement> measured = timer.burst(all, {}, {.rounds = 3, .rest_s = 0.05, .burst_s = 0.02})
+                                                .contestants;
+  const auto fastest = std::max_element(
+      measured.begin(), measured.end(),
+      [](const Measurement& a, const Measurement& b) { return a.tflops.median < b.tflops.median; });
+  std::vector<Contestant> chosen = {all.front()};
+  if (fastest != measured.begin()) chosen.push_back(all[static_cast<std::size_t>(fastest - measured.begin())]);
+  return chosen;
+}
+
 /// Measures candidates of one type at one size, in each mode that was asked for.
 void measure(Device& device, const std::vector<Candidate>& candidates, const std::optional<Peer>& peer,
              const GemmKind& kind, std::int64_t size, const MeasureOptions& options, const OnProgress& progress,
-             std::vector<LadderMeasurement>& results) {
+             LadderReport& report) {
   if (candidates.empty()) return;
   std::vector<Contestant> contestants;
   for (const Candidate& candidate : candidates) contestants.push_back(candidate.contestant);
-  const Contestant* const opponent = peer ? &peer->contestant : nullptr;
   GemmTimer timer(device, kind, size, size, size);
+  const std::vector<Contestant> peers = opponents(peer, timer);
   const auto labelled = [&](Mode mode) -> OnProgress {
     if (!progress) return {};
     return [&progress, label = fmt::format("{}^3, {}", size, name_of(mode))](std::string_view step, double done) {
@@ -96,12 +113,14 @@ void measure(Device& device, const std::vector<Candidate>& candidates, const std
   };
   const auto add = [&](Mode mode, const Measurements& measurements) {
     for (std::size_t i = 0; i < candidates.size(); ++i) {
-      results.push_back({candidates[i].entry, size, mode, measurements.contestants[i]});
+      report.results.push_back({candidates[i].entry, size, mode, measurements.contestants[i]});
     }
+    for (std::size_t i = 0; i < peers.size(); ++i)
+      report.peers.push_back({kind, size, mode, peers[i].name, measurements.peers[i]});
   };
-  if (options.burst) add(Mode::burst, timer.burst(contestants, opponent, *options.burst, labelled(Mode::burst)));
+  if (options.burst) add(Mode::burst, timer.burst(contestants, peers, *options.burst, labelled(Mode::burst)));
   if (options.sustained) {
-    add(Mode::sustained, timer.sustained(contestants, opponent, *options.sustained, labelled(Mode::sustained)));
+    add(Mode::sustained, timer.sustained(contestants, peers, *options.sustained, labelled(Mode::sustained)));
   }
 }
 
@@ -115,11 +134,14 @@ static LadderTimes quick_times(Device& device, const GemmProblem& shape, std::sp
   const std::optional<Peer> peer = open_peer(device, shape.kind);
   GemmTimer timer(device, shape.kind, shape.M, shape.N, shape.K);
   const BurstOptions quick = {.rounds = 2, .rest_s = 0.2, .burst_s = 0.1};
-  const Measurements measured = timer.burst(contestants, peer ? &peer->contestant : nullptr, quick, progress);
+  const std::vector<Contestant> peers = peer && !peer->algorithms(timer.problem()).empty()
+                                            ? std::vector{peer->contestant}
+                                            : std::vector<Contestant>();
+  const Measurements measured = timer.burst(contestants, peers, quick, progress);
   const auto timing = [](const Measurement& m) { return Timing{m.launch_ms.median, m.launch_ms.min, m.launch_ms.max}; };
   LadderTimes times;
   for (const Measurement& m : measured.contestants) times.rungs.push_back(timing(m));
-  if (measured.peer) times.cublas = timing(*measured.peer);
+  if (!measured.peers.empty()) times.cublas = timing(measured.peers.front());
   return times;
 }
 
@@ -160,7 +182,7 @@ LadderReport measure_ladder(Device& device, std::span<const Entry> entries, cons
     for (const std::int64_t size : options.sizes) {
       const std::vector<Candidate> right = right_ones(device, cube(kind, size), candidates, peer, report.wrong,
                                                       progress);
-      measure(device, right, peer, kind, size, options, progress, report.results);
+      measure(device, right, peer, kind, size, options, progress, report);
     }
   }
   report.receipt = receipt(device, peer_version, options, report.results);

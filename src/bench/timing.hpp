@@ -71,14 +71,25 @@ struct LadderMeasurement {
   Measurement measurement;
 };
 
+/// cuBLAS by one of its algorithms, in turns with the kernels of that kind and size.
+struct PeerMeasurement {
+  GemmKind kind;
+  std::int64_t size;
+  Mode mode;
+  std::string name;  ///< "cuBLAS" for the one that it chooses itself
+  Measurement measurement;
+};
+
 struct LadderReport {
   std::vector<LadderMeasurement> results;
+  std::vector<PeerMeasurement> peers;
   std::vector<std::string> wrong;  ///< one line for each kernel and size with a wrong result, which was not timed
   nlohmann::ordered_json receipt;  ///< see bench/receipt.hpp
 };
 
-/// Measures kernels on a GPU beside cuBLAS: verifies every result of each kernel on a small ragged problem and at each
-/// size, then times the right ones, those of one type in turns.
+/// Measures kernels on a GPU beside cuBLAS, by the algorithm that it chooses itself and by the fastest of all those
+/// that it has for the problem: verifies every result of each kernel on a small ragged problem and at each size, then
+/// times the right ones, those of one type in turns.
 /// @throws InvalidArgument if there is no GPU or not enough memory, Error if cuBLAS is wrong or a rate is above the
 ///         ceiling
 LadderReport measure_ladder(Device& device, std::span<const Entry> entries, const MeasureOptions& options,

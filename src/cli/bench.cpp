@@ -136,10 +136,25 @@ Json to_json(const bench::LadderMeasurement& result) {
           {"rounds", m.rounds}};
 }
 
+Json to_json(const bench::PeerMeasurement& peer) {
+  return {{"name", peer.name},
+          {"type", to_string(peer.kind)},
+          {"size", peer.size},
+          {"mode", name_of(peer.mode)},
+          {"tflops", to_json(peer.measurement.tflops)},
+          {"clock_mhz", peer.measurement.card ? Json(peer.measurement.card->sm_clock_mhz) : Json()},
+          {"power_w", peer.measurement.card ? Json(peer.measurement.card->power_w) : Json()}};
+}
+
 Json to_json(const bench::LadderReport& report) {
-  Json results = Json::array();
+  Json results = Json::array(), peers = Json::array();
   for (const bench::LadderMeasurement& result : report.results) results.push_back(to_json(result));
-  return {{"receipt", report.receipt}, {"ok", report.wrong.empty()}, {"wrong", report.wrong}, {"results", results}};
+  for (const bench::PeerMeasurement& peer : report.peers) peers.push_back(to_json(peer));
+  return {{"receipt", report.receipt},
+          {"ok", report.wrong.empty()},
+          {"wrong", report.wrong},
+          {"results", results},
+          {"peers", peers}};
 }
 
 report::Table to_table(const std::vector<bench::LadderMeasurement>& results) {

@@ -126,12 +126,17 @@ TEST_F(GpuBench, WrongResultsDoNot) {
   EXPECT_TRUE(experiment.run(naive()).ok);
 }
 
-TEST_F(GpuBench, PeerIsRight) {
+TEST_F(GpuBench, PeerIsRightByAllOfItsAlgorithms) {
   for (const Type type : all_types) {
     const std::optional<Peer> peer = open_peer(*device_, type);
     if (!peer) GTEST_SKIP() << "built without cuBLAS";
-    const Verification verification = GpuExperiment(*device_, spec(type)).run(peer->contestant);
-    EXPECT_TRUE(verification.ok) << peer->version << ": " << verification.message;
+    GpuExperiment experiment(*device_, spec(type));
+    const std::vector<Contestant> algorithms = peer->algorithms(experiment.problem());
+    EXPECT_FALSE(algorithms.empty());
+    for (const Contestant& contestant : algorithms) {
+      const Verification verification = experiment.run(contestant);
+      EXPECT_TRUE(verification.ok) << contestant.name << ": " << verification.message;
+    }
   }
 }
 
