@@ -27,6 +27,23 @@ std::vector<std::string> types_of(const Rung& rung) {
   return distinct(types);
 }
 
+/// The same without the orders of A and B, and these alone: R for row-major, C for column-major.
+std::vector<std::string> elements_of(const Rung& rung) {
+  std::vector<std::string> types;
+  for (const RungVariant& variant : rung.variants) {
+    GemmKind kind = variant.kind;
+    kind.a = kind.b = Order::row_major;
+    types.push_back(to_string(kind));
+  }
+  return distinct(types);
+}
+std::vector<std::string> orders_of(const Rung& rung) {
+  const auto letter = [](Order order) { return order == Order::row_major ? 'R' : 'C'; };
+  std::vector<std::string> orders;
+  for (const RungVariant& variant : rung.variants) orders.push_back({letter(variant.kind.a), letter(variant.kind.b)});
+  return distinct(orders);
+}
+
 std::vector<std::string> tiles_of(const Rung& rung) {
   std::vector<std::string> tiles;
   for (const RungVariant& variant : rung.variants) tiles.push_back(to_string(variant.tile));
@@ -62,14 +79,19 @@ ExitCode list(bool json) {
     return success;
   }
   using report::Column;
-  report::Table table(
-      {{"name"}, {"parent"}, {"family"}, {"types"}, {"needs"}, {"tiles", Column::wrapped}, {"idea", Column::wrapped}});
+  report::Table table({{"name"},
+                       {"parent"},
+                       {"types", Column::wrapped},
+                       {"orders", Column::wrapped},
+                       {"needs"},
+                       {"tiles", Column::wrapped},
+                       {"idea", Column::wrapped}});
   for (const Rung& rung : ladder()) {
     const RungInfo& info = *rung.info;
     table.add_row({{info.name, report::Style::heading},
                    {info.parent},
-                   {rung.family},
-                   {fmt::format("{}", fmt::join(types_of(rung), " "))},
+                   {fmt::format("{}", fmt::join(elements_of(rung), " "))},
+                   {fmt::format("{}", fmt::join(orders_of(rung), " "))},
                    {fmt::format("sm_{}", info.architecture)},
                    {fmt::format("{}", fmt::join(tiles_of(rung), " "))},
                    {info.idea}});

@@ -204,7 +204,7 @@ void Warpgroups::issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lan
     for (const auto& [chunk, warps] : product.chunks)
       if (warps >> place & 1) block_.record_wgmma_read(product.marks[place], chunk, first.pc);
   const bool multiply = block_.options().multiply;
-  if (product.c.empty()) product.c.resize(static_cast<std::size_t>(what.M * what.N));
+  if (multiply && product.c.empty()) product.c.resize(static_cast<std::size_t>(what.M * what.N));
   if (multiply && first.a && product.a.empty()) product.a.resize(static_cast<std::size_t>(what.M * what.K));
   // A product that this warp has not waited for may be writing the same registers.
   const std::size_t d_bytes = bytes_of_d(what);
@@ -371,7 +371,7 @@ void Warpgroups::deliver(Group& group, std::uint64_t number, Warp& warp) {
     Product& next = group.at(later);
     if (next.after[place] != static_cast<std::int64_t>(number)) continue;
     last = false;
-    if (!next.computed) hand_on(product, next, place);
+    if (block_.options().multiply && !next.computed) hand_on(product, next, place);
     next.after[place] = -1;
   }
   const Registers out(what.d);

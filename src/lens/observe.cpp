@@ -17,18 +17,18 @@ using emulator::AccessSite;
 using emulator::BlockSample;
 using emulator::Report;
 
-constexpr std::int64_t line_bytes = 128;  ///< of L1; sectors lie within lines
+constexpr std::int64_t line_bytes = 128, sector_bytes = 32;  ///< of L1; sectors lie within lines
 
-/// Rows of tiles, or columns of them, of `extent` rows each, by kind: by the place within a line of L1 at which they
-/// begin, and the last one apart if the matrix ends within it. The offset of row i is a multiple of i elements,
-/// whatever the leading dimension is: tiles that begin `per_line` rows apart begin at the same place of a line. So it
-/// is with columns.
+/// Rows of tiles, or columns of them, of `extent` rows each, by kind: by the place within a unit of memory of
+/// `per_unit` elements at which they begin, and the last one apart if the matrix ends within it. The offset of row i is
+/// a multiple of i elements, whatever the leading dimension is: tiles that begin `per_unit` rows apart begin at the
+/// same place of a unit. So it is with columns.
 struct Kinds {
   std::int64_t tiles, period;
   bool ragged;
 
-  Kinds(std::int64_t size, std::int64_t extent, std::int64_t per_line)
-      : tiles(ceil_div(size, extent)), period(per_line / std::gcd(extent, per_line)), ragged(size % extent != 0) {}
+  Kinds(std::int64_t size, std::int64_t extent, std::int64_t per_unit)
+      : tiles(ceil_div(size, extent)), period(per_unit / std::gcd(extent, per_unit)), ragged(size % extent != 0) {}
   std::int64_t of(std::int64_t tile) const { return ragged && tile == tiles - 1 ? period : tile % period; }
 };
 
@@ -118,6 +118,12 @@ bool same_counts(const Report& a, const Report& b) {
                     [&](const AccessSite& x, const AccessSite& y) { return counts(x) == counts(y); });
 }
 
+/// Whether bulk copies alone reach global memory, which know of sectors and of no lines.
+bool copies_alone(const Report& report) {
+  const emulator::Counters& total = report.total;
+  return total.global_load.requests + total.global_store.requests + total.async_copy.requests == 0;
+}
+
 /// Whether as many bytes of D were written as it has: all of it, once.
 bool writes_all(const Report& report, std::int64_t bytes) {
   std::uint64_t written = 0;
@@ -176,21 +182,25 @@ Observation observe(const RungVariant& variant, std::int64_t M, std::int64_t N, 
   const auto& [x, y, z] = found.launch.grid;
   found.blocks = static_cast<std::int64_t>(x) * y * z;
   found.tiles = ceil_div<std::int64_t>(M, tile.m) * ceil_div<std::int64_t>(N, tile.n);
-  const std::int64_t per_line = line_bytes / size_of(variant.kind.type);
   emulator::Options options{.count = true, .multiply = false};
-  std::vector<Group> groups;
-  // Without an order of its own, a kernel that does not have a block for each tile goes through them who knows how.
-  if (variant.order.at || found.blocks == found.tiles)
-    groups = groups_of(found.launch, visiting_order(variant, M, N), {M, tile.m, per_line}, {N, tile.n, per_line});
-  const std::vector<BlockSample> first = Group::sample(groups, false), last = Group::sample(groups, true);
-  if (!groups.empty() && static_cast<std::int64_t>(groups.size()) < found.blocks) {
-    options.sample = sampler(found.launch, first);
+  found.blocks_run = found.blocks;
+  for (const std::int64_t unit : {sector_bytes, line_bytes}) {
+    // Without an order of its own, a kernel that does not have a block for each tile goes through them who knows how.
+    if (options.sample || !(variant.order.at || found.blocks == found.tiles)) break;
+    if (unit == sector_bytes && !variant.order.at) continue;
+    const std::int64_t per_unit = unit / size_of(variant.kind.type);
+    const std::vector<Group> groups = groups_of(found.launch, visiting_order(variant, M, N), {M, tile.m, per_unit},
+                                                {N, tile.n, per_unit});
+    if (static_cast<std::int64_t>(groups.size()) >= found.blocks) continue;
+    options.sample = sampler(found.launch, Group::sample(groups, false));
     found.written = run(options);
-    options.sample = sampler(found.launch, last);
-    if (!writes_all(found.written, M * N * size_of(variant.kind.result)) || !same_counts(found.written, run(options)))
+    options.sample = sampler(found.launch, Group::sample(groups, true));
+    if ((unit == line_bytes || copies_alone(found.written)) &&
+        writes_all(found.written, M * N * size_of(variant.kind.result)) && same_counts(found.written, run(options)))
+      found.blocks_run = static_cast<std::int64_t>(groups.size());
+    else
       options.sample = nullptr;
   }
-  found.blocks_run = options.sample ? static_cast<std::int64_t>(groups.size()) : found.blocks;
   if (!options.sample) found.written = run(options);
   options.merge = merge_scalars(found.written);
   found.compiled = options.merge.empty() ? found.written : run(options);

@@ -166,9 +166,10 @@ TEST(Program, OperandsInTheReuseCacheAreNotRead) {
   EXPECT_EQ(reads[2], (std::array<int, 2>{0, 0}));
 }
 
-TEST(Records, AreThereForEveryVariantAndOfItsSource) {
+TEST(Records, AreThereForEveryTileOfTheFirstKindAndOfItsSource) {
   for (const Rung& rung : ladder()) {
     for (const RungVariant& variant : rung.variants) {
+      if (variant.kind != rung.variants.front().kind) continue;
       const auto compiled = find_compiled(rung.name(), to_string(variant.tile));
       ASSERT_TRUE(compiled) << rung.name() << " " << to_string(variant.tile);
       EXPECT_EQ(compiled->source_hash, rung_source_hash(rung.name())) << rung.name() << ": run script/compiled";
