@@ -136,6 +136,9 @@ Measurements summarize(const std::vector<Series>& all, std::size_t peers) {
   return result;
 }
 
+/// Bursts are timed by as many launches at a time as take so long: an event keeps launches apart that may overlap.
+constexpr double group_s = 2e-4;
+
 int launches_in(double seconds, double launch_ms, int least) {
   constexpr double most = 100000;
   return std::max(least, static_cast<int>(std::min(std::round(seconds * 1e3 / launch_ms), most)));
@@ -213,17 +216,18 @@ struct GemmTimer::State {
   }
 
   void burst(Series& series, int round, double seconds) {
-    constexpr int most_launches = 1000;  // each needs an event
-    const int count = std::min(launches_in(seconds, series.estimate_ms, 1), most_launches);
+    constexpr int most_groups = 1000;  // each needs an event
+    const int group = launches_in(group_s, series.estimate_ms, 1);
+    const int count = std::min(launches_in(seconds, series.estimate_ms * group, 1), most_groups);
     event(count);
     event(0).record(stream);
     for (int i = 0; i < count; ++i) {
-      launch(*series.contestant, 1);
+      launch(*series.contestant, group);
       event(i + 1).record(stream);
     }
     wait(event(count), series.states);
     std::vector<double> times;
-    for (int i = 0; i < count; ++i) times.push_back(event(i + 1).milliseconds_since(event(i)));
+    for (int i = 0; i < count; ++i) times.push_back(event(i + 1).milliseconds_since(event(i)) / group);
     series.launch_ms.insert(series.launch_ms.end(), times.begin(), times.end());
     finish_round(series, round, spread_of(std::move(times)).median, event(count).milliseconds_since(event(0)) * 1e-3);
   }

@@ -15,7 +15,8 @@
 namespace lapidary::bench {
 
 /// A cold card at its full clock: after a rest, launches back to back for a time in which the card does not heat up or
-/// reach its power limit for long. Each launch is timed on its own; a round counts with its median launch.
+/// reach its power limit for long. Launches are timed one by one, short ones some together; a round counts with the
+/// median.
 struct BurstOptions {
   int rounds = 3;
   double rest_s = 1;     ///< before each burst

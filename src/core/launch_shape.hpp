@@ -33,6 +33,9 @@ struct LaunchShape {
   Extent3 grid, block;
   unsigned shared_bytes = 0;  ///< dynamic shared memory of a block
   Extent3 cluster = {};       ///< in blocks, of which the grid is a multiple; of 1 block: no cluster
+  /// Whether it may begin while the kernel in front of it on the stream ends; it then waits for that itself, by
+  /// grid_wait() (ptx/grid.hpp). Needs compute capability 9.0.
+  bool overlaps = false;
 };
 
 }  // namespace lapidary

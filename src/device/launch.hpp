@@ -48,12 +48,17 @@ void launch(const Stream& stream, const LaunchShape& shape, void (*kernel)(Param
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = static_cast<cudaStream_t>(stream.cuda);
   const auto& [x, y, z] = shape.cluster;
-  cudaLaunchAttribute cluster{};
+  cudaLaunchAttribute attributes[2]{};
+  config.attrs = attributes;
   if (x * y * z > 1) {
+    cudaLaunchAttribute& cluster = attributes[config.numAttrs++];
     cluster.id = cudaLaunchAttributeClusterDimension;
     cluster.val.clusterDim = {x, y, z};
-    config.attrs = &cluster;
-    config.numAttrs = 1;
+  }
+  if (shape.overlaps) {
+    cudaLaunchAttribute& overlap = attributes[config.numAttrs++];
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
   }
   if (x * y * z > LaunchLimits::cluster_portable)
     check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), shape.kernel);

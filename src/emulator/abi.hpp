@@ -129,6 +129,8 @@ bool mbarrier_test_wait(void* barrier, unsigned parity, std::source_location whe
 
 /// fence.proxy.async: bulk copies that are ordered after it see what this thread has written.
 void fence_proxy_async();
+/// griddepcontrol.wait: global memory may be accessed in a kernel whose launch overlaps with the one before.
+void grid_wait();
 /// Whether this lane is the one that elect.sync chooses among those in the mask.
 bool elect(std::uint32_t mask, std::source_location where);
 /// setmaxnreg.inc or .dec: takes registers from those that warps of the block have given up, or gives some up.

@@ -98,6 +98,7 @@ void load(BulkCopy&& copy, void* barrier, std::uint16_t multicast) {
 void mbarrier_init(void* barrier, unsigned arrivals, std::source_location where) {
   block().mbarrier_init(address_of(barrier), arrivals, where, CALLER);
 }
+void grid_wait() { BlockRunner::current_lane()->grid_waited = true; }
 void fence_mbarrier_init() { block().fence_mbarrier_init(); }
 void mbarrier_inval(void* barrier, std::source_location where) {
   block().mbarrier_inval(address_of(barrier), where, CALLER);

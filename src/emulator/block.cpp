@@ -379,6 +379,13 @@ void BlockRunner::check_bounds(std::uintptr_t address, unsigned bytes, Access ac
   const char* const verb = verb_of(access);
   if (is_global(access)) {
     const Allocation* const allocation = Arena::instance().at_or_below(address);
+    if (shape_.overlaps && !running->grid_waited)
+      fault(
+          FaultKind::misuse,
+          fmt::format("global {} of {} bytes without a griddepcontrol.wait before: the kernel in front of this one may "
+                      "still be running",
+                      verb, bytes),
+          pc);
     if (allocation && address + bytes <= allocation->end()) return;
     std::string where = "no allocation is near";
     if (allocation)

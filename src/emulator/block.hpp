@@ -98,6 +98,7 @@ struct Lane {
   std::vector<std::uint32_t> fences;  ///< fence.proxy.async: the warp's intervals that they ended
   bool at_cluster_barrier = false;    ///< has arrived and not waited
   std::uint32_t cluster_phase = 0;    ///< when it arrived
+  bool grid_waited = false;           ///< griddepcontrol.wait
 
   // Accesses since its warp's interval began. While the lane runs, the end is in the recorder.
   std::vector<Event> log;

@@ -45,6 +45,7 @@ void BlockRunner::begin_async() {
     lanes_[i].bulk_group = 0;
     lanes_[i].fences.clear();
     lanes_[i].at_cluster_barrier = false;
+    lanes_[i].grid_waited = false;
   }
 }
 

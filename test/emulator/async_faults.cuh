@@ -7,6 +7,7 @@
 #include "ptx/cluster.hpp"
 #include "ptx/cp_async_bulk.hpp"
 #include "ptx/fence.hpp"
+#include "ptx/grid.hpp"
 #include "ptx/mbarrier.hpp"
 #include "ptx/warp.hpp"
 #include "register.hpp"
@@ -213,6 +214,18 @@ __global__ void block_missing(float*, float*, float*, int) {
   }
 }
 
+__global__ void no_grid_wait(float* a, float*, float* c, int) {
+  const float x = a[threadIdx.x];
+  grid_wait();
+  c[threadIdx.x] = x;
+}
+
+/// A kernel whose launch overlaps with the one before.
+constexpr TestKernel overlapping(TestKernel kernel) {
+  kernel.shape.overlaps = true;
+  return kernel;
+}
+
 __global__ void static_shared(float*, float*, float* c, int) {
   __shared__ float s[64];
   s[threadIdx.x] = 1;
@@ -274,6 +287,7 @@ constexpr TestKernel async_fault_table[] = {
     pair_of_blocks<block_missing>("block_missing"),
     pair_of_blocks<rank_beyond>("rank_beyond"),
     pair_of_blocks<static_shared>("static_shared"),
+    overlapping(entry<no_grid_wait>("no_grid_wait", 1, 64)),
     ring_with<1, Bug::none>("ring"),
     ring_with<1, Bug::no_init_fence>("ring_without_init_fence"),
     ring_with<1, Bug::no_full_wait>("ring_without_full_wait"),

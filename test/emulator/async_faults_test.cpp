@@ -218,6 +218,10 @@ const Fault faults[] = {
      FaultKind::misuse,
      {"a __shared__ variable in a kernel that is launched with clusters"},
      {"s[threadIdx.x] = 1"}},
+    {"no_grid_wait",
+     FaultKind::misuse,
+     {"global load of 4 bytes without a griddepcontrol.wait before"},
+     {"const float x = a[threadIdx.x]"}},
     {"rank_beyond", FaultKind::misuse, {"mapa to block 2 of a cluster that has 2"}, {"*mapa(&x[threadIdx.x], 2)"}},
 };
 

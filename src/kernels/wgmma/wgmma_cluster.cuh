@@ -4,6 +4,7 @@
 #include "device/shared.hpp"
 #include "kernels/wgmma/launch.hpp"
 #include "ptx/fence.hpp"
+#include "ptx/grid.hpp"
 #include "ptx/warp.hpp"
 #include "tile/cluster_grid.hpp"
 #include "tile/mma_tile.hpp"
@@ -74,6 +75,9 @@ __global__ void __launch_bounds__(Config::threads, 1)
     fence_mbarrier_init();
   }
   Cluster::sync();
+  // In a launch that overlaps with others (LaunchShape); otherwise there is nothing to wait for.
+  grid_launch_dependents();
+  grid_wait();
 
   if (warp >= Config::consumers / 32) {
     setmaxnreg_dec<24>();
@@ -110,8 +114,12 @@ __global__ void __launch_bounds__(Config::threads, 1)
 
 constexpr int group = 8;  // rows of clusters
 
+struct Options {
+  bool serpentine = false, overlaps = false;
+};
+
 template <class Config, const RungInfo& rung = info>
-void launch(const Stream& stream, const GemmProblem& problem, bool serpentine) {
+void launch(const Stream& stream, const GemmProblem& problem, const Options& options = {}) {
   using Cluster = typename Config::Cluster;
   const auto g = typed<typename Config::Element, typename Config::Result>(problem);
   if (!copied_by_tma(g) || !Config::Epilogue::stores(g)) return launch_unaligned(stream, problem);
@@ -120,10 +128,11 @@ void launch(const Stream& stream, const GemmProblem& problem, bool serpentine) {
                              .grid = Cluster::grid(raster, multiprocessors(stream)),
                              .block = Config::threads,
                              .shared_bytes = sizeof(Storage<Config>),
-                             .cluster = Cluster::blocks};
+                             .cluster = Cluster::blocks,
+                             .overlaps = options.overlaps};
   lapidary::launch(stream, shape, kernel<Config>, Config::A::map(g.A, g.lda, g.M, g.K),
                    Config::B::map(g.B, g.ldb, g.N, g.K), Config::Epilogue::map(g.D, g.ldd, g.M, g.N), g, raster,
-                   serpentine);
+                   options.serpentine);
 }
 
 struct Launch {
@@ -136,7 +145,7 @@ struct Launch {
   }
   template <class Config>
   static void call(const Stream& stream, const GemmProblem& problem) {
-    launch<Config>(stream, problem, false);
+    launch<Config>(stream, problem);
   }
 };
 

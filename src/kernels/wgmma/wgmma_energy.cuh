@@ -29,7 +29,7 @@ struct Launch : wgmma_cluster::Launch {
 
   template <class Config>
   static void call(const Stream& stream, const GemmProblem& problem) {
-    wgmma_cluster::launch<Config, info>(stream, problem, true);
+    wgmma_cluster::launch<Config, info>(stream, problem, {.serpentine = true});
   }
 };
 

@@ -1,0 +1,47 @@
+#pragma once
+#include "kernels/wgmma/wgmma_cluster.cuh"
+
+namespace lapidary::inline LAPIDARY_BUILD::wgmma_overlapped {
+
+constexpr RungInfo info = {
+    .name = "wgmma_overlapped",
+    .parent = "wgmma_cluster",
+    .idea = "each launch begins while the one before it ends",
+    .change =
+        "Programmatic dependent launch: blocks start, set up their barriers and then wait for the kernel in front of "
+        "them; and tiles of 128 x 64 keep all multiprocessors busy with small problems",
+    .why =
+        "From the last store of one kernel to the first load of the next there are some microseconds, as long as half "
+        "of a product of 1024 x 1024 x 1024",
+    .counter = "none: time between kernels; 1024 x 1024 has 128 tiles of 128 x 64 for 132 multiprocessors, not 32",
+    .cost =
+        "A kernel may touch global memory only behind grid_wait(), and so may all that it calls; where a launch takes a "
+        "tenth of a millisecond there is nothing to gain",
+    .exercise =
+        "`lapidary bench wgmma_cluster wgmma_overlapped --size 1024 --size 4096 --all-tiles`: where does it end to pay?",
+    .architecture = 90,
+};
+
+using wgmma_cluster::Config;
+
+struct Launch : wgmma_cluster::Launch {
+  template <class Config>
+  static void call(const Stream& stream, const GemmProblem& problem) {
+    wgmma_cluster::launch<Config, info>(stream, problem, {.overlaps = true});
+  }
+};
+
+template <int BN, int stages, class T, class R, Order a, Order b>
+using Tile = Config<128, BN, 64, stages, ClusterGrid<2, 1>, 1, 64, T, R, a, b>;
+template <class T, class R, Order a, Order b>
+using Default = Tile<256, 4, T, R, a, b>;
+template <int BN, int stages, class T, Order b>
+using Small = Tile<BN, stages, T, T, Order::row_major, b>;
+template <class>
+constexpr auto variants =
+    wgmma_variants<Default, Launch>(wgmma_variant<Small<128, 6, bf16, Order::column_major>, Launch>(),
+                                    wgmma_variant<Small<64, 8, bf16, Order::column_major>, Launch>(),
+                                    wgmma_variant<Small<64, 8, bf16, Order::row_major>, Launch>(),
+                                    wgmma_variant<Small<64, 8, f16, Order::column_major>, Launch>());
+
+}  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_overlapped
