@@ -1,22 +1,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "bench/run.hpp"
 #include "bench/timing.hpp"
 #include "cli/command.hpp"
 #include "cli/json.hpp"
+#include "cli/measurements.hpp"
 #include "cli/options.hpp"
 #include "core/error.hpp"
 #include "device/device.hpp"
@@ -36,33 +32,6 @@ struct Arguments {
   int rounds = bench::BurstOptions().rounds;
   bool all_tiles = false, json = false;
   std::string output;
-};
-
-/// A file that is written at the end of long work. It is opened at the beginning, under another name, so that a
-/// directory that cannot be written to shows in time and a file that is there stays until it is replaced.
-class OutputFile {
- public:
-  explicit OutputFile(const std::string& path) : path_(path), partial_(path + ".partial"), stream_(partial_) {
-    if (!stream_) throw InvalidArgument(fmt::format("{} cannot be written: {}", path, std::strerror(errno)));
-  }
-  ~OutputFile() {
-    std::error_code ignored;
-    std::filesystem::remove(partial_, ignored);
-  }
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
-
-  void write(const std::string& text) {
-    stream_ << text;
-    stream_.close();
-    std::error_code error;
-    if (stream_) std::filesystem::rename(partial_, path_, error);
-    if (!stream_ || error) throw Error(fmt::format("{} could not be written", path_));
-  }
-
- private:
-  std::string path_, partial_;
-  std::ofstream stream_;
 };
 
 bench::MeasureOptions measure_options(const Arguments& arguments) {
@@ -114,36 +83,6 @@ std::vector<bench::Entry> entries(const Arguments& arguments, const Device& devi
   }
   if (entries.empty()) throw InvalidArgument("no kernel has this type and runs on this device; see lapidary list");
   return entries;
-}
-
-Json to_json(const bench::Spread& spread) {
-  return {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}};
-}
-
-Json to_json(const bench::LadderMeasurement& result) {
-  const bench::Measurement& m = result.measurement;
-  const RungVariant& variant = *result.entry.variant;
-  return {{"kernel", result.entry.rung->name()},
-          {"idea", result.entry.rung->info->idea},
-          {"type", to_string(variant.kind)},
-          {"tile", to_string(variant.tile)},
-          {"size", result.size},
-          {"mode", name_of(result.mode)},
-          {"tflops", to_json(m.tflops)},
-          {"cublas_tflops", m.peer_tflops ? to_json(*m.peer_tflops) : Json()},
-          {"clock_mhz", m.card ? Json(m.card->sm_clock_mhz) : Json()},
-          {"power_w", m.card ? Json(m.card->power_w) : Json()},
-          {"rounds", m.rounds}};
-}
-
-Json to_json(const bench::PeerMeasurement& peer) {
-  return {{"name", peer.name},
-          {"type", to_string(peer.kind)},
-          {"size", peer.size},
-          {"mode", name_of(peer.mode)},
-          {"tflops", to_json(peer.measurement.tflops)},
-          {"clock_mhz", peer.measurement.card ? Json(peer.measurement.card->sm_clock_mhz) : Json()},
-          {"power_w", peer.measurement.card ? Json(peer.measurement.card->power_w) : Json()}};
 }
 
 Json to_json(const bench::LadderReport& report) {

@@ -38,5 +38,6 @@ Command add_banks(CLI::App& program);
 Command add_coalescing(CLI::App& program);
 Command add_tiles(CLI::App& program);
 Command add_tma(CLI::App& program);
+Command add_tune(CLI::App& program);
 
 }  // namespace lapidary::cli

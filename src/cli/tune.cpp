@@ -1,0 +1,225 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/timing.hpp"
+#include "cli/command.hpp"
+#include "cli/json.hpp"
+#include "cli/measurements.hpp"
+#include "cli/options.hpp"
+#include "core/error.hpp"
+#include "device/device.hpp"
+#include "lens/explain.hpp"
+#include "report/progress.hpp"
+#include "report/table.hpp"
+
+namespace lapidary::cli {
+namespace {
+
+struct Arguments {
+  std::vector<std::int64_t> sizes;
+  std::vector<std::string> types;
+  int keep = 4;
+  double seconds = 1;
+  std::string output;
+  bool json = false;
+};
+
+/// A kernel's tile for a problem, and the rate that the lens expects of it at the power limit.
+struct Candidate {
+  bench::Entry entry;
+  std::optional<double> predicted_tflops;
+};
+
+double predicted_seconds(const lens::Explanation& e) { return e.energy ? e.energy->seconds : e.time->seconds; }
+
+/// All variants for a kind that run on the card, those first of which the lens expects most, and last those of which it
+/// expects nothing.
+std::vector<Candidate> ranked(const GemmKind& kind, std::int64_t size, const model::Gpu& gpu) {
+  std::vector<Candidate> all;
+  for (const Rung& rung : ladder()) {
+    if (gpu.compute_capability < rung.info->architecture) continue;
+    for (const RungVariant& variant : rung.variants) {
+      if (variant.kind != kind) continue;
+      const lens::Explanation e = lens::explain({&rung, &variant, size, size, size, false, gpu});
+      Candidate candidate{{&rung, &variant}, {}};
+      if (e.time) candidate.predicted_tflops = e.flop / predicted_seconds(e) * 1e-12;
+      all.push_back(candidate);
+    }
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
+    return a.predicted_tflops.value_or(0) > b.predicted_tflops.value_or(0);
+  });
+  return all;
+}
+
+/// What is known from before; empty if there is no such file.
+Json load(const std::string& path) {
+  std::ifstream file(path);
+  if (path.empty() || !file) return {{"receipts", Json::array()}, {"measured", Json::array()}, {"best", Json::array()}};
+  try {
+    return Json::parse(file);
+  } catch (const Json::exception& error) {
+    throw InvalidArgument(fmt::format("{}: {}", path, error.what()));
+  }
+}
+
+/// Whether two measurements are of the same work, and of the same kernel and tile too.
+bool same_work(const Json& a, const Json& b) {
+  return a["type"] == b["type"] && a["size"] == b["size"] && a["mode"] == b["mode"];
+}
+bool same_kernel(const Json& a, const Json& b) { return a["kernel"] == b["kernel"] && a["tile"] == b["tile"]; }
+
+/// Puts a measurement in the place of an older one like it.
+void remember(Json& measured, Json one) {
+  for (Json& known : measured) {
+    if (!same_work(known, one) || !same_kernel(known, one)) continue;
+    known = std::move(one);
+    return;
+  }
+  measured.push_back(std::move(one));
+}
+
+/// Of each type, size and mode the fastest that was ever measured, by its share of what cuBLAS reached beside it: rates
+/// of different runs are those of a card at different temperatures.
+Json best_of(const Json& measured) {
+  const auto merit = [](const Json& m) {
+    const double rate = m["tflops"]["median"];
+    return m["cublas_tflops"].is_null() ? rate : rate / m["cublas_tflops"]["median"].get<double>();
+  };
+  Json best = Json::array();
+  for (const Json& one : measured) {
+    const auto known = std::find_if(best.begin(), best.end(), [&](const Json& b) { return same_work(b, one); });
+    if (known == best.end())
+      best.push_back(one);
+    else if (merit(one) > merit(*known))
+      *known = one;
+  }
+  Json table = Json::array();
+  for (const Json& one : best)
+    table.push_back({{"type", one["type"]},
+                     {"size", one["size"]},
+                     {"mode", one["mode"]},
+                     {"kernel", one["kernel"]},
+                     {"tile", one["tile"]},
+                     {"share", one["cublas_tflops"].is_null() ? Json() : Json(merit(one))}});
+  return table;
+}
+
+/// Receipts that a measurement still refers to, by their dates.
+void forget_receipts(Json& document) {
+  Json kept = Json::array();
+  for (const Json& receipt : document["receipts"]) {
+    const auto refers = [&](const Json& m) { return m["receipt"] == receipt["date"]; };
+    if (std::any_of(document["measured"].begin(), document["measured"].end(), refers)) kept.push_back(receipt);
+  }
+  document["receipts"] = std::move(kept);
+}
+
+report::Table to_table(const Json& document, const std::vector<std::string>& dates) {
+  using report::Column;
+  report::Table table({{"type"},
+                       {"size", Column::number},
+                       {"mode"},
+                       {"kernel"},
+                       {"tile"},
+                       {"predicted", Column::number, "TFLOP/s"},
+                       {"median", Column::number, "TFLOP/s"},
+                       {"cuBLAS", Column::number, "TFLOP/s"},
+                       {"share", Column::number}});
+  const auto rate = [](const Json& value) { return value.is_null() ? "" : fmt::format("{:.1f}", value.get<double>()); };
+  for (const Json& m : document["measured"]) {
+    if (std::find(dates.begin(), dates.end(), m["receipt"]) == dates.end()) continue;
+    const Json cublas = m["cublas_tflops"].is_null() ? Json() : m["cublas_tflops"]["median"];
+    const double median = m["tflops"]["median"];
+    table.add_row({{m["type"].get<std::string>()},
+                   {fmt::format("{}", m["size"].get<std::int64_t>())},
+                   {m["mode"].get<std::string>()},
+                   {m["kernel"].get<std::string>()},
+                   {m["tile"].get<std::string>()},
+                   {rate(m["predicted_tflops"])},
+                   {rate(m["tflops"]["median"])},
+                   {rate(cublas)},
+                   {cublas.is_null() ? "" : fmt::format("{:.1f} %", 100 * median / cublas.get<double>())}});
+  }
+  return table;
+}
+
+ExitCode tune(const Arguments& arguments) {
+  if (gpu_count() == 0)
+    throw InvalidArgument("tune needs a GPU: it measures what the lens expects most of; see lapidary device");
+  const std::unique_ptr<Device> device = open_gpu();
+  const model::Gpu gpu = chosen_gpu({});
+  Json document = load(arguments.output);
+  std::optional<OutputFile> output;
+  if (!arguments.output.empty()) output.emplace(arguments.output);
+  std::vector<std::string> types = arguments.types, dates, wrong;
+  if (types.empty()) types = {"bf16 RC"};
+  std::vector<std::int64_t> sizes = arguments.sizes;
+  if (sizes.empty()) sizes = {default_size(DeviceKind::gpu)};
+  {
+    report::Progress progress;
+    for (const std::string& type : types)
+      for (const std::int64_t size : sizes) {
+        progress.update(fmt::format("{}, {}^3: predicting", type, size), -1);
+        std::vector<Candidate> candidates = ranked(parse_kind(type), size, gpu);
+        if (candidates.empty()) throw InvalidArgument(fmt::format("no kernel takes {}; see lapidary list", type));
+        candidates.resize(std::min(candidates.size(), static_cast<std::size_t>(arguments.keep)));
+        std::vector<bench::Entry> entries;
+        for (const Candidate& candidate : candidates) entries.push_back(candidate.entry);
+        bench::MeasureOptions options{
+            .sizes = {size}, .burst = bench::BurstOptions(), .sustained = bench::SustainedOptions()};
+        options.sustained->seconds = arguments.seconds;
+        const bench::LadderReport report = bench::measure_ladder(
+            *device, entries, options, [&](std::string_view step, double done) { progress.update(step, done); });
+        wrong.insert(wrong.end(), report.wrong.begin(), report.wrong.end());
+        document["receipts"].push_back(report.receipt);
+        dates.push_back(report.receipt["date"]);
+        for (const bench::LadderMeasurement& result : report.results) {
+          const auto of = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
+            return candidate.entry.variant == result.entry.variant;
+          });
+          Json one = to_json(result);
+          one.erase("idea");
+          one["predicted_tflops"] = of->predicted_tflops ? Json(*of->predicted_tflops) : Json();
+          one["receipt"] = report.receipt["date"];
+          remember(document["measured"], std::move(one));
+        }
+      }
+  }
+  forget_receipts(document);
+  document["best"] = best_of(document["measured"]);
+  if (output) output->write(document.dump(1) + "\n");
+  if (arguments.json)
+    print(document);
+  else
+    fmt::print("{}\n", to_table(document, dates).render(report::wants_colour(stdout)));
+  for (const std::string& line : wrong) fmt::print(stderr, "WRONG  {}\n", line);
+  return wrong.empty() ? success : wrong_result;
+}
+
+}  // namespace
+
+Command add_tune(CLI::App& program) {
+  CLI::App* app = program.add_subcommand("tune", "measure the tiles that the lens expects most of, and keep the best");
+  const auto a = std::make_shared<Arguments>();
+  app->add_option("--type", a->types, "as `lapidary list` shows them, may be given several times; 'bf16 RC'")
+      ->allow_extra_args(false);
+  app->add_option("--size", a->sizes, "M = N = K, may be given several times; 4096")
+      ->check(whole_number(1))
+      ->allow_extra_args(false);
+  app->add_option("--keep", a->keep, "how many of a type and size to measure; 4")->check(CLI::Range(1, 100));
+  app->add_option("--seconds", a->seconds, "of sustained launches of each; 1")->check(CLI::Range(0.1, 600.0));
+  app->add_option("-o,--output", a->output, "add to this file what was learned, as JSON");
+  app->add_flag("--json", a->json, "print JSON");
+  return {app, [a] { return tune(*a); }};
+}
+
+}  // namespace lapidary::cli
