@@ -85,7 +85,7 @@ std::vector<bench::Entry> entries(const Arguments& arguments, const Device& devi
   return entries;
 }
 
-Json to_json(const bench::LadderReport& report) {
+Json report_json(const bench::LadderReport& report) {
   Json results = Json::array(), peers = Json::array();
   for (const bench::LadderMeasurement& result : report.results) results.push_back(to_json(result));
   for (const bench::PeerMeasurement& peer : report.peers) peers.push_back(to_json(peer));
@@ -146,10 +146,10 @@ ExitCode measure(const Arguments& arguments) {
     report = bench::measure_ladder(*device, chosen, options,
                                    [&](std::string_view step, double done) { progress.update(step, done); });
   }
-  if (output) output->write(to_json(report).dump(2) + "\n");
+  if (output) output->write(report_json(report).dump(2) + "\n");
   const ExitCode code = report.wrong.empty() ? success : wrong_result;
   if (arguments.json) {
-    print(to_json(report));
+    print(report_json(report));
     return code;
   }
   fmt::print("M = N = K, random normal data, on {}; the median, min and max of rounds\n\n{}\n", title_of(*device),
