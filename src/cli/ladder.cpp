@@ -175,9 +175,10 @@ report::Table emulator_table(const std::vector<Entry>& entries) {
     std::vector<report::Cell> row = {
         {std::string(entry.rung->name())}, {to_string(entry.variant->tile)}, verdict(entry)};
     if (entry.counters) {
-      // Asynchronous copies read what loads do in other kernels.
-      const std::uint64_t requests = entry.counters->global_load.requests + entry.counters->async_copy.requests;
-      const std::uint64_t sectors = entry.counters->global_load.sectors + entry.counters->async_copy.sectors;
+      // Asynchronous and bulk copies read what loads do in other kernels.
+      const emulator::Counters& c = *entry.counters;
+      const std::uint64_t requests = c.global_load.requests + c.async_copy.requests + c.bulk_load.requests;
+      const std::uint64_t sectors = c.global_load.sectors + c.async_copy.sectors + c.bulk_load.sectors;
       const emulator::SharedCounters& shared = entry.counters->shared_load;
       const double each = requests == 0 ? 0 : static_cast<double>(sectors) / static_cast<double>(requests);
       const std::uint64_t excess = shared.wavefronts - shared.minimum;

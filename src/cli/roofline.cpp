@@ -74,7 +74,7 @@ report::Table ceilings_table(const lens::Roofline& roofline) {
 
 report::Table entries_table(const std::vector<RooflineEntry>& entries) {
   using report::Column;
-  constexpr int bar_width = 20;
+  constexpr int bar_width = 8;
   report::Table table({{"kernel"},
                        {"type"},
                        {"tile"},

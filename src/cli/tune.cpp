@@ -38,7 +38,24 @@ struct Candidate {
   std::optional<double> predicted_tflops;
 };
 
-double predicted_seconds(const lens::Explanation& e) { return e.energy ? e.energy->seconds : e.time->seconds; }
+/// Of a cube at the power limit, where that is known; in the line through two short sums, for long ones take the lens
+/// as long as they are.
+std::optional<double> predicted_tflops(const Rung& rung, const RungVariant& variant, std::int64_t size,
+                                       const model::Gpu& gpu) {
+  const auto seconds = [&](std::int64_t K) -> std::optional<double> {
+    const lens::Explanation e = lens::explain({&rung, &variant, size, size, K, false, gpu});
+    if (!e.time) return std::nullopt;
+    return e.energy ? e.energy->seconds : e.time->seconds;
+  };
+  const std::int64_t shorter = std::min<std::int64_t>(size, 256), longer = std::min<std::int64_t>(size, 512);
+  const std::optional<double> first = seconds(shorter);
+  const std::optional<double> second = first && longer > shorter ? seconds(longer) : first;
+  if (!second) return std::nullopt;
+  double whole = *second;
+  if (longer > shorter)
+    whole += (*second - *first) * static_cast<double>(size - longer) / static_cast<double>(longer - shorter);
+  return bench::tflops(size, size, size, whole * 1e3);
+}
 
 /// All variants for a kind that run on the card, those first of which the lens expects most, and last those of which it
 /// expects nothing.
@@ -48,10 +65,7 @@ std::vector<Candidate> ranked(const GemmKind& kind, std::int64_t size, const mod
     if (gpu.compute_capability < rung.info->architecture) continue;
     for (const RungVariant& variant : rung.variants) {
       if (variant.kind != kind) continue;
-      const lens::Explanation e = lens::explain({&rung, &variant, size, size, size, false, gpu});
-      Candidate candidate{{&rung, &variant}, {}};
-      if (e.time) candidate.predicted_tflops = e.flop / predicted_seconds(e) * 1e-12;
-      all.push_back(candidate);
+      all.push_back({{&rung, &variant}, predicted_tflops(rung, variant, size, gpu)});
     }
   }
   std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "core/error.hpp"
@@ -72,14 +74,27 @@ TEST(TileOwners, AreThoseOfTheConfiguration) {
   expect_owners<warp_tiles::Default>(default_variant("warp_tiles"), 8, 8);
 }
 
+/// None of a kernel whose results bulk copies store.
+std::optional<TileOwners> owners_if_threads_store(const RungVariant& variant) {
+  try {
+    return tile_owners(variant);
+  } catch (const InvalidArgument& error) {
+    EXPECT_NE(std::string(error.what()).find("bulk copies do"), std::string::npos) << error.what();
+    EXPECT_TRUE(variant.order.at && size_of(variant.kind.result) == 2);
+    return std::nullopt;
+  }
+}
+
 TEST(TileOwners, ShareTheTileOfEveryKernelEvenly) {
   for (const Rung& rung : ladder())
     for (const RungVariant& variant : rung.variants) {
       SCOPED_TRACE(std::string(rung.name()) + " " + to_string(variant.tile));
-      const TileOwners owners = tile_owners(variant);
+      const std::optional<TileOwners> found = owners_if_threads_store(variant);
+      if (!found) continue;
+      const TileOwners& owners = *found;
       std::vector<int> results(static_cast<std::size_t>(owners.threads));
       for (const int thread : owners.owner) ++results.at(static_cast<std::size_t>(thread));
-      // A warp that loads for others has none, and of results that a copy stores the thread that issues it has all.
+      // A warp that loads for others has none.
       std::erase(results, 0);
       ASSERT_FALSE(results.empty());
       EXPECT_EQ(std::count(results.begin(), results.end(), results[0]), std::ssize(results));

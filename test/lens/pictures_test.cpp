@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <regex>
 #include <string>
 #include <vector>
@@ -67,7 +68,13 @@ TEST(TilePicture, MarksOneThreadOfEveryKernel) {
   for (const Rung& rung : ladder())
     for (const RungVariant& variant : rung.variants) {
       SCOPED_TRACE(std::string(rung.name()) + " " + to_string(variant.tile));
-      const TileOwners owners = tile_owners(variant);
+      std::optional<TileOwners> found;
+      try {
+        found = tile_owners(variant);
+      } catch (const InvalidArgument&) {
+        continue;  // its results are stored by bulk copies, see block_accesses_test.cpp
+      }
+      const TileOwners& owners = *found;
       const int thread = *std::max_element(owners.owner.begin(), owners.owner.end());
       const std::string svg = tile_picture("a < b", owners, thread).render();
       const Share own = share_of_thread(owners, thread);
