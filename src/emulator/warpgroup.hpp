@@ -96,7 +96,7 @@ class Warpgroups {
       std::uintptr_t address;
       unsigned warps;  ///< of the warpgroup that have it for an operand
     };
-    std::vector<Chunk> chunks;  ///< of 16 bytes of shared memory
+    std::vector<Chunk> chunks;                  ///< of 16 bytes of shared memory
     std::array<RaceDetector::Copy, 4> marks{};  ///< of each warp's reads
 
     bool is_computable() const { return issued == 15 && !computed; }

@@ -112,30 +112,10 @@ __global__ void __launch_bounds__(Config::threads, 1)
   }
 }
 
-constexpr int group = 8;  // rows of clusters
-
-struct Options {
-  bool serpentine = false, overlaps = false;
-};
-
-template <class Config, const RungInfo& rung = info>
-void launch(const Stream& stream, const GemmProblem& problem, const Options& options = {}) {
-  using Cluster = typename Config::Cluster;
-  const auto g = typed<typename Config::Element, typename Config::Result>(problem);
-  if (!copied_by_tma(g) || !Config::Epilogue::stores(g)) return launch_unaligned(stream, problem);
-  const TileRaster raster = Cluster::raster(g.M, g.N, Config::tile, group);
-  const LaunchShape shape = {.kernel = rung.name,
-                             .grid = Cluster::grid(raster, multiprocessors(stream)),
-                             .block = Config::threads,
-                             .shared_bytes = sizeof(Storage<Config>),
-                             .cluster = Cluster::blocks,
-                             .overlaps = options.overlaps};
-  lapidary::launch(stream, shape, kernel<Config>, Config::A::map(g.A, g.lda, g.M, g.K),
-                   Config::B::map(g.B, g.ldb, g.N, g.K), Config::Epilogue::map(g.D, g.ldd, g.M, g.N), g, raster,
-                   options.serpentine);
-}
-
-struct Launch {
+template <const RungInfo& rung, bool serpentine, bool overlaps>
+struct LaunchBy {
+  static constexpr int group = 8;  // rows of clusters
+  static constexpr bool there_and_back = serpentine;
   template <class Config>
   static TileOrder::Corner tile_at(std::int64_t position, std::int64_t M, std::int64_t N) {
     using Cluster = typename Config::Cluster;
@@ -145,9 +125,22 @@ struct Launch {
   }
   template <class Config>
   static void call(const Stream& stream, const GemmProblem& problem) {
-    launch<Config>(stream, problem);
+    using Cluster = typename Config::Cluster;
+    const auto g = typed<typename Config::Element, typename Config::Result>(problem);
+    if (!copied_by_tma(g) || !Config::Epilogue::stores(g)) return launch_unaligned(stream, problem);
+    const TileRaster raster = Cluster::raster(g.M, g.N, Config::tile, group);
+    const LaunchShape shape = {.kernel = rung.name,
+                               .grid = Cluster::grid(raster, multiprocessors(stream)),
+                               .block = Config::threads,
+                               .shared_bytes = sizeof(Storage<Config>),
+                               .cluster = Cluster::blocks,
+                               .overlaps = overlaps};
+    lapidary::launch(stream, shape, kernel<Config>, Config::A::map(g.A, g.lda, g.M, g.K),
+                     Config::B::map(g.B, g.ldb, g.N, g.K), Config::Epilogue::map(g.D, g.ldd, g.M, g.N), g, raster,
+                     serpentine);
   }
 };
+using Launch = LaunchBy<info, false, false>;
 
 template <class T, class R, Order a, Order b>
 using Default = Config<128, 256, 64, 4, ClusterGrid<2, 1>, 1, 64, T, R, a, b>;

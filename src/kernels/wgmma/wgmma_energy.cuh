@@ -24,14 +24,7 @@ constexpr RungInfo info = {
 
 using wgmma_cluster::Config;
 
-struct Launch : wgmma_cluster::Launch {
-  static constexpr bool there_and_back = true;
-
-  template <class Config>
-  static void call(const Stream& stream, const GemmProblem& problem) {
-    wgmma_cluster::launch<Config, info>(stream, problem, {.serpentine = true});
-  }
-};
+using Launch = wgmma_cluster::LaunchBy<info, true, false>;
 
 /// Of 128 bytes along N, where B has its neighbours there, 200 columns are no multiple. Results of 32 bits take the
 /// parent's tile: 192 of them a thread leave no register for where they are stored.

@@ -24,12 +24,7 @@ constexpr RungInfo info = {
 
 using wgmma_cluster::Config;
 
-struct Launch : wgmma_cluster::Launch {
-  template <class Config>
-  static void call(const Stream& stream, const GemmProblem& problem) {
-    wgmma_cluster::launch<Config, info>(stream, problem, {.overlaps = true});
-  }
-};
+using Launch = wgmma_cluster::LaunchBy<info, false, true>;
 
 template <int BN, int stages, class T, class R, Order a, Order b>
 using Tile = Config<128, BN, 64, stages, ClusterGrid<2, 1>, 1, 64, T, R, a, b>;
