@@ -16,7 +16,7 @@ constexpr RungInfo info = {
         "wavefronts stay as many",
     .cost = "Twice the HMMA and the LDSM to issue, and twice the traffic of results in the register file",
     .exercise =
-        "`lapidary asm mma_k8`: count HMMA.1688 and LDSM, and the same for mma_swizzled. Which of the two could be "
+        "`lapidary run mma_k8 --count`: how many products and ldmatrix, and in mma_swizzled? Which of the two could be "
         "mended without another form?",
     .architecture = 80,
 };

@@ -20,7 +20,7 @@ constexpr RungInfo info = {
         "Rows in shared memory have one pitch, so there is no swizzle; and results pass through it to be scaled and "
         "cut off, as only there it is known which they are",
     .exercise =
-        "`lapidary asm wmma`: find HMMA and LDSM. `lapidary asm mma_tiles` has them too: what did the lid hide?",
+        "`lapidary diff wmma mma_tiles`: both compile to HMMA and LDSM, with as many conflicts. What did the lid hide?",
     .architecture = 80,
 };
 
