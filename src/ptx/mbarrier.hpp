@@ -58,9 +58,8 @@ LAPIDARY_DEVICE void mbarrier_arrive(Mbarrier& barrier, unsigned arrivals = 1,
 }
 
 /// mbarrier.arrive on the barrier at the same place in the shared memory of block `rank` of the cluster.
-/// @param ordered  what this thread did before is seen by those who wait there with mbarrier_try_wait<true>(). That
-/// takes
-///                 two memory barriers; without it, it is complete asynchronous copies and products that are ordered.
+/// @param ordered  what this thread did before is seen by those who wait there with mbarrier_try_wait<true>(), which
+///                 takes two memory barriers; without it, complete asynchronous copies and products alone are ordered
 template <bool ordered = true>
 LAPIDARY_DEVICE void mbarrier_arrive_cluster(Mbarrier& barrier, unsigned rank, unsigned arrivals = 1,
                                              [[maybe_unused]] CallSite where = CallSite::current()) {

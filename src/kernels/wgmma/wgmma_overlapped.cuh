@@ -11,7 +11,7 @@ constexpr RungInfo info = {
         "Programmatic dependent launch: blocks start, set up their barriers and then wait for the kernel in front of "
         "them; and tiles of 128 x 64 keep all multiprocessors busy with small problems",
     .why =
-        "From the last store of one kernel to the first load of the next there are some microseconds, as long as half "
+        "From the last store of one kernel to the first load of the next there are two microseconds, as long as a third "
         "of a product of 1024 x 1024 x 1024",
     .counter = "none: time between kernels; 1024 x 1024 has 128 tiles of 128 x 64 for 132 multiprocessors, not 32",
     .cost =
