@@ -93,11 +93,11 @@ TensorBox tensor_of(const Arguments& a) {
 
 std::vector<BoxRow> rows_of(const TensorBox& tensor, const int* coordinates) {
   const Swizzle swizzle = byte_swizzle(tensor.swizzle);
-  const int row = row_bytes(tensor);
-  std::vector<BoxRow> rows(static_cast<std::size_t>(box_bytes(tensor) / row));
+  const int pitch = row_pitch(tensor);
+  std::vector<BoxRow> rows(static_cast<std::size_t>(box_rows(tensor)));
   for_each_chunk(tensor, coordinates, [&](const BoxChunk& chunk) {
-    BoxRow& to = rows[static_cast<std::size_t>(chunk.offset / row)];
-    const int column = chunk.offset % row;
+    BoxRow& to = rows[static_cast<std::size_t>(chunk.offset / pitch)];
+    const int column = chunk.offset % pitch;
     if (column == 0) to.global = chunk.global;
     if (chunk.inside_end > chunk.inside_first) {
       if (to.inside_end == 0) to.inside_first = column + chunk.inside_first;
@@ -124,6 +124,7 @@ ExitCode tma(const Arguments& a) {
     print({{"type", a.type},
            {"box_bytes", box_bytes(tensor)},
            {"row_bytes", row_bytes(tensor)},
+           {"row_pitch", row_pitch(tensor)},
            {"alignment", alignment},
            {"rows", list}});
     return success;
@@ -131,7 +132,8 @@ ExitCode tma(const Arguments& a) {
   fmt::print("box {} of {}: {} rows of {} bytes, {} bytes, which the mbarrier expects\n", fmt::join(a.box, " x "),
              a.type, rows.size(), row_bytes(tensor), box_bytes(tensor));
   if (period > 0)
-    fmt::print("swizzle of {} bytes: repeats after {} bytes, to which the tile is aligned\n", a.swizzle, period);
+    fmt::print("swizzle of {} bytes: repeats after {} bytes, to which the tile is aligned; rows are {} bytes apart\n",
+               a.swizzle, period, row_pitch(tensor));
   else
     fmt::print("no swizzle: the tile is aligned to {} bytes\n", alignment);
   using report::Column;

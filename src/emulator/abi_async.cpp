@@ -51,7 +51,15 @@ BulkCopy tensor_copy(BulkCopy::Kind kind, const TensorMap& map, const int* coord
                      std::source_location where, std::uintptr_t pc) {
   const TensorBox tensor = decoded(map, where);
   check_coordinates(tensor, coordinates, where);
-  check_shared(shared, 128, static_cast<std::size_t>(box_bytes(tensor)), where);
+  check_shared(shared, 128, static_cast<std::size_t>(box_extent(tensor)), where);
+  for (int mode = 0; kind != BulkCopy::Kind::load && mode < tensor.rank; ++mode)
+    if (coordinates[mode] < 0)
+      block().fault(
+          FaultKind::misuse,
+          fmt::format("a bulk store to a box that begins before the tensor, at {} of mode {}: an H200 takes it "
+                      "for an illegal instruction",
+                      coordinates[mode], mode),
+          where);
   BulkCopy copy{.kind = kind,
                 .type = tensor.type,
                 .fill = static_cast<unsigned char>(tensor.fill == TensorFill::nan ? 0xff : 0),

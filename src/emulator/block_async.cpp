@@ -346,10 +346,8 @@ void BlockRunner::record_copy(BulkCopy& copy) {
       check_bounds(address_of(shared), 16, load ? Access::async_issue : Access::shared_load, copy.pc);
       if (end > first)
         check_bounds(address_of(global) + first, end - first, load ? Access::bulk_load : Access::bulk_store, copy.pc);
+      copy.owner->shared_.set_state(address_of(shared), 16, load ? ByteState::in_flight : ByteState::reading);
     }
-    // Not before all of them are checked: a box that is smaller than its swizzle may come to a place twice.
-    for (const BulkCopy::Chunk& chunk : copy.chunks)
-      copy.owner->shared_.set_state(address_of(chunk.shared), 16, load ? ByteState::in_flight : ByteState::reading);
   }
   if (!races_) return;
   Lane& lane = *current_lane();

@@ -93,11 +93,22 @@ bool CopyEngine::advance(std::minstd_rand* random) {
   return true;
 }
 
+/// What an H200 loads of floats as tf32: the nearest, ties to even, and one NaN.
+void round_to_tf32(unsigned char* chunk) {
+  for (int i = 0; i < 16; i += 4) {
+    std::uint32_t bits;
+    std::memcpy(&bits, chunk + i, 4);
+    bits = (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fffe000u : (bits + 0xfffu + (bits >> 13 & 1)) & ~0x1fffu;
+    std::memcpy(chunk + i, &bits, 4);
+  }
+}
+
 void CopyEngine::step(BulkCopy& copy) {
   if (copy.kind == BulkCopy::Kind::load) {
     for (const auto& [shared, global, first, end] : copy.chunks) {
       std::memset(shared, copy.fill, 16);
       if (end > first) std::memcpy(shared + first, global + first, end - first);
+      if (copy.type == TensorType::tf32 || copy.type == TensorType::tf32_ftz) round_to_tf32(shared);
     }
     copy.progress = BulkCopy::Progress::done;
     copy.owner->arrive_copy(copy);

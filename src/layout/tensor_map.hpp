@@ -72,8 +72,9 @@ template <>
 inline constexpr TensorType tensor_type<bf16> = TensorType::bf16;
 template <>
 inline constexpr TensorType tensor_type<float> = TensorType::f32;
+/// As they are: loads of TensorType::tf32 round.
 template <>
-inline constexpr TensorType tensor_type<tf32> = TensorType::tf32;
+inline constexpr TensorType tensor_type<tf32> = TensorType::f32;
 
 LAPIDARY_HD constexpr bool is_float(TensorType type) { return type >= TensorType::f16 && type <= TensorType::tf32_ftz; }
 
@@ -94,13 +95,22 @@ LAPIDARY_HD constexpr int copied(const TensorBox& tensor, int mode) {
 
 LAPIDARY_HD constexpr int row_bytes(const TensorBox& tensor) { return tensor.box[0] * size_of(tensor.type); }
 
-/// Bytes of shared memory that a box takes; what a load adds to the transactions of its mbarrier, also where the box
-/// reaches beyond the tensor.
-LAPIDARY_HD constexpr int box_bytes(const TensorBox& tensor) {
-  int bytes = row_bytes(tensor);
-  for (int mode = 1; mode < tensor.rank; ++mode) bytes *= copied(tensor, mode);
-  return bytes;
+/// Bytes from one row of a box to the next in shared memory: rows that are shorter than what the swizzle permutes leave
+/// gaps (seen on an H200; no document tells).
+LAPIDARY_HD constexpr int row_pitch(const TensorBox& tensor) {
+  const int row = row_bytes(tensor), span = span_of(tensor.swizzle);
+  return row < span ? span : row;
 }
+LAPIDARY_HD constexpr int box_rows(const TensorBox& tensor) {
+  int rows = 1;
+  for (int mode = 1; mode < tensor.rank; ++mode) rows *= copied(tensor, mode);
+  return rows;
+}
+/// Bytes of a box without its gaps; what a load adds to the transactions of its mbarrier, also where the box reaches
+/// beyond the tensor.
+LAPIDARY_HD constexpr int box_bytes(const TensorBox& tensor) { return box_rows(tensor) * row_bytes(tensor); }
+/// Bytes of shared memory that it takes, gaps included.
+LAPIDARY_HD constexpr int box_extent(const TensorBox& tensor) { return box_rows(tensor) * row_pitch(tensor); }
 
 /// Checks all rules of cuTensorMapEncodeTiled for boxes that are not interleaved.
 /// @throws InvalidArgument with the rule, the actual value and the nearest legal one
@@ -151,7 +161,7 @@ LAPIDARY_HD constexpr int misalignment_of(const TensorBox& tensor, const int* co
 template <class Visit>
 LAPIDARY_HD constexpr void for_each_chunk(const TensorBox& tensor, const int* coordinates, Visit&& visit) {
   const int element = size_of(tensor.type), row = row_bytes(tensor);
-  const int rows = box_bytes(tensor) / row;
+  const int rows = box_rows(tensor), pitch = row_pitch(tensor);
   const std::int64_t row_end = static_cast<std::int64_t>(tensor.size[0]) * element;
   for (int r = 0; r < rows; ++r) {
     std::int64_t global = static_cast<std::int64_t>(coordinates[0]) * element;
@@ -166,7 +176,7 @@ LAPIDARY_HD constexpr void for_each_chunk(const TensorBox& tensor, const int* co
     for (int c = 0; c < row; c += 16) {
       const std::int64_t from_row = static_cast<std::int64_t>(coordinates[0]) * element + c;
       const std::int64_t first = from_row < 0 ? -from_row : 0, end = row_end - from_row;
-      BoxChunk chunk{r * row + c, global + c, 0, 0};
+      BoxChunk chunk{r * pitch + c, global + c, 0, 0};
       if (inside && first < 16 && end > first) {
         chunk.inside_first = static_cast<int>(first);
         chunk.inside_end = static_cast<int>(end < 16 ? end : 16);

@@ -31,11 +31,14 @@ LAPIDARY_DEVICE Coordinates<R> first(const Coordinates<TensorBox::max_rank>& coo
   return result;
 }
 
-/// Copies a box to shared memory, and what is there to `to`.
+/// Copies a box of `bytes` bytes to shared memory, and the `extent` bytes that are there to `to`.
 template <int R>
 __global__ void load_box(const __grid_constant__ TensorMap map, Coordinates<TensorBox::max_rank> coordinates,
-                         unsigned char* to, int bytes) {
+                         unsigned char* to, int bytes, int extent) {
   auto& [box, barrier] = shared_storage<BoxStorage>();
+  for (int i = threadIdx.x; i < extent; i += blockDim.x) box[i] = box_gap;
+  fence_proxy_async();
+  __syncthreads();
   if (threadIdx.x == 0) {
     mbarrier_init(barrier[0], 1);
     fence_mbarrier_init();
@@ -46,7 +49,7 @@ __global__ void load_box(const __grid_constant__ TensorMap map, Coordinates<Tens
   }
   __syncthreads();
   wait(barrier[0], 0);
-  for (int i = threadIdx.x; i < bytes; i += blockDim.x) to[i] = box[i];
+  for (int i = threadIdx.x; i < extent; i += blockDim.x) to[i] = box[i];
 }
 
 /// Copies `from` to shared memory, and from there to the box; twice, if it is added.
@@ -79,10 +82,11 @@ void launch_box(const Stream& stream, const LaunchShape& shape, void* a, void* b
   for (int mode = 0; mode < TensorBox::max_rank; ++mode) coordinates.at[mode] = test.coordinates[mode];
   const auto run = [&](auto load_kernel, auto store_kernel) {
     if constexpr (load)
-      launch(stream, shape, load_kernel, map, coordinates, static_cast<unsigned char*>(b), box_bytes(test.tensor));
+      launch(stream, shape, load_kernel, map, coordinates, static_cast<unsigned char*>(b), box_bytes(test.tensor),
+             box_extent(test.tensor));
     else
       launch(stream, shape, store_kernel, map, coordinates, static_cast<const unsigned char*>(b),
-             box_bytes(test.tensor), test.add);
+             box_extent(test.tensor), test.add);
   };
   switch (test.tensor.rank) {
     case 1: return run(load_box<1>, store_box<1>);

@@ -5,6 +5,9 @@
 
 namespace lapidary::test {
 
+/// What gaps between a box's rows hold.
+constexpr unsigned char box_gap = 0x77;
+
 /// A box of a tensor that a kernel copies to or from a buffer that holds what shared memory holds.
 struct BoxCase {
   TensorBox tensor;

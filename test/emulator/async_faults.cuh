@@ -162,6 +162,21 @@ inline void launch_box_between_chunks(const Stream& stream, const LaunchShape& s
          tensor_map({.base = a, .size = {16, 4}, .stride = {64}, .box = {8, 2}, .rank = 2, .type = TensorType::f32}));
 }
 
+__global__ void box_before_tensor(const __grid_constant__ TensorMap map) {
+  auto& [x, barrier] = storage_with_barrier(1);
+  if (threadIdx.x == 0) {
+    mbarrier_arrive_expect_tx(barrier[0], 2 * 8 * sizeof(float));
+    cp_async_bulk_tensor_load(&x[0], map, Coordinates{0, -1}, barrier[0]);
+  }
+  wait(barrier[0], 0);
+  if (threadIdx.x == 0) cp_async_bulk_tensor_store(map, Coordinates{0, -1}, &x[0]);
+}
+
+inline void launch_box_before_tensor(const Stream& stream, const LaunchShape& shape, void* a, void*, void*, int) {
+  launch(stream, shape, box_before_tensor,
+         tensor_map({.base = a, .size = {16, 4}, .stride = {64}, .box = {8, 2}, .rank = 2, .type = TensorType::f32}));
+}
+
 // ---------------------------------------------------------------- registers
 
 __global__ void too_many_registers(float*, float*, float*, int) {
@@ -277,6 +292,7 @@ constexpr TestKernel async_fault_table[] = {
     entry<write_while_stored>("write_while_stored", 1, 64, fault_bytes),
     {{"foreign_map", 1, 64, fault_bytes}, launch_foreign_map, 0, 0},
     {{"box_between_chunks", 1, 64, fault_bytes}, launch_box_between_chunks, 0, 0},
+    {{"box_before_tensor", 1, 64, fault_bytes}, launch_box_before_tensor, 0, 0},
     entry<too_many_registers>("too_many_registers", 1, 384),
     entry<fewer_by_inc>("fewer_by_inc", 1, 128),
     pair_of_blocks<remote_store<Exit::right>>("remote_store"),

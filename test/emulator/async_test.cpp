@@ -91,10 +91,14 @@ Bytes random_bytes(std::size_t size) {
   return bytes;
 }
 
-// Where byte `offset` of a box lies in shared memory that begins at a multiple of 1024 (PTX ISA, "Swizzling modes"):
-// the 16-byte chunk within a span of 32, 64 or 128 bytes is XORed with the number of the 128-byte line.
-int swizzled(int offset, TensorSwizzle swizzle) {
-  const int chunks = 1 << static_cast<int>(swizzle);  // of a span
+// Where byte `byte` of a box lies in shared memory that begins at a multiple of 1024 (PTX ISA, "Swizzling modes"): the
+// 16-byte chunk within a span of 32, 64 or 128 bytes is XORed with the number of the 128-byte line. Rows begin with a
+// span.
+int place(const TensorBox& tensor, int byte) {
+  const int chunks = 1 << static_cast<int>(tensor.swizzle);  // of a span
+  const int row = tensor.box[0] * size_of(tensor.type);
+  const int pitch = tensor.swizzle == TensorSwizzle::none ? row : std::max(row, 16 * chunks);
+  const int offset = byte / row * pitch + byte % row;
   const int line = offset / 128, chunk = offset / 16 % 8;
   return line * 128 + (chunk ^ (line % chunks)) * 16 + offset % 16;
 }
@@ -184,13 +188,15 @@ TEST_P(Async, BoxesAreLoadedToWhereTheirSwizzlePutsThem) {
   for (BoxCase test : box_cases()) {
     const Bytes content = random_bytes(bytes_of(test.tensor));
     auto tensor = array(content);
-    const auto size = static_cast<std::size_t>(box_bytes(test.tensor));
-    auto got = array(Bytes(size, 0x77));
+    const auto size = static_cast<std::size_t>(box_extent(test.tensor));
+    auto got = array(Bytes(size));
     test.tensor.base = tensor.data();
     run("load_box", &test, got.data());
     const Bytes bytes = got.content();
+    const auto gaps = std::count(bytes.begin(), bytes.end(), box_gap);
+    EXPECT_EQ(gaps, box_extent(test.tensor) - box_bytes(test.tensor));
     for_each_byte(test, [&](int box, int global) {
-      const int at = swizzled(box, test.tensor.swizzle);
+      const int at = place(test.tensor, box);
       if (at >= static_cast<int>(size)) return;  // a box that is no multiple of 128 bytes
       if (global >= 0) {
         ASSERT_EQ(bytes[at], content[global]) << "byte " << box << ", swizzle " << int(test.tensor.swizzle);
@@ -205,11 +211,26 @@ TEST_P(Async, BoxesAreLoadedToWhereTheirSwizzlePutsThem) {
   }
 }
 
+TEST_P(Async, LoadsOfTf32RoundToNearest) {
+  // Ties to even, denormal numbers too, what is too large to infinity, and all NaN to one.
+  const std::vector<std::uint32_t> from = {0x3f801000, 0x3f803000, 0x3f801001, 0x3f800fff, 0xbf803000, 0x00003000,
+                                           0x80001001, 0x007fffff, 0x7f7fffff, 0x7f800000, 0x7f800001, 0xffffffff};
+  const std::vector<std::uint32_t> rounded = {0x3f800000, 0x3f804000, 0x3f802000, 0x3f800000, 0xbf804000, 0x00004000,
+                                              0x80002000, 0x00800000, 0x7f800000, 0x7f800000, 0x7fffe000, 0x7fffe000};
+  const auto count = static_cast<int>(from.size());
+  auto tensor = array(from), got = array(std::vector<std::uint32_t>(from.size()));
+  BoxCase test{dense(TensorType::tf32, {count}, {count}), {}};
+  test.tensor.base = tensor.data();
+  run("load_box", &test, got.data());
+  EXPECT_EQ(got.content(), rounded);
+}
+
 TEST_P(Async, BoxesAreStoredAndWhatIsOutsideIsLeftOut) {
   for (BoxCase test : box_cases()) {
     const Bytes content = random_bytes(bytes_of(test.tensor));
-    const auto size = static_cast<std::size_t>(box_bytes(test.tensor));
+    const auto size = static_cast<std::size_t>(box_extent(test.tensor));
     if (size % 128 || test.tensor.element_stride[1] > 1) continue;  // strides are documented for loads alone
+    for (int& coordinate : test.coordinates) coordinate = std::max(coordinate, 0);
     Bytes box = random_bytes(size);
     std::reverse(box.begin(), box.end());
     auto tensor = array(content), from = array(box);
@@ -221,7 +242,7 @@ TEST_P(Async, BoxesAreStoredAndWhatIsOutsideIsLeftOut) {
     const auto elements = static_cast<std::uint64_t>(16 / size_of(test.tensor.type));
     whole_chunks.tensor.size[0] = (test.tensor.size[0] + elements - 1) / elements * elements;
     for_each_byte(whole_chunks, [&](int at, int global) {
-      if (global >= 0) expected[global] = box[swizzled(at, test.tensor.swizzle)];
+      if (global >= 0) expected[global] = box[place(test.tensor, at)];
     });
     EXPECT_EQ(tensor.content(), expected)
         << "swizzle " << int(test.tensor.swizzle) << ", rank " << int(test.tensor.rank);
@@ -237,7 +258,7 @@ TEST_P(Async, ReductionsAddBoxes) {
   floats.tensor.base = tensor.data();
   run("store_box", &floats, from.data());
   for_each_byte(floats, [&](int at, int global) {
-    if (at % 4 == 0 && global >= 0) content[global / 4] += 2 * box[swizzled(at, TensorSwizzle::bytes128) / 4];
+    if (at % 4 == 0 && global >= 0) content[global / 4] += 2 * box[place(floats.tensor, at) / 4];
   });
   EXPECT_EQ(tensor.content(), content);
 
