@@ -27,9 +27,10 @@ namespace lapidary::bench::inline LAPIDARY_BUILD {
 // variance of a rounding is averaged over significands.) Among the 1.7e7 results of a 4096^3 problem t = 4 is exceeded
 // about once, t = 8 by one result in 10^13.
 //
-// Tensor cores do not round: they cut partial sums off towards 0 after each 16 products or so, by half a unit in the
-// last place on average. These errors add up: sum_k u |s_k| over K / 16 steps, at most K / 16 u (q + |A B|) with
-// partial sums that grow to the result.
+// Tensor cores do not round: they cut partial sums off towards 0 after the products of an instruction, 32 bytes of K,
+// by half a unit in the last place on average. These errors add up: sum_k u |s_k| over the steps of K, at most
+// u (q + |A B|) each with partial sums that grow to the result. Those of FP8 have 13 fraction bits, to which each
+// product is cut off too: u is 2^-14. Sums of integers are exact.
 //
 // What is wrong still shows: one product left out moves a result by about q / sqrt(K), which is 2^21 / K bounds, and
 // operands rounded to tf32 move the worst of many results by about 5 q / 2^12, which is 2560 / sqrt(K) bounds.
@@ -42,12 +43,14 @@ LAPIDARY_HD inline double error_bound(const GemmKind& kind, std::int64_t K, doub
                                       double scaled_c, double result) {
   const Type type = kind.result;
   constexpr double u32 = 0x1p-24, sum_factor = 8;
+  const double u = kind.type == Type::e4m3 ? 0x1p-14 : kind.type == Type::s8 ? 0 : u32;
   const double unit_roundoff = type == Type::f32 ? u32 : type == Type::f16 ? 0x1p-11 : 0x1p-8;
   // The spacing of the smallest numbers of the type.
   const double smallest = type == Type::f32 ? 0x1p-149 : type == Type::f16 ? 0x1p-24 : 0x1p-133;
   const double length = static_cast<double>(K), product = fabs(alpha) * sqrt(square);
-  const double cut_off = kind.type == Type::f32 ? 0 : length / 16 * u32 * (product + fabs(result - scaled_c));
-  return sum_factor * u32 * sqrt(length) * product + cut_off + 2 * u32 * fabs(scaled_c) +
+  const double steps = kind.type == Type::f32 ? 0 : length * size_of(kind.type) / 32;
+  const double cut_off = steps * u * (product + fabs(result - scaled_c));
+  return sum_factor * u * sqrt(length) * product + cut_off + 2 * u32 * fabs(scaled_c) +
          2 * unit_roundoff * fabs(result) + smallest;
 }
 

@@ -70,9 +70,13 @@ class Bench {
   void bandwidth(const char* name, const char* meaning, int active, std::int64_t bytes, int threads,
                  int bytes_of_operation) {
     const int rounds = std::max(64, static_cast<int>(bytes / bytes_of_operation / active / Operation::operations));
-    constexpr int shared = 64 * 1024;
+    int shared = 64 * 1024;
+    Arguments arguments = arguments_of(bytes / 4, rounds);
+    if constexpr (requires { Operation::map; }) {
+      arguments.map = Operation::map(arguments.memory, arguments.words);
+      shared = Operation::shared;
+    }
     check_cuda(cudaFuncSetAttribute(time_rounds<Operation>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared), name);
-    const Arguments arguments = arguments_of(bytes / 4, rounds);
     const double cycles_per_ms = gpu_.properties().clock_mhz * 1e3;
     std::vector<double> samples;
     for (int repetition = -2; repetition < repetitions; ++repetition) {
@@ -249,9 +253,13 @@ std::vector<Constant> calibrate(Device& gpu) {
                                                1 / 2.0);
     bench.cycles<WarpgroupProducts<64, true>>("wgmma_n64_registers", "m64n64k16 with A in registers", 8, 64, 0, 0,
                                               1 / 2.0);
-    bench.bandwidth<BulkLoad>("bulk_bytes_all", "bulk copies of 8 KiB of 24 MiB that L2 holds, all multiprocessors",
-                              all, 24 << 20, 32, BulkLoad::bytes);
-    bench.bandwidth<BulkLoad>("bulk_bytes_one", "the same, one multiprocessor", 1, 8 << 20, 32, BulkLoad::bytes);
+    constexpr int box = TensorLoad<1>::bytes;
+    bench.bandwidth<TensorLoad<1>>("tensor_bytes_all", "boxes of 16 KiB of 24 MiB that L2 holds, all multiprocessors",
+                                   all, 24 << 20, 32, box);
+    bench.bandwidth<TensorLoad<4>>("tensor_bytes_4", "the same, each 4 of them the same boxes at the same time", all,
+                                   24 << 20, 32, box);
+    bench.bandwidth<TensorLoad<16>>("tensor_bytes_16", "each 16 of them", all, 24 << 20, 32, box);
+    bench.bandwidth<TensorLoad<1>>("tensor_bytes_one", "one multiprocessor", 1, 8 << 20, 32, box);
   }
 
   bench.cycles<Barrier>("barrier_4", "a barrier of 4 warps", 4, 64);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "device/tensor_map.hpp"
 #include "layout/matrix_descriptor.hpp"
 #include "ptx/cp_async.hpp"
 #include "ptx/cp_async_bulk.hpp"
@@ -28,11 +29,12 @@ struct Arguments {
   int rounds;
   unsigned start = 0;  ///< word at which a chain of loads begins
   int never = 0;
+  TensorMap map = {};  ///< of the memory, for operations that have one
 };
 
 /// Runs Operation::run(state, round) for each round. The barriers keep a block's warps together at both ends.
 template <class Operation>
-__global__ void time_rounds(Arguments arguments) {
+__global__ void time_rounds(const __grid_constant__ Arguments arguments) {
   Operation operation(arguments);
   __syncthreads();
   const long long begin = clock64();
@@ -136,7 +138,7 @@ struct HalfToFloat {
 
 // ------------------------------------------------------------------------------------------------ shared memory
 
-extern __shared__ float4 calibration_shared[];
+extern __shared__ __align__(1024) float4 calibration_shared[];
 
 __device__ inline float total(float value) { return value; }
 __device__ inline float total(const float2& value) { return value.x + value.y; }
@@ -339,19 +341,31 @@ struct WarpgroupProducts {
 
 // ------------------------------------------------------------------------------------------------ global memory
 
-/// Bulk copies of 8 KiB, of which seven are on their way at a time; one thread issues them. All blocks walk through
-/// `words` words, begun evenly apart.
-struct BulkLoad {
-  static constexpr int operations = 7, bytes = 8192;
-  std::int64_t at;
-  __device__ explicit BulkLoad(const Arguments& g) : at(g.words / (bytes / 4) * blockIdx.x / gridDim.x * (bytes / 4)) {
+/// Bulk copies of boxes of 128 rows of 128 bytes, of which twelve are on their way at a time; one thread issues them.
+/// All blocks walk through `words` words, each `readers` of them together, begun evenly apart.
+template <int readers>
+struct TensorLoad {
+  static constexpr int operations = 12, row = 128, rows = 128, bytes = row * rows;
+  static constexpr int shared = 1024 + operations * bytes;
+  /// Of `words` words.
+  static TensorMap map(const float* memory, std::int64_t words) {
+    return tensor_map({.base = memory,
+                       .size = {row / 2, static_cast<std::uint64_t>(words * 4 / row)},
+                       .stride = {row},
+                       .box = {row / 2, rows},
+                       .rank = 2,
+                       .type = TensorType::bf16,
+                       .swizzle = TensorSwizzle::bytes128,
+                       .promotion = TensorPromotion::bytes256});
+  }
+  int at;  ///< a row
+  __device__ explicit TensorLoad(const Arguments& g)
+      : at(static_cast<int>(boxes(g) * (blockIdx.x / readers * readers) / gridDim.x) * rows) {
 #if __CUDA_ARCH__ >= 900
     if (threadIdx.x > 0) return;
-    for (int stage = 0; stage < operations; ++stage) {
-      mbarrier_init(barrier(stage), 1);
-      fence_mbarrier_init();
-      load(g, stage);
-    }
+    for (int stage = 0; stage < operations; ++stage) mbarrier_init(barrier(stage), 1);
+    fence_mbarrier_init();
+    for (int stage = 0; stage < operations; ++stage) load(g, stage);
 #endif
   }
   __device__ void run(const Arguments& g, int round) {
@@ -366,13 +380,14 @@ struct BulkLoad {
   __device__ float result() const { return 0; }
 
  private:
+  __device__ static std::int64_t boxes(const Arguments& g) { return g.words * 4 / bytes; }
   __device__ static Mbarrier& barrier(int stage) { return reinterpret_cast<Mbarrier*>(calibration_shared)[stage]; }
   __device__ void load(const Arguments& g, int stage) {
     mbarrier_arrive_expect_tx(barrier(stage), bytes);
-    cp_async_bulk_load(reinterpret_cast<char*>(calibration_shared) + 1024 + stage * bytes, g.memory + at, bytes,
-                       barrier(stage));
-    at += bytes / 4;
-    if (at >= g.words) at -= g.words;
+    cp_async_bulk_tensor_load(reinterpret_cast<char*>(calibration_shared) + 1024 + stage * bytes, g.map,
+                              Coordinates{0, at}, barrier(stage));
+    at += rows;
+    if (at >= boxes(g) * rows) at = 0;
   }
 };
 

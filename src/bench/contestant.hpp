@@ -14,6 +14,8 @@ struct Contestant {
   Unit unit;         ///< what it multiplies with, which sets its ceiling
   /// Starts it on a stream of the GPU and returns without waiting.
   std::function<void(const Stream&, const GemmProblem&)> launch;
+  bool integers = false;  ///< it leaves 32-bit integers in D, not f32
+  bool cuts = false;      ///< see Variant; it is compared with what is as exact, or more
 };
 
 }  // namespace lapidary::bench

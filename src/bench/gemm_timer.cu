@@ -126,12 +126,16 @@ Measurement summarize(const Series& series, const Series* peer) {
 /// @param peers  how many of them, the last ones, are peers
 Measurements summarize(const std::vector<Series>& all, std::size_t peers) {
   const auto first = all.end() - static_cast<std::ptrdiff_t>(peers);
-  const auto fastest = std::max_element(first, all.end(), [](const Series& a, const Series& b) {
-    return spread_of(a.tflops).median < spread_of(b.tflops).median;
-  });
+  const auto fastest = [&](bool cuts) {
+    const Series* best = nullptr;
+    for (auto peer = first; peer != all.end(); ++peer)
+      if (peer->contestant->cuts <= cuts && (!best || spread_of(peer->tflops).median > spread_of(best->tflops).median))
+        best = &*peer;
+    return best;
+  };
   Measurements result;
   for (auto series = all.begin(); series != first; ++series)
-    result.contestants.push_back(summarize(*series, peers > 0 ? &*fastest : nullptr));
+    result.contestants.push_back(summarize(*series, fastest(series->contestant->cuts)));
   for (auto series = first; series != all.end(); ++series) result.peers.push_back(summarize(*series, nullptr));
   return result;
 }

@@ -36,7 +36,7 @@ struct SustainedOptions {
 struct Measurement {
   Spread tflops;                      ///< over the rounds
   Spread launch_ms;                   ///< of a launch, over all of them in bursts, over the means of blocks otherwise
-  std::optional<Spread> peer_tflops;  ///< of the fastest peer, over the same rounds
+  std::optional<Spread> peer_tflops;  ///< of the fastest peer that is as exact, over the same rounds
   int rounds;
   std::optional<CardState> card;  ///< the medians of what was read while it ran
 };

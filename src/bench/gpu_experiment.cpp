@@ -74,6 +74,7 @@ GpuExperiment::GpuExperiment(Device& device, const ProblemSpec& spec)
 Verification GpuExperiment::run(const Contestant& contestant) {
   poison_on_gpu(*device_, D_.data(), D_.bytes());
   contestant.launch(device_->stream(), problem_);
+  if (contestant.integers) convert_integers_on_gpu(*device_, problem_);
   const double* const results = static_cast<const double*>(results_.data());
   const double* const bounds = static_cast<const double*>(bounds_.data());
   const Findings found = verify_on_gpu(*device_, problem_, results, bounds);

@@ -71,6 +71,14 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
+__global__ void __launch_bounds__(threads) convert_kernel(float* D, std::int64_t M, std::int64_t N, std::int64_t ldd) {
+  const std::int64_t step = std::int64_t{gridDim.x} * threads;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < M * N; i += step) {
+    float& element = D[i / N * ldd + i % N];
+    element = static_cast<float>(__float_as_int(element));
+  }
+}
+
 /// Adds what was found in another part.
 LAPIDARY_HD void join(Findings& all, const Findings& part) {
   if (part.ratio > all.ratio) {
@@ -145,6 +153,11 @@ void verify(const Stream& stream, int blocks, const Gemm<T, R>& g, const double*
 
 void compute_reference_on_gpu(Device& device, const GemmProblem& problem, double* results, double* bounds) {
   with_types(problem, [&](const auto& g) { compute_reference(device.stream(), problem.kind, g, results, bounds); });
+}
+
+void convert_integers_on_gpu(Device& device, const GemmProblem& problem) {
+  launch(device.stream(), {.kernel = "convert", .grid = 1024, .block = threads}, convert_kernel,
+         static_cast<float*>(problem.D), problem.M, problem.N, problem.ldd);
 }
 
 void poison_on_gpu(Device& device, void* data, std::size_t bytes) {

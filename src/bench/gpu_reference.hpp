@@ -17,6 +17,9 @@ void compute_reference_on_gpu(Device& device, const GemmProblem& problem, double
 /// Fills memory with the bytes 0xff, which are NaN in every type.
 void poison_on_gpu(Device& device, void* data, std::size_t bytes);
 
+/// Makes floats of a D of 32-bit integers, in place.
+void convert_integers_on_gpu(Device& device, const GemmProblem& problem);
+
 /// What was found in D, or a part of it.
 struct Findings {
   double ratio;           ///< the largest error / bound, infinite where a NaN is involved; negative for an empty part

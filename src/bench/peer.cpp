@@ -1,6 +1,7 @@
 #include "bench/peer.hpp"
 
 #include <cuda_runtime_api.h>
+#include <fmt/format.h>
 
 #if LAPIDARY_WITH_CUBLAS
 #include <cublasLt.h>
@@ -42,6 +43,7 @@ cudaDataType_t data_type(Type type) {
     case Type::f16: return CUDA_R_16F;
     case Type::bf16: return CUDA_R_16BF;
     case Type::e4m3: return CUDA_R_8F_E4M3;
+    case Type::s8: return CUDA_R_8I;
     default: return CUDA_R_32F;
   }
 }
@@ -72,15 +74,29 @@ class Cublas {
     return "cuBLAS " + std::to_string(parts[0]) + "." + std::to_string(parts[1]) + "." + std::to_string(parts[2]);
   }
 
-  std::size_t algorithms(const GemmProblem& p) { return plan(p).algorithms.size(); }
+  struct Algorithm {
+    cublasLtMatmulAlgo_t algorithm;
+    bool cuts;  ///< Contestant::cuts
+  };
+  const std::vector<Algorithm>& algorithms(const GemmProblem& p) {
+    static const std::vector<Algorithm> none;
+    // Sums of integers are scaled by integers, and stay what they are.
+    if (integers() && (p.alpha != 1 || p.beta != 0)) return none;
+    return plan(p).algorithms;
+  }
+  bool integers() const { return kind_.type == Type::s8; }
 
   /// @param algorithm  of those for this problem
   void run(const GemmProblem& p, std::size_t algorithm) {
     const Plan& plan = this->plan(p);
     if (algorithm >= plan.algorithms.size()) throw DeviceError("cuBLAS has no algorithm for this problem");
-    check_cublas(cublasLtMatmul(library_.get(), plan.operation.get(), &p.alpha, p.B, plan.b.get(), p.A, plan.a.get(),
-                                &p.beta, p.beta != 0 ? p.C : p.D, (p.beta != 0 ? plan.c : plan.d).get(), p.D,
-                                plan.d.get(), &plan.algorithms[algorithm].algo, workspace_, workspace_bytes, stream_),
+    constexpr std::int32_t one = 1, zero = 0;
+    const void* const alpha = integers() ? static_cast<const void*>(&one) : &p.alpha;
+    const void* const beta = integers() ? static_cast<const void*>(&zero) : &p.beta;
+    const Algorithm& chosen = plan.algorithms[algorithm];
+    check_cublas(cublasLtMatmul(library_.get(), plan.operation[chosen.cuts].get(), alpha, p.B, plan.b.get(), p.A,
+                                plan.a.get(), beta, p.beta != 0 ? p.C : p.D, (p.beta != 0 ? plan.c : plan.d).get(), p.D,
+                                plan.d.get(), &chosen.algorithm, workspace_, workspace_bytes, stream_),
                  "cublasLtMatmul");
   }
 
@@ -90,15 +106,15 @@ class Cublas {
 
   /// What a call needs beside the operands.
   struct Plan {
-    Operation operation;
+    Operation operation[2];  ///< one that promotes sums of FP8, and one that cuts them off
     Matrix a, b, c, d;
-    std::vector<cublasLtMatmulHeuristicResult_t> algorithms;
+    std::vector<Algorithm> algorithms;
   };
 
   /// Of a matrix whose `lines`, `length` elements each, are `ld` elements apart. cuBLAS calls them columns.
-  static Matrix matrix(Type type, std::int64_t length, std::int64_t lines, std::int64_t ld) {
+  static Matrix matrix(cudaDataType_t type, std::int64_t length, std::int64_t lines, std::int64_t ld) {
     cublasLtMatrixLayout_t layout;
-    check_cublas(cublasLtMatrixLayoutCreate(&layout, data_type(type), static_cast<std::uint64_t>(length),
+    check_cublas(cublasLtMatrixLayoutCreate(&layout, type, static_cast<std::uint64_t>(length),
                                             static_cast<std::uint64_t>(lines), ld),
                  "cublasLtMatrixLayoutCreate");
     return Matrix(layout);
@@ -106,23 +122,17 @@ class Cublas {
 
   /// cuBLAS sees the transposes of row-major matrices: D^T = B^T A^T, N x M.
   Plan make_plan(const GemmProblem& p) const {
-    const cublasComputeType_t compute = kind_.type == Type::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-    cublasLtMatmulDesc_t operation;
-    check_cublas(cublasLtMatmulDescCreate(&operation, compute, CUDA_R_32F), "cublasLtMatmulDescCreate");
-    Plan plan{
-        .operation = Operation(operation),
-        .a = kind_.a == Order::row_major ? matrix(kind_.type, p.K, p.M, p.lda) : matrix(kind_.type, p.M, p.K, p.lda),
-        .b = kind_.b == Order::row_major ? matrix(kind_.type, p.N, p.K, p.ldb) : matrix(kind_.type, p.K, p.N, p.ldb),
-        .c = matrix(kind_.result, p.N, p.M, p.beta != 0 ? p.ldc : p.ldd),
-        .d = matrix(kind_.result, p.N, p.M, p.ldd),
-        .algorithms = std::vector<cublasLtMatmulHeuristicResult_t>(most_algorithms)};
-    const auto transpose = [&](cublasLtMatmulDescAttributes_t which, Order order) {
-      const cublasOperation_t value = order == Order::row_major ? CUBLAS_OP_N : CUBLAS_OP_T;
-      check_cublas(cublasLtMatmulDescSetAttribute(operation, which, &value, sizeof(value)), "transposition");
-    };
-    transpose(CUBLASLT_MATMUL_DESC_TRANSA, kind_.b);
-    transpose(CUBLASLT_MATMUL_DESC_TRANSB, kind_.a);
-
+    const cublasComputeType_t compute = kind_.type == Type::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                        : integers()             ? CUBLAS_COMPUTE_32I
+                                                                 : CUBLAS_COMPUTE_32F;
+    const cudaDataType_t operand = data_type(kind_.type), scalar = integers() ? CUDA_R_32I : CUDA_R_32F;
+    const cudaDataType_t result = integers() ? CUDA_R_32I : data_type(kind_.result);
+    Plan plan{.operation = {},
+              .a = kind_.a == Order::row_major ? matrix(operand, p.K, p.M, p.lda) : matrix(operand, p.M, p.K, p.lda),
+              .b = kind_.b == Order::row_major ? matrix(operand, p.N, p.K, p.ldb) : matrix(operand, p.K, p.N, p.ldb),
+              .c = matrix(result, p.N, p.M, p.beta != 0 ? p.ldc : p.ldd),
+              .d = matrix(result, p.N, p.M, p.ldd),
+              .algorithms = {}};
     cublasLtMatmulPreference_t handle;
     check_cublas(cublasLtMatmulPreferenceCreate(&handle), "cublasLtMatmulPreferenceCreate");
     const Preference preference(handle);
@@ -135,13 +145,27 @@ class Cublas {
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(p.A));
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(p.beta != 0 ? p.C : p.D));
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(p.D));
-    int found = 0;
-    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(library_.get(), operation, plan.b.get(), plan.a.get(),
-                                                                 plan.c.get(), plan.d.get(), handle, most_algorithms,
-                                                                 plan.algorithms.data(), &found);
-    if (status != CUBLAS_STATUS_NOT_SUPPORTED) check_cublas(status, "cublasLtMatmulAlgoGetHeuristic");
-    plan.algorithms.resize(static_cast<std::size_t>(found));
-    std::erase_if(plan.algorithms, [](const auto& result) { return result.state != CUBLAS_STATUS_SUCCESS; });
+    for (const bool cuts : {false, true}) {
+      if (cuts && kind_.type != Type::e4m3) continue;
+      cublasLtMatmulDesc_t operation;
+      check_cublas(cublasLtMatmulDescCreate(&operation, compute, scalar), "cublasLtMatmulDescCreate");
+      plan.operation[cuts].reset(operation);
+      const auto set = [&](cublasLtMatmulDescAttributes_t which, const auto& value) {
+        check_cublas(cublasLtMatmulDescSetAttribute(operation, which, &value, sizeof(value)), "operation");
+      };
+      set(CUBLASLT_MATMUL_DESC_TRANSA, kind_.b == Order::row_major ? CUBLAS_OP_N : CUBLAS_OP_T);
+      set(CUBLASLT_MATMUL_DESC_TRANSB, kind_.a == Order::row_major ? CUBLAS_OP_N : CUBLAS_OP_T);
+      set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(cuts));
+      std::array<cublasLtMatmulHeuristicResult_t, most_algorithms> results;
+      int found = 0;
+      const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(library_.get(), operation, plan.b.get(),
+                                                                   plan.a.get(), plan.c.get(), plan.d.get(), handle,
+                                                                   most_algorithms, results.data(), &found);
+      if (status != CUBLAS_STATUS_NOT_SUPPORTED) check_cublas(status, "cublasLtMatmulAlgoGetHeuristic");
+      for (int i = 0; i < found; ++i)
+        if (const auto& result = results[static_cast<std::size_t>(i)]; result.state == CUBLAS_STATUS_SUCCESS)
+          plan.algorithms.push_back({result.algo, cuts});
+    }
     return plan;
   }
 
@@ -175,23 +199,27 @@ class Cublas {
 }  // namespace
 
 std::optional<Peer> open_peer(Device& device, const GemmKind& kind) {
-  if (kind.type == Type::s8 || (kind.result != kind.type && kind.result != Type::f32)) return std::nullopt;
+  if (kind.result != kind.type && kind.result != Type::f32) return std::nullopt;
   const auto cublas = std::make_shared<Cublas>(device.stream(), kind);
   const auto contestant = [cublas, unit = kind.type == Type::f32 ? Unit::cuda_cores : tensor_cores_for(kind.type)](
-                              std::string name, std::size_t algorithm) -> Contestant {
-    return {.name = std::move(name), .unit = unit, .launch = [cublas, algorithm](const Stream&, const GemmProblem& p) {
-              cublas->run(p, algorithm);
-            }};
+                              std::string name, std::size_t algorithm, bool cuts) -> Contestant {
+    return {.name = std::move(name),
+            .unit = unit,
+            .launch = [cublas, algorithm](const Stream&, const GemmProblem& p) { cublas->run(p, algorithm); },
+            .integers = cublas->integers(),
+            .cuts = cuts};
   };
   const auto algorithms = [cublas, contestant](const GemmProblem& p) {
     std::vector<Contestant> all;
-    const std::size_t count = cublas->algorithms(p);
-    for (std::size_t i = 0; i < count; ++i)
-      all.push_back(contestant(
-          i == 0 ? "cuBLAS" : "cuBLAS, algorithm " + std::to_string(i + 1) + " of " + std::to_string(count), i));
+    const std::vector<Cublas::Algorithm>& found = cublas->algorithms(p);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      std::string name = i == 0 ? "cuBLAS" : fmt::format("cuBLAS, algorithm {} of {}", i + 1, found.size());
+      if (found[i].cuts) name += ", sums cut off";
+      all.push_back(contestant(std::move(name), i, found[i].cuts));
+    }
     return all;
   };
-  return Peer{.version = Cublas::version(), .contestant = contestant("cuBLAS", 0), .algorithms = algorithms};
+  return Peer{.version = Cublas::version(), .contestant = contestant("cuBLAS", 0, false), .algorithms = algorithms};
 }
 
 #else

@@ -20,7 +20,8 @@ struct Peer {
 };
 
 /// cuBLAS (cublasLt) on a GPU, for problems of one kind: f32 computes in f32 and not in tf32; the others accumulate in
-/// f32 on tensor cores, also where a sum over K is split. None for other kinds, or in a program that was built without
+/// f32 on tensor cores, also where a sum over K is split; s8 in 32-bit integers, which it leaves in D: it has no
+/// algorithm for them where alpha is not 1 or beta not 0. None for other kinds, or in a program that was built without
 /// cuBLAS. It launches on the stream of the device, whichever it is given.
 /// @throws DeviceError if cuBLAS cannot be initialised
 std::optional<Peer> open_peer(Device& device, const GemmKind& kind);

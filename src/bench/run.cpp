@@ -162,7 +162,7 @@ GemmProblem Experiment::on_device() const {
 }
 
 RunResult Experiment::run(const Rung& rung, const RungVariant& variant, Build build) {
-  require_support(rung, *device_);
+  require_support(rung, variant.kind, *device_);
   const ProblemSpec& spec = problem_.spec;
   GuardedMatrix& output = spec.in_place ? C_ : D_;
   RunResult result;
@@ -194,8 +194,8 @@ Build build_for(Device& device) {
   return options.count || options.check ? Build::instrumented : Build::plain;
 }
 
-void require_support(const Rung& rung, const Device& device) {
-  const int needed = rung.info->architecture, there = device.properties().compute_capability;
+void require_support(const Rung& rung, const GemmKind& kind, const Device& device) {
+  const int needed = rung.architecture(kind), there = device.properties().compute_capability;
   if (there >= needed) return;
   throw InvalidArgument(fmt::format("{} needs compute capability {}.{}; {} has {}.{}", rung.name(), needed / 10,
                                     needed % 10, device.properties().name, there / 10, there % 10));

@@ -79,7 +79,7 @@ RunResult run_gemm(Device& device, const Rung& rung, const RungVariant& variant,
 /// checks, and `plain` on one that does neither.
 Build build_for(Device& device);
 
-/// @throws InvalidArgument if a device lacks what a rung needs
-void require_support(const Rung& rung, const Device& device);
+/// @throws InvalidArgument if a device lacks what a rung needs for products of a kind
+void require_support(const Rung& rung, const GemmKind& kind, const Device& device);
 
 }  // namespace lapidary::bench

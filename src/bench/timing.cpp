@@ -14,10 +14,10 @@ namespace lapidary::bench {
 namespace {
 
 Contestant contestant(std::string name, Unit unit, const RungVariant& variant) {
-  return {
-      .name = std::move(name), .unit = unit, .launch = [&variant](const Stream& stream, const GemmProblem& problem) {
-        lapidary::run(variant, Build::gpu, stream, problem);
-      }};
+  const auto launch = [&variant](const Stream& stream, const GemmProblem& problem) {
+    lapidary::run(variant, Build::gpu, stream, problem);
+  };
+  return {.name = std::move(name), .unit = unit, .launch = launch, .cuts = variant.cuts};
 }
 
 Contestant contestant(const Entry& entry) {
@@ -81,19 +81,24 @@ std::vector<Candidate> right_ones(Device& device, const ProblemSpec& spec, const
 }
 
 /// What candidates are compared with on a timer's problem: what cuBLAS chooses itself, and of all that it has for the
-/// problem what is fastest in short bursts.
+/// problem what is fastest in short bursts, and fastest of those that do not cut sums off.
 std::vector<Contestant> opponents(const std::optional<Peer>& peer, GemmTimer& timer) {
   if (!peer) return {};
   const std::vector<Contestant> all = peer->algorithms(timer.problem());
   if (all.size() < 2) return all;
   const std::vector<Measurement> measured = timer.burst(all, {}, {.rounds = 3, .rest_s = 0.05, .burst_s = 0.02})
                                                 .contestants;
-  const auto fastest = std::max_element(
-      measured.begin(), measured.end(),
-      [](const Measurement& a, const Measurement& b) { return a.tflops.median < b.tflops.median; });
-  std::vector<Contestant> chosen = {all.front()};
-  if (fastest != measured.begin()) chosen.push_back(all[static_cast<std::size_t>(fastest - measured.begin())]);
-  return chosen;
+  const auto fastest = [&](bool cuts) {
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < all.size(); ++i)
+      if (all[i].cuts <= cuts && measured[i].tflops.median > measured[best].tflops.median) best = i;
+    return best;
+  };
+  std::vector<std::size_t> chosen = {0, fastest(false), fastest(true)};
+  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+  std::vector<Contestant> contestants;
+  for (const std::size_t i : chosen) contestants.push_back(all[i]);
+  return contestants;
 }
 
 /// Measures candidates of one type at one size, in each mode that was asked for.

@@ -65,11 +65,12 @@ std::vector<bench::Entry> entries(const Arguments& arguments, const Device& devi
   std::vector<const Rung*> rungs;
   for (const std::string& name : arguments.kernels) {
     rungs.push_back(&find_rung(name));
-    bench::require_support(*rungs.back(), device);
+    bench::require_support(*rungs.back(), kind.value_or(rungs.back()->variants.front().kind), device);
   }
   if (arguments.kernels.empty()) {
     for (const Rung& rung : ladder()) {
-      const bool runs = device.properties().compute_capability >= rung.info->architecture;
+      const int needed = rung.architecture(kind.value_or(rung.variants.front().kind));
+      const bool runs = device.properties().compute_capability >= needed;
       if (runs && (!kind || rung.has(*kind))) rungs.push_back(&rung);
     }
   }

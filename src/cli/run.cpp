@@ -104,7 +104,7 @@ ExitCode run(const Arguments& arguments) {
   const RungVariant& variant = rung.variant(kind, arguments.tile);
   const std::unique_ptr<Device> device = open_device(arguments.device,
                                                      {.count = arguments.count, .check = arguments.check});
-  bench::require_support(rung, *device);
+  bench::require_support(rung, kind, *device);
   const bench::ProblemSpec spec = spec_of(arguments, kind, device->kind());
   Json json = problem_json(rung, variant, *device, spec);
 

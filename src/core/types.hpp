@@ -78,7 +78,7 @@ struct TypeOf<std::int8_t> {
 
 namespace lapidary::inline LAPIDARY_BUILD {
 
-constexpr int size_of(Type type) {
+LAPIDARY_HD constexpr int size_of(Type type) {
   switch (type) {
     case Type::f32:
     case Type::tf32: return 4;

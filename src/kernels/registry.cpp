@@ -49,7 +49,7 @@ Rung make_rung(const char* family, const char* name, const std::array<RungVarian
         return known.kind == variant.kind && same_tile(known.tile, variant.tile);
       });
       if (place == rung.variants.end())
-        place = rung.variants.insert(place, {variant.tile, variant.kind, {}, variant.order});
+        place = rung.variants.insert(place, {variant.tile, variant.kind, {}, variant.order, variant.cuts});
       place->launch[build] = variant.launch;
     }
   }
@@ -186,16 +186,20 @@ bool Rung::has(const GemmKind& kind) const {
   return std::any_of(variants.begin(), variants.end(), [&](const RungVariant& v) { return v.kind == kind; });
 }
 
+int Rung::architecture(const GemmKind& kind) const {
+  return kind.type == Type::e4m3 ? std::max(info->architecture, 89) : info->architecture;
+}
+
 const RungVariant& Rung::variant(const GemmKind& kind, std::string_view tile) const {
   std::string tiles, kinds;
-  std::optional<GemmKind> last;
+  std::vector<GemmKind> seen;
   for (const RungVariant& candidate : variants) {
     if (candidate.kind == kind) {
       const std::string name = to_string(candidate.tile);
       if (tile.empty() || tile == name) return candidate;
       tiles += (tiles.empty() ? "" : ", ") + name;
-    } else if (candidate.kind != last) {
-      last = candidate.kind;
+    } else if (std::find(seen.begin(), seen.end(), candidate.kind) == seen.end()) {
+      seen.push_back(candidate.kind);
       kinds += (kinds.empty() ? "" : ", ") + to_string(candidate.kind);
     }
   }

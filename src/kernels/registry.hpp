@@ -19,6 +19,7 @@ struct RungVariant {
   /// By build; null where a build was left out, as `gpu` is without nvcc.
   std::array<void (*)(const Stream&, const GemmProblem&), 3> launch;
   TileOrder order = {};
+  bool cuts = false;
 };
 
 struct Rung {
@@ -29,6 +30,8 @@ struct Rung {
 
   std::string_view name() const { return info->name; }
   bool has(const GemmKind& kind) const;
+  /// Least compute capability, major * 10 + minor, for products of a kind: FP8 came with 8.9.
+  int architecture(const GemmKind& kind) const;
   /// The first variant of that kind and, unless it is empty, that tile. @throws InvalidArgument naming those there are
   const RungVariant& variant(const GemmKind& kind, std::string_view tile = "") const;
 };

@@ -36,6 +36,7 @@ struct Variant {
   GemmKind kind;
   void (*launch)(const Stream& stream, const GemmProblem& problem);
   TileOrder order = {};
+  bool cuts = false;  ///< of its sums no more than the 13 fraction bits are kept that tensor cores have for FP8
 };
 
 /// A rung as one build of the kernels registers it; the first variant is the default.

@@ -122,7 +122,14 @@ LAPIDARY_DEVICE void mma_sync(typename Form::Accumulator (&d)[Form::d_registers]
                               const typename Form::Register (&b)[Form::b_registers],
                               const typename Form::Accumulator (&c)[Form::d_registers]) {
   using namespace mma_detail;
-  if constexpr (Form::f64) {
+#if __CUDA_ARCH__ < 890
+  constexpr bool missing = is_fp8<typename Form::A>;  // Rung::architecture() keeps such variants from being run
+#else
+  constexpr bool missing = false;
+#endif
+  if constexpr (missing) {
+    __trap();
+  } else if constexpr (Form::f64) {
     double r[Form::d_registers];
 #pragma unroll
     for (int i = 0; i < Form::d_registers; ++i) r[i] = c[i];
