@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "core/build.hpp"
+#include "core/math.hpp"
 #include "ptx/cluster.hpp"
 #include "tile/grid.hpp"
 #include "tile/raster.hpp"
@@ -39,9 +40,11 @@ struct ClusterGrid {
   static TileRaster raster(std::int64_t M, std::int64_t N, const TileShape& tile, int group) {
     return tile_raster(M, N, {tile.m * down, tile.n * across, tile.k}, group);
   }
-  /// The number of blocks that walk through them, of which there is room for `most`.
+  /// The number of blocks that walk through them, of which there is room for `most`: no more than what is needed for as
+  /// few rounds, for multiprocessors without a block leave their power to the others.
   static int grid(const TileRaster& raster, int most) {
-    return (raster.tiles() < most / blocks ? raster.tiles() : most / blocks) * blocks;
+    const int rounds = ceil_div(raster.tiles(), most / blocks);
+    return ceil_div(raster.tiles(), rounds) * blocks;
   }
 
   LAPIDARY_DEVICE static int rank() { return static_cast<int>(cluster_ctarank()); }

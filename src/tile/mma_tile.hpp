@@ -69,9 +69,9 @@ LAPIDARY_DEVICE void load_b(std::uint32_t (&left)[registers], std::uint32_t (&ri
 }
 
 /// Stores the results of a thread's products, two neighbours at a time.
-template <class Tile, bool vectorized, class T, class R, int down, int across, int count>
+template <class Tile, bool vectorized, class T, class R, class Sum, int down, int across, int count>
 LAPIDARY_DEVICE void store_products(const Gemm<T, R>& g, const TileOrigin& block, int thread,
-                                    const float (&sums)[down][across][count]) {
+                                    const Sum (&sums)[down][across][count]) {
 #pragma unroll
   for (int i = 0; i < down; ++i)
 #pragma unroll
@@ -79,14 +79,15 @@ LAPIDARY_DEVICE void store_products(const Gemm<T, R>& g, const TileOrigin& block
 #pragma unroll
       for (int index = 0; index < count; index += 2) {
         const FragmentElement at = Tile::result(thread, i, j, index);
-        store_results<vectorized, 2>(g, block.row + at.row, block.col + at.col, &sums[i][j][index]);
+        const float pair[] = {static_cast<float>(sums[i][j][index]), static_cast<float>(sums[i][j][index + 1])};
+        store_results<vectorized, 2>(g, block.row + at.row, block.col + at.col, pair);
       }
 }
 
 /// The same where two neighbours may be one access if D and C allow for it.
-template <class Tile, class T, class R, int down, int across, int count>
+template <class Tile, class T, class R, class Sum, int down, int across, int count>
 LAPIDARY_DEVICE void store_products(const Gemm<T, R>& g, const TileOrigin& block, int thread,
-                                    const float (&sums)[down][across][count]) {
+                                    const Sum (&sums)[down][across][count]) {
   const auto in_pairs = [&](const R* matrix, std::int64_t ld) {
     return reinterpret_cast<std::uintptr_t>(matrix) % (2 * sizeof(R)) == 0 && ld % 2 == 0;
   };

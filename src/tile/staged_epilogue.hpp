@@ -53,9 +53,9 @@ struct StagedEpilogue {
 
   /// Scales and stores the results of a block, which begin at (row, col) of D, by all threads of its warpgroups.
   /// `staging` has room for all of these; barriers 1 and up are used.
-  template <class Tile, class T, int down, int across, int count>
+  template <class Tile, class T, class Sum, int down, int across, int count>
   LAPIDARY_DEVICE static void store(const Gemm<T, R>& g, const TensorMap& map, R* staging, int row, int col,
-                                    float (&sums)[down][across][count]) {
+                                    Sum (&sums)[down][across][count]) {
     if constexpr (staged) {
       const int warpgroup = warp_of_block() / 4;
       store_staged(g, map, staging + warpgroup * room, 1 + static_cast<unsigned>(warpgroup), row + warpgroup * Tile::WM,

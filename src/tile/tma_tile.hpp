@@ -14,7 +14,7 @@ namespace lapidary::inline LAPIDARY_BUILD {
 /// them: in rows of 128 bytes, swizzled, along whichever mode the matrix has its neighbours.
 ///
 ///     K-major     BK / span slabs of MN rows along k      boxes of rows, at most 256
-///     MN-major    MN / span slabs of BK rows along mn     a box a slab
+///     MN-major    MN / span slabs of BK rows along mn     a box a slab, narrower ones for the rest of MN
 ///
 /// Where `blocks` of a cluster share the tile, each copies its share of every slab's boxes.
 template <class T_, Major major_, int MN_, int BK_, int blocks = 1>
@@ -22,9 +22,11 @@ struct TmaTile {
   using T = T_;
   static constexpr Major major = major_;
   static constexpr bool k_major = major == Major::k;
-  static constexpr int MN = MN_, BK = BK_, size = MN * BK, bytes = size * static_cast<int>(sizeof(T));
+  static constexpr int MN = MN_, BK = BK_, bytes = MN * BK * static_cast<int>(sizeof(T));  // that are copied
   static constexpr int span = 128 / static_cast<int>(sizeof(T));
-  static constexpr int slab = k_major ? MN : BK, slabs = size / slab / span;  // rows, and how many of these
+  static constexpr int slab = k_major ? MN : BK, length = k_major ? BK : MN;  // rows of a slab, and of all slabs
+  static constexpr int slabs = ceil_div(length, span), rest = length % span;  // elements of the last one's rows, if any
+  static constexpr int size = slabs * slab * span;
   /// Rows of a box, in whole patterns of the swizzle: as many as there can be where each block has one or more.
   static constexpr int box = [] {
     int rows = slab / blocks < 256 ? slab / blocks / 8 * 8 : 256;
@@ -32,7 +34,8 @@ struct TmaTile {
     return rows;
   }();
   static constexpr int boxes = slab / box;
-  static_assert(slab * slabs * span == size && boxes <= 3 * blocks, "few boxes have all rows");
+  static_assert(boxes <= 3 * blocks, "few boxes have all rows");
+  static_assert(rest == 0 || !k_major, "a product reads whole spans along k");
 
   static constexpr int base = sizeof(T) == 1 ? 4 : sizeof(T) == 2 ? 3 : 2;  // elements of 16 bytes are 2 to this power
   static constexpr Layout layout = (k_major ? Layout({MN, slabs, span}, {span, slab* span, 1})
@@ -42,20 +45,31 @@ struct TmaTile {
   /// What tells wgmma of it.
   LAPIDARY_HD static constexpr MatrixTile matrix() { return MatrixTile(layout, major, sizeof(T)); }
 
+  /// What a kernel is given of a matrix: how to copy boxes of whole spans, and those of the rest.
+  struct Map {
+    TensorMap of[rest == 0 ? 1 : 2];
+  };
   /// Of a matrix of mn x k elements; `ld` elements from one line to the next.
-  static TensorMap map(const T* matrix, std::int64_t ld, std::int64_t mn, std::int64_t k) {
+  static Map map(const T* matrix, std::int64_t ld, std::int64_t mn, std::int64_t k) {
     const auto size = [](std::int64_t extent) { return static_cast<std::uint64_t>(extent); };
-    return tensor_map({.base = matrix,
-                       .size = {size(k_major ? k : mn), size(k_major ? mn : k)},
-                       .stride = {size(ld) * sizeof(T)},
-                       .box = {span, box},
-                       .rank = 2,
-                       .type = tensor_type<T>,
-                       .swizzle = tensor_swizzle(layout.swizzle(), sizeof(T)),
-                       .promotion = TensorPromotion::bytes256});
+    TensorBox tensor = {.base = matrix,
+                        .size = {size(k_major ? k : mn), size(k_major ? mn : k)},
+                        .stride = {size(ld) * sizeof(T)},
+                        .box = {span, box},
+                        .rank = 2,
+                        .type = tensor_type<T>,
+                        .swizzle = tensor_swizzle(layout.swizzle(), sizeof(T)),
+                        .promotion = TensorPromotion::bytes256};
+    Map map{};
+    map.of[0] = tensor_map(tensor);
+    if constexpr (rest != 0) {
+      tensor.box[0] = rest;
+      map.of[1] = tensor_map(tensor);
+    }
+    return map;
   }
 
-  /// Calls load(to, coordinates) for each box of block `rank`'s share of the tile at (mn, k).
+  /// Calls load(to, coordinates, slab) for each box of block `rank`'s share of the tile at (mn, k).
   template <class Load>
   LAPIDARY_DEVICE static void for_each_box(T* tile, int mn, int k, int rank, Load&& load) {
     const int first = rank * boxes / blocks, count = (rank + 1) * boxes / blocks - first;
@@ -67,17 +81,18 @@ struct TmaTile {
         const int row = (first + i) * box;
         T* const to = tile + (s * slab + row) * span;
         if constexpr (k_major)
-          load(to, Coordinates{k + s * span, mn + row});
+          load(to, Coordinates{k + s * span, mn + row}, s);
         else
-          load(to, Coordinates{mn + s * span, k + row});
+          load(to, Coordinates{mn + s * span, k + row}, s);
       }
   }
 
   /// Copies the tile at (mn, k), or of a tile that is shared this block's share, number `rank`, to the blocks of the
   /// cluster whose bits are in `mask`. In each of them the bytes are taken off those that `full` waits for.
-  LAPIDARY_DEVICE static void copy(T* tile, const TensorMap& map, int mn, int k, Mbarrier& full, int rank = 0,
+  LAPIDARY_DEVICE static void copy(T* tile, const Map& maps, int mn, int k, Mbarrier& full, int rank = 0,
                                    [[maybe_unused]] std::uint16_t mask = 1, CallSite where = CallSite::current()) {
-    for_each_box(tile, mn, k, rank, [&](T* to, Coordinates<2> from) {
+    for_each_box(tile, mn, k, rank, [&](T* to, Coordinates<2> from, int s) {
+      const TensorMap& map = maps.of[rest != 0 && s == slabs - 1 ? 1 : 0];
       if constexpr (blocks == 1)
         cp_async_bulk_tensor_load(to, map, from, full, CachePolicy::evict_normal, where);
       else

@@ -143,5 +143,19 @@ TEST_P(Ladder, IsRightOnAGpu) {
 }
 #endif
 
+// The error of a sum that tensor cores add up grows with K; that of promoted ones stays what 128 products have.
+TEST(Fp8, IsExacterWherePartialSumsArePromoted) {
+  const GemmKind kind(Type::e4m3, Type::f32, Order::row_major, Order::column_major);
+  const auto device = open_emulator();
+  bench::Experiment experiment(*device, {.kind = kind, .M = 128, .N = 128, .K = 2048});
+  const auto error = [&](const char* name) {
+    const Rung& rung = find_rung(name);
+    const auto found = experiment.run(rung, rung.variant(kind), Build::plain).verification;
+    EXPECT_TRUE(found.ok) << found.message;
+    return found.max_error;
+  };
+  EXPECT_LT(8 * error("wgmma_promoted"), error("wgmma_energy"));
+}
+
 }  // namespace
 }  // namespace lapidary

@@ -39,11 +39,11 @@ template <class T, class R, Order a_order = Order::row_major, Order b_order = Or
 using Default = Config<128, 256, 32, 4, T, R, a_order, b_order>;
 constexpr Order by_row = Order::row_major, by_column = Order::column_major;
 // Of other widths ldmatrix transposes nothing: A and B lie along k.
-using Tf32 = Config<128, 256, 16, 4, tf32, float, by_row, by_column>;
-using S8 = Config<128, 256, 64, 4, std::int8_t, float, by_row, by_column>;
+template <class T>
+using OtherWidth = Config<128, 256, 64 / sizeof(T), 4, T, float, by_row, by_column>;
 using mma_swizzled::conflict_free;
 static_assert(conflict_free<Default<bf16, bf16>> && conflict_free<Default<bf16, bf16, by_column, by_column>>);
-static_assert(conflict_free<Tf32> && conflict_free<S8>);
+static_assert(conflict_free<OtherWidth<tf32>> && conflict_free<OtherWidth<std::int8_t>>);
 
 template <class Config>
 struct Storage {
@@ -143,8 +143,8 @@ constexpr Variant variants[] = {of<Default<bf16, bf16>>(),
                                 of<Default<f16, f16, by_row, by_column>>(),
                                 of<Default<bf16, float, by_row, by_column>>(),
                                 of<Default<f16, float, by_row, by_column>>(),
-                                of<Config<128, 128, 32, 4, bf16, bf16>>(),
-                                of<Tf32>(),
-                                of<S8>()};
+                                of<OtherWidth<tf32>>(),
+                                of<OtherWidth<e4m3>>(),
+                                of<OtherWidth<std::int8_t>>()};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::mma_multistage

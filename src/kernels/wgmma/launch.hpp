@@ -42,7 +42,9 @@ constexpr Variant wgmma_variant() {
   TileOrder order;
   if constexpr (requires { Launch::template tile_at<Config>(0, 0, 0); }) order.at = Launch::template tile_at<Config>;
   if constexpr (requires { Launch::there_and_back; }) order.there_and_back = Launch::there_and_back;
-  return variant<Config>(Launch::template call<Config>, order);
+  Variant result = variant<Config>(Launch::template call<Config>, order);
+  result.cuts = std::is_same_v<typename Config::Element, e4m3> && !Config::promotes;
+  return result;
 }
 
 /// The variants that every rung of wgmma has, the first of them TN as the BLAS calls it: both operands K-major.

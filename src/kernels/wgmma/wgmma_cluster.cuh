@@ -36,9 +36,9 @@ constexpr RungInfo info = {
 
 /// Of each warpgroup's results `slices` of `cols` columns are staged at a time.
 template <int BM_, int BN_, int BK_, int stages_, class Cluster_, int slices, int cols, class T, class R,
-          Order a_order_, Order b_order_>
+          Order a_order_, Order b_order_, bool promotes = false>
 struct Config : WgmmaTile<TmaTile<T, major_of_a(a_order_), BM_, BK_, Cluster_::across>,
-                          TmaTile<T, major_of_b(b_order_), BN_, BK_, Cluster_::down>, 2> {
+                          TmaTile<T, major_of_b(b_order_), BN_, BK_, Cluster_::down>, 2, promotes> {
   using Element = T;
   using Result = R;
   using Cluster = Cluster_;
@@ -59,7 +59,7 @@ struct Storage {
 /// `raster` counts clusters; if `serpentine`, every other tile of a block walks K backwards.
 template <class Config, class T = typename Config::Element, class R = typename Config::Result>
 __global__ void __launch_bounds__(Config::threads, 1)
-    kernel(const __grid_constant__ TensorMap mapA, const __grid_constant__ TensorMap mapB,
+    kernel(const __grid_constant__ typename Config::A::Map mapA, const __grid_constant__ typename Config::B::Map mapB,
            const __grid_constant__ TensorMap mapD, const Gemm<T, R> g, const TileRaster raster, const bool serpentine) {
   using A = typename Config::A;
   using B = typename Config::B;
@@ -143,7 +143,7 @@ struct LaunchBy {
 using Launch = LaunchBy<info, false, false>;
 
 template <class T, class R, Order a, Order b>
-using Default = Config<128, 256, 64, 4, ClusterGrid<2, 1>, 1, 64, T, R, a, b>;
+using Default = Config<128, 256, 64, 4, ClusterGrid<2, 1>, 2, 64, T, R, a, b>;
 template <class>
 constexpr auto variants = wgmma_variants<Default, Launch>();
 

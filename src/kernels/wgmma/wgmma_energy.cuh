@@ -26,19 +26,24 @@ using wgmma_cluster::Config;
 
 using Launch = wgmma_cluster::LaunchBy<info, true, false>;
 
-/// Of 128 bytes along N, where B has its neighbours there, 200 columns are no multiple. Results of 32 bits take the
-/// parent's tile: 192 of them a thread leave no register for where they are stored.
+/// 200 columns that are neighbours, where B is row-major, take the room of 256: what is left is for slices of 40.
+/// Results of 32 bits take the parent's tile: 200 of them a thread leave no register for where they are stored.
 template <class T, class R, Order a, Order b>
-using Default = std::conditional_t<
-    sizeof(R) != 2, Config<128, 256, 64, 4, ClusterGrid<2, 1>, 1, 64, T, R, a, b>,
-    std::conditional_t<b == Order::column_major, Config<256, 200, 64, 3, ClusterGrid<2, 1>, 1, 200, T, R, a, b>,
-                       Config<256, 192, 64, 3, ClusterGrid<1, 2>, 2, 64, T, R, a, b>>>;
+using Default = std::conditional_t<sizeof(R) != 2, Config<128, 256, 64, 4, ClusterGrid<2, 1>, 2, 64, T, R, a, b>,
+                                   Config<256, 200, 64, 3, ClusterGrid<2, 1>, b == Order::column_major ? 1 : 3,
+                                          b == Order::column_major ? 200 : 40, T, R, a, b>>;
 template <int BM, int BN, int stages, class Cluster, int slices>
 using Other = Config<BM, BN, 64, stages, Cluster, slices, 64, bf16, bf16, Order::row_major, Order::column_major>;
+/// Other widths than 16 bits are K-major, and rows of a stage have as many bytes.
+template <class T>
+using OtherWidth =
+    Config<128, 256, 128 / sizeof(T), 4, ClusterGrid<2, 1>, 2, 64, T, float, Order::row_major, Order::column_major>;
 template <class>
-constexpr auto variants =
-    wgmma_variants<Default, Launch>(wgmma_variant<Other<256, 192, 3, ClusterGrid<1, 2>, 2>, Launch>(),
-                                    wgmma_variant<Other<128, 320, 3, ClusterGrid<2, 1>, 2>, Launch>(),
-                                    wgmma_variant<Other<128, 256, 4, ClusterGrid<2, 1>, 1>, Launch>());
+constexpr auto variants = wgmma_variants<Default, Launch>(
+    wgmma_variant<Other<256, 192, 3, ClusterGrid<1, 2>, 2>, Launch>(),
+    wgmma_variant<Other<128, 320, 3, ClusterGrid<2, 1>, 2>, Launch>(),
+    wgmma_variant<Other<128, 256, 4, ClusterGrid<2, 1>, 2>, Launch>(),
+    wgmma_variant<OtherWidth<tf32>, Launch>(), wgmma_variant<OtherWidth<e4m3>, Launch>(),
+    wgmma_variant<OtherWidth<std::int8_t>, Launch>());
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_energy

@@ -27,7 +27,7 @@ using wgmma_cluster::Config;
 using Launch = wgmma_cluster::LaunchBy<info, false, true>;
 
 template <int BN, int stages, class T, class R, Order a, Order b>
-using Tile = Config<128, BN, 64, stages, ClusterGrid<2, 1>, 1, 64, T, R, a, b>;
+using Tile = Config<128, BN, 64, stages, ClusterGrid<2, 1>, 2, 64, T, R, a, b>;
 template <class T, class R, Order a, Order b>
 using Default = Tile<256, 4, T, R, a, b>;
 template <int BN, int stages, class T, Order b>

@@ -26,8 +26,8 @@ using wgmma_specialized::Config, wgmma_specialized::Storage;
 
 template <class Config, class T = typename Config::Element, class R = typename Config::Result>
 __global__ void __launch_bounds__(Config::threads, 1)
-    kernel(const __grid_constant__ TensorMap mapA, const __grid_constant__ TensorMap mapB, const Gemm<T, R> g,
-           const TileRaster raster) {
+    kernel(const __grid_constant__ typename Config::A::Map mapA, const __grid_constant__ typename Config::B::Map mapB,
+           const Gemm<T, R> g, const TileRaster raster) {
   using A = typename Config::A;
   using B = typename Config::B;
   auto& [sA, sB, full, empty] = shared_storage<Storage<Config>>();

@@ -46,7 +46,8 @@ struct Storage {
 
 template <class Config, class T = typename Config::Element, class R = typename Config::Result>
 __global__ void __launch_bounds__(Config::threads, 2)
-    kernel(const __grid_constant__ TensorMap mapA, const __grid_constant__ TensorMap mapB, const Gemm<T, R> g) {
+    kernel(const __grid_constant__ typename Config::A::Map mapA, const __grid_constant__ typename Config::B::Map mapB,
+           const Gemm<T, R> g) {
   using A = typename Config::A;
   using B = typename Config::B;
   constexpr int stages = Config::stages;
