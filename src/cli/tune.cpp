@@ -62,7 +62,7 @@ std::optional<double> predicted_tflops(const Rung& rung, const RungVariant& vari
 std::vector<Candidate> ranked(const GemmKind& kind, std::int64_t size, const model::Gpu& gpu) {
   std::vector<Candidate> all;
   for (const Rung& rung : ladder()) {
-    if (gpu.compute_capability < rung.info->architecture) continue;
+    if (gpu.compute_capability < rung.architecture(kind)) continue;
     for (const RungVariant& variant : rung.variants) {
       if (variant.kind != kind) continue;
       all.push_back({{&rung, &variant}, predicted_tflops(rung, variant, size, gpu)});
@@ -102,7 +102,7 @@ void remember(Json& measured, Json one) {
 }
 
 /// Of each type, size and mode the fastest that was ever measured, by its share of what cuBLAS reached beside it: rates
-/// of different runs are those of a card at different temperatures.
+/// of different runs are those of a card at different temperatures. Sums that are cut off are nobody's choice.
 Json best_of(const Json& measured) {
   const auto merit = [](const Json& m) {
     const double rate = m["tflops"]["median"];
@@ -110,6 +110,7 @@ Json best_of(const Json& measured) {
   };
   Json best = Json::array();
   for (const Json& one : measured) {
+    if (one.value("cuts", false)) continue;
     const auto known = std::find_if(best.begin(), best.end(), [&](const Json& b) { return same_work(b, one); });
     if (known == best.end())
       best.push_back(one);
@@ -204,6 +205,7 @@ ExitCode tune(const Arguments& arguments) {
           one.erase("idea");
           one["predicted_tflops"] = of->predicted_tflops ? Json(*of->predicted_tflops) : Json();
           one["receipt"] = report.receipt["date"];
+          if (result.entry.variant->cuts) one["cuts"] = true;
           remember(document["measured"], std::move(one));
         }
       }
