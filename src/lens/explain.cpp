@@ -327,16 +327,31 @@ std::vector<CounterComparison> compare_counters(const Explanation& e, const std:
   compare("global_store_requests", count(written.global_store.requests));
   compare("global_store_sectors", count(written.global_store.sectors));
   compare("async_copy_instructions", count(written.async_copy.requests));
+  const bool tensor_cores = written.mma.instructions + written.wgmma.instructions > 0;
   std::optional<double> instructions, wavefronts;
-  if (e.program && takes_recorded_path(e)) {
+  if (e.program && takes_recorded_path(e) && !tensor_cores) {
     const SharedAccesses loads = shared_accesses(e, model::Unit::shared_load);
     instructions = loads.instructions;
     wavefronts = loads.wavefronts;
   }
-  compare("shared_load_instructions", count(written.shared_load.instructions), instructions);
+  // The card does not count ldmatrix and stmatrix among these.
+  if (!tensor_cores) compare("shared_load_instructions", count(written.shared_load.instructions), instructions);
   compare("shared_load_wavefronts", count(written.shared_load.wavefronts), wavefronts);
-  compare("shared_store_instructions", count(written.shared_store.instructions));
+  if (!tensor_cores) compare("shared_store_instructions", count(written.shared_store.instructions));
   compare("shared_store_wavefronts", count(written.shared_store.wavefronts));
+  compare("bulk_load_instructions", count(written.bulk_load.requests));
+  compare("bulk_load_bytes", count(written.bulk_load.shared_bytes));  // with the zeros beyond the matrix
+  compare("bulk_store_instructions", count(written.bulk_store.requests));
+  compare("bulk_store_bytes", count(32 * written.bulk_store.sectors));
+  // An instruction has 4096 FLOP at most: WMMA's are two, and FP8 that passes as f16. Those of a warpgroup are four of
+  // its warps', which are counted among the others too. Integers have a counter of their own.
+  if (const emulator::MmaCounters& mma = written.mma; tensor_cores && e.question.variant->kind.type != Type::s8) {
+    const std::uint64_t parts = mma.instructions > 0 ? std::max<std::uint64_t>(mma.flop / mma.instructions / 4096, 1)
+                                                     : 0;
+    compare("mma_instructions", count(parts * mma.instructions + 4 * written.wgmma.instructions));
+  }
+  compare("wgmma_instructions", count(4 * written.wgmma.instructions));
+  compare("wgmma_wavefronts", count(written.wgmma.shared_bytes / 128));
   if (takes_recorded_path(e)) compare("registers", e.compiled->registers);
   if (e.occupancy && takes_recorded_path(e)) compare("occupancy_pct", 100 * e.occupancy->fraction());
   return found;

@@ -33,7 +33,7 @@ std::vector<MeasuredRate> measured_rates(const Gpu& gpu) {
   std::vector<std::filesystem::path> files;
   std::error_code error;
   for (const auto& folder : std::filesystem::directory_iterator(data_file("results"), error)) {
-    for (const char* const name : {"ladder.json", "times.json"})
+    for (const char* const name : {"ladder.json", "tensor.json", "times.json"})
       if (std::filesystem::exists(folder.path() / name, error)) files.push_back(folder.path() / name);
   }
   std::sort(files.begin(), files.end());

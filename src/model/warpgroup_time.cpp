@@ -11,18 +11,19 @@ namespace {
 
 /// What one tile takes of a multiprocessor, in cycles, if `active` multiprocessors share what all share.
 struct TileCycles {
-  double products, shared, l2, dram;
+  double products, operands, copies, l2, dram;
 
-  double slowest() const { return std::max({products, shared, l2, dram}); }
+  double slowest() const { return std::max({std::max(products, operands) + copies, l2, dram}); }
 };
 
 TileCycles cycles_of(const Gpu& gpu, const Calibration& k, const WarpgroupLaunch& launch, double active) {
   const double tiles = static_cast<double>(launch.tiles), share = gpu.sms / active;
   TileCycles cycles{};
   cycles.products = launch.flop / tiles / launch.flop_per_clk * k.wgmma_slowdown();
-  cycles.shared = (launch.operand_bytes + launch.filled_bytes) / tiles / gpu.shared_bytes_per_clk;
-  cycles.l2 = std::max(launch.l2_read_bytes / tiles / (k.either("bulk_bytes_all", "l2_bytes_all") * share),
-                       launch.l2_to_sm_bytes / tiles / k.either("bulk_bytes_one", "l2_bytes_one"));
+  cycles.operands = launch.operand_bytes / tiles / gpu.shared_bytes_per_clk;
+  cycles.copies = launch.filled_bytes / tiles / gpu.shared_bytes_per_clk;
+  cycles.l2 = std::max(launch.l2_read_bytes / tiles / (k.either("tensor_bytes_4", "l2_bytes_all") * share),
+                       launch.l2_to_sm_bytes / tiles / k.either("tensor_bytes_one", "l2_bytes_one"));
   cycles.dram = launch.dram_bytes / tiles / std::min(k["dram_bytes_all"] * share, k["l2_bytes_one"]);
   return cycles;
 }
@@ -65,7 +66,7 @@ TimePrediction predict_time(const Gpu& gpu, const Calibration& k, const Warpgrou
       ceil_div<std::int64_t>(std::min(launch.tiles, time.waves.per_wave), gpu.sms));
   const double whole = shown.slowest() + (epilogue + (persistent || overlapped ? 0 : start)) / on_one;
   time.busy = {{"tensor cores", shown.products / whole},
-               {"shared memory", shown.shared / whole},
+               {"shared memory", (shown.operands + shown.copies) / whole},
                {"the way from L2", shown.l2 / whole},
                {"DRAM", shown.dram / whole}};
   std::stable_sort(time.busy.begin(), time.busy.end(), [](const auto& a, const auto& b) { return a.share > b.share; });
