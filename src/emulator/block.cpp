@@ -173,10 +173,17 @@ void BlockRunner::stop_if_read_early() const {
   if (early_read_) throw KernelFault(*early_read_);
 }
 
+// Registers that a kernel reads before it writes them hold NaN: what its frame will be on the stack.
+[[gnu::noinline]] void BlockRunner::fill_registers() {
+  volatile std::uint64_t frame[1024];
+  for (volatile std::uint64_t& word : frame) word = ~std::uint64_t{0};
+}
+
 // A lane's fiber runs the kernel once for each block, for as long as the launch lasts.
 void BlockRunner::lane_main(void* argument) {
   Lane& lane = *static_cast<Lane*>(argument);
   for (;;) {
+    if (lane.block->options_.check) fill_registers();
     lane.block->body_.call(lane.block->body_.context);
     lane.block->exit_lane(lane);
   }
