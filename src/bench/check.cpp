@@ -13,6 +13,8 @@ namespace {
 constexpr std::int64_t some_k = 8;
 /// More tiles of the sum than two turns of a ring of four stages.
 constexpr std::int64_t many_tiles = 9;
+/// As few as a cluster of two blocks needs: blocks that stay take several of the tiles of a problem each.
+constexpr int multiprocessors = 2;
 
 ProblemSpec sized(const GemmKind& kind, std::int64_t M, std::int64_t N, std::int64_t K) {
   ProblemSpec spec;
@@ -85,7 +87,8 @@ std::optional<Finding> check(const Rung& rung, const RungVariant& variant, const
                              int schedules) {
   for (int i = 0; i < schedules; ++i, ++seed) {
     // One host thread: blocks that run at the same time would meet in another order each time.
-    const std::unique_ptr<Device> device = open_emulator({.check = true, .threads = 1, .seed = seed});
+    const std::unique_ptr<Device> device = open_emulator(
+        {.multiprocessors = multiprocessors, .check = true, .threads = 1, .seed = seed});
     try {
       const Verification result = Experiment(*device, spec).run(rung, variant, Build::instrumented).verification;
       if (!result.ok) return Finding{"wrong result", result.message, seed};

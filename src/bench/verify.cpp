@@ -90,15 +90,30 @@ struct Comparison {
   double value = 0, expected = 0, error = 0, bound = 0, ratio = -1;
 };
 
+/// From the least of some indices to the largest.
+struct Span {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = -1;
+
+  void join(const Span& other) {
+    first = std::min(first, other.first);
+    last = std::max(last, other.last);
+  }
+};
+
 /// What was found in some rows of D.
 struct Findings {
   std::int64_t compared = 0, wrong = 0, unwritten = 0, outside = 0;
+  Span wrong_rows, wrong_cols;
   Comparison worst;
 
   void compare(std::int64_t row, std::int64_t col, double value, double expected, double bound) {
     const double error = std::abs(value - expected);
     const double ratio = std::isnan(error) ? std::numeric_limits<double>::infinity() : error / bound;
-    if (!(error <= bound)) ++wrong;
+    if (!(error <= bound)) {
+      ++wrong;
+      wrong_rows.join({row, row});
+      wrong_cols.join({col, col});
+    }
     if (ratio > worst.ratio) worst = {row, col, value, expected, error, bound, ratio};
   }
 
@@ -107,17 +122,35 @@ struct Findings {
     wrong += other.wrong;
     unwritten += other.unwritten;
     outside += other.outside;
+    wrong_rows.join(other.wrong_rows);
+    wrong_cols.join(other.wrong_cols);
     const bool earlier = other.worst.row < worst.row;  // so that the order in which threads finish does not show
     if (other.worst.ratio > worst.ratio || (other.worst.ratio == worst.ratio && earlier)) worst = other.worst;
   }
 };
 
-std::string describe(std::int64_t results, const Findings& found) {
+/// Where all wrong results are, as far as that leaves out others.
+std::string place_of_wrong(const ProblemSpec& spec, const Findings& found) {
+  std::string text;
+  const auto add = [&](const Span& span, std::int64_t extent, const char* what) {
+    if (span.first == 0 && span.last == extent - 1) return;
+    text += text.empty() ? ", all in " : " and ";
+    text += span.first == span.last ? fmt::format("{} {}", what, span.first)
+                                    : fmt::format("{}s {} to {}", what, span.first, span.last);
+  };
+  add(found.wrong_rows, spec.M, "row");
+  add(found.wrong_cols, spec.N, "column");
+  return text;
+}
+
+std::string describe(const ProblemSpec& spec, const Findings& found) {
+  const std::int64_t results = spec.M * spec.N;
   const Comparison& worst = found.worst;
   std::string text;
   if (found.wrong > 0) {
     text = fmt::format("{} of {} results are wrong", found.wrong, results);
     if (found.unwritten > 0) text += fmt::format(", {} of them never written", found.unwritten);
+    if (found.wrong > 1) text += place_of_wrong(spec, found);
     text += fmt::format("; the worst is D({}, {}) = {:.7g}", worst.row, worst.col, worst.value);
     if (!std::isnan(worst.expected)) text += fmt::format(" instead of {:.7g}", worst.expected);
     if (!std::isnan(worst.error))
@@ -230,7 +263,7 @@ Verification Reference::verify(const HostMatrix& D) const {
           .compared = all.compared,
           .wrong = all.wrong,
           .outside = all.outside,
-          .message = describe(results, all)};
+          .message = describe(spec_, all)};
 }
 
 }  // namespace lapidary::bench

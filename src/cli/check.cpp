@@ -159,8 +159,7 @@ Command add_check(CLI::App& program) {
   app->add_option("--seed", a->seed,
                   "of the first schedule (1), the next one has the next; 0 is no random order; of the puzzle (random)")
       ->check(whole_number(0, std::int64_t{1} << 32));
-  app->add_flag("--puzzle", a->puzzle,
-                "shows a kernel in which something is missing, asks for the line, and tells what happens");
+  app->add_flag("--puzzle", a->puzzle, "shows a kernel with a bug, asks for the line, and tells what happens");
   app->add_option("--answer", a->answer, "the line, for a puzzle that is not to ask")
       ->check(whole_number(1))
       ->type_name("LINE");

@@ -94,7 +94,7 @@ ExitCode ask_puzzle(const std::string& kernel, std::optional<std::int64_t> seed,
   // What a rung says of itself comes first in its file and is of no help here.
   std::size_t first = 0;
   while (first < puzzle.lines.size() && puzzle.lines[first] != "};") ++first;
-  fmt::print("One thing was taken away from {}. Which line is wrong, or which one is there a line missing before?\n\n",
+  fmt::print("There is one bug in {}. Which line is wrong, or which one is there a line missing before?\n\n",
              puzzle.rung->source);
   for (std::size_t i = first + 1; i < puzzle.lines.size(); ++i) fmt::print("{:4}  {}\n", i + 1, puzzle.lines[i]);
   fmt::print("\n");

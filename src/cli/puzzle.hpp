@@ -7,9 +7,8 @@
 
 namespace lapidary::cli {
 
-/// Shows a kernel from which a barrier, a wait or an edge guard was taken away, asks for the line on standard input
-/// unless there is an answer, and tells what the emulated machine says of it. The mutants are those of
-/// results/emulator/mutants.json.
+/// Shows a kernel with a bug, which is a mutant of results/emulator/mutants.json, asks for the line on standard input
+/// unless there is an answer, and tells what the emulated machine says of it.
 /// @param kernel  the one it is about; any if empty
 /// @param seed    chooses the mutant; without one, chance does
 /// @return wrong_result if the answer was wrong

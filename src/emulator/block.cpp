@@ -30,6 +30,7 @@ thread_local BlockRunner* runner = nullptr;
 thread_local Lane* running = nullptr;
 
 const char* verb_of(Access access) { return is_atomic(access) ? "atomic access" : is_write(access) ? "store" : "load"; }
+const char* manner_of(Access access) { return access == Access::async_issue ? "asynchronous " : ""; }
 
 template <class Do>
 void for_each_bit(std::uint32_t bits, Do&& what) {
@@ -172,10 +173,17 @@ void BlockRunner::stop_if_read_early() const {
   if (early_read_) throw KernelFault(*early_read_);
 }
 
+// Registers that a kernel reads before it writes them hold NaN: what its frame will be on the stack.
+[[gnu::noinline]] void BlockRunner::fill_registers() {
+  volatile std::uint64_t frame[1024];
+  for (volatile std::uint64_t& word : frame) word = ~std::uint64_t{0};
+}
+
 // A lane's fiber runs the kernel once for each block, for as long as the launch lasts.
 void BlockRunner::lane_main(void* argument) {
   Lane& lane = *static_cast<Lane*>(argument);
   for (;;) {
+    if (lane.block->options_.check) fill_registers();
     lane.block->body_.call(lane.block->body_.context);
     lane.block->exit_lane(lane);
   }
@@ -375,6 +383,10 @@ void BlockRunner::check_alignment(std::uintptr_t address, unsigned bytes, unsign
         pc);
 }
 
+SharedMemory& BlockRunner::memory_of(std::uintptr_t address) {
+  return shared_.offset(address) != SharedMemory::npos ? shared_ : cluster_.owner(address, *this)->shared_;
+}
+
 void BlockRunner::check_bounds(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc) {
   const char* const verb = verb_of(access);
   if (is_global(access)) {
@@ -393,17 +405,11 @@ void BlockRunner::check_bounds(std::uintptr_t address, unsigned bytes, Access ac
                           allocation->bytes);
     fault(FaultKind::out_of_bounds, fmt::format("out-of-bounds global {} of {} bytes: {}", verb, bytes, where), pc);
   }
-  SharedMemory& shared = shared_.offset(address) != SharedMemory::npos ? shared_
-                                                                       : cluster_.owner(address, *this)->shared_;
+  SharedMemory& shared = memory_of(address);
   const ByteState* const states = shared.states();
   const std::size_t offset = shared.offset(address);
-  // Dynamic shared memory and its red zones; or else __shared__ variables, of which names and places are not known.
   const auto describe = [&](unsigned byte) {
-    const auto from_start = static_cast<std::ptrdiff_t>(address + byte -
-                                                        reinterpret_cast<std::uintptr_t>(shared.dynamic()));
-    const bool dynamic = std::abs(from_start) <= static_cast<std::ptrdiff_t>(SharedMemory::dynamic_capacity) + 1024;
-    return fmt::format("shared {} of {} bytes {}", verb, bytes,
-                       dynamic ? fmt::format("at offset {}", from_start) : "in a __shared__ variable");
+    return fmt::format("{}shared {} of {} bytes {}", manner_of(access), verb, bytes, shared.place(address + byte));
   };
   for (unsigned i = 0; i < bytes; ++i) {
     const ByteState state = states[offset + i];

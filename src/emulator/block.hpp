@@ -246,6 +246,9 @@ class BlockRunner {
 
  private:
   static void lane_main(void* lane);
+  static void fill_registers();
+  /// The shared memory of a block of the cluster that an address lies in.
+  SharedMemory& memory_of(std::uintptr_t address);
   void exit_lane(Lane& lane);
   Lane* pick();
   void enter(Lane* lane);

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/math.hpp"
+#include "emulator/arena.hpp"
 #include "emulator/block.hpp"
 #include "emulator/symbols.hpp"
 
@@ -62,10 +63,15 @@ void BlockRunner::fault_race(const Race& race) {
     return fmt::format("{} {} it{}", text, is_write(event.access()) ? "writes" : "reads",
                        line == lines.end() ? "" : " at " + to_string(line->second));
   };
-  stop({FaultKind::race, fmt::format("race on {} memory: nothing orders these two accesses to one word\n  {}{}\n  {}\n"
+  const std::uintptr_t address = race.second.address();
+  std::string memory = "global memory";
+  if (!is_global(race.second.access()))
+    memory = "shared memory " + memory_of(address).place(address);
+  else if (const Allocation* const allocation = Arena::instance().at_or_below(address))
+    memory += fmt::format(", byte {} of {}", address - allocation->base, allocation->label);
+  stop({FaultKind::race, fmt::format("race on {}: nothing orders these two accesses to one word\n  {}{}\n  {}\n"
                                      "  in block ({}, {}, {}) of kernel {}",
-                                     is_global(race.second.access()) ? "global" : "shared",
-                                     describe(race.first, race.first_thread, race.first_copy),
+                                     memory, describe(race.first, race.first_thread, race.first_copy),
                                      race.other_cluster ? " in another block" : "",
                                      describe(race.second, race.second_thread, race.second_copy), block_index_.x,
                                      block_index_.y, block_index_.z, shape_.kernel)});

@@ -168,6 +168,20 @@ TEST(Verify, CountsResultsThatWereNeverWritten) {
   EXPECT_NE(v.message.find("20 of them never written"), std::string::npos) << v.message;
 }
 
+TEST(Verify, TellsWhereAllWrongResultsAre) {
+  const Problem problem = make_problem(spec_of(70, 40, 3));
+  const Reference reference(problem);
+  HostMatrix D = multiply(problem, forward);
+  for (const std::int64_t row : {64, 66, 69}) D.set(row, 7, 1e6);
+  EXPECT_NE(
+      reference.verify(D).message.find("3 of 2800 results are wrong, all in rows 64 to 69 and column 7; the worst"),
+      std::string::npos)
+      << reference.verify(D).message;
+  D.set(0, 7, 1e6);
+  EXPECT_NE(reference.verify(D).message.find("4 of 2800 results are wrong, all in column 7;"), std::string::npos)
+      << reference.verify(D).message;
+}
+
 TEST(Verify, FailsATouchedGapBetweenRows) {
   for (const bool in_place : {false, true}) {
     ProblemSpec spec = spec_of(5, 4, 3);

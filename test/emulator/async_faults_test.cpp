@@ -147,7 +147,7 @@ const Fault faults[] = {
      {"cp_async_bulk_load(to"}},
     {"bulk_load_beyond_shared",
      FaultKind::out_of_bounds,
-     {"out-of-bounds shared store of 16 bytes at offset 256"},
+     {"out-of-bounds asynchronous shared store of 16 bytes at offset 256"},
      {"cp_async_bulk_load(to"}},
     {"bulk_load_beyond_global",
      FaultKind::out_of_bounds,

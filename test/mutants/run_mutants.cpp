@@ -34,7 +34,7 @@ std::array<bool, 4096> reached;
 }  // namespace
 
 /// What the source of a mutant asks: whether it is the one.
-extern "C" __attribute__((visibility("default"))) bool lapidary_mutant(int number) {
+extern "C" __attribute__((visibility("default"))) bool lapidary_is_mutant(int number) {
   reached[static_cast<std::size_t>(number)] = true;
   return number == selected;
 }
