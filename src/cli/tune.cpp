@@ -48,8 +48,7 @@ std::optional<double> predicted_tflops(const Rung& rung, const RungVariant& vari
     return e.energy ? e.energy->seconds : e.time->seconds;
   };
   // Long enough for products to take longer than D's way to memory.
-  const std::int64_t step = size_of(variant.kind.type) == 1 ? 1024 : 256;
-  const std::int64_t shorter = std::min(size, step), longer = std::min(size, 2 * step);
+  const std::int64_t shorter = std::min<std::int64_t>(size, 1024), longer = std::min<std::int64_t>(size, 2048);
   const std::optional<double> first = seconds(shorter);
   const std::optional<double> second = first && longer > shorter ? seconds(longer) : first;
   if (!second) return std::nullopt;
