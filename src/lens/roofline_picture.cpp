@@ -177,7 +177,12 @@ void draw_roofs(Svg& svg, const Chart& chart, const std::vector<Mark>& marks) {
         sum += p.x;
         ++flat;
       }
-      if (flat > 0) svg.text({sum / flat, chart.y.at(peak) - 9}, c.level, 10.5, Colour::ceiling, Anchor::middle);
+      // Right below another roof there is room for its title alone.
+      const auto below = [&](const auto& other) {
+        return other.first > peak && chart.y.at(peak) - chart.y.at(other.first) < 30;
+      };
+      if (flat == 0 || std::any_of(chart.peaks.begin(), chart.peaks.end(), below)) continue;
+      svg.text({sum / flat, chart.y.at(peak) - 9}, c.level, 10.5, Colour::ceiling, Anchor::middle);
     }
   }
 }

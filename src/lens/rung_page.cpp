@@ -220,8 +220,12 @@ std::vector<Floor> floors_of(const model::Gpu& gpu) {
   const double tensor = model::tensor_peak(gpu, model::tensor_flop_per_clk(gpu, Type::bf16));
   Floor cuda{"f32", model::ceilings(gpu).f32_flops, peer_flops(gpu, "f32"), {}};
   Floor cores{"bf16", tensor, peer_flops(gpu, "bf16"), {}};
-  for (const Rung& rung : ladder())
-    if (const auto best = fastest(all, rung.name())) (rung.family == "simt" ? cuda : cores).times.push_back(*best);
+  for (const Rung& rung : ladder()) {
+    const auto best = fastest(all, rung.name());
+    const bool simt = rung.family == "simt";
+    // Of FP8, whose ceiling is another one, there is a single rung.
+    if (best && (simt || rung.variants.front().kind.type == Type::bf16)) (simt ? cuda : cores).times.push_back(*best);
+  }
   std::vector<Floor> floors = {cuda};
   if (!cores.times.empty() && tensor > 0) floors.push_back(cores);
   return floors;
