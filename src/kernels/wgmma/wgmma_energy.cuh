@@ -42,8 +42,7 @@ template <class>
 constexpr auto variants = wgmma_variants<Default, Launch>(
     wgmma_variant<Other<256, 192, 3, ClusterGrid<1, 2>, 2>, Launch>(),
     wgmma_variant<Other<128, 320, 3, ClusterGrid<2, 1>, 2>, Launch>(),
-    wgmma_variant<Other<128, 256, 4, ClusterGrid<2, 1>, 2>, Launch>(),
-    wgmma_variant<OtherWidth<tf32>, Launch>(), wgmma_variant<OtherWidth<e4m3>, Launch>(),
-    wgmma_variant<OtherWidth<std::int8_t>, Launch>());
+    wgmma_variant<Other<128, 256, 4, ClusterGrid<2, 1>, 2>, Launch>(), wgmma_variant<OtherWidth<tf32>, Launch>(),
+    wgmma_variant<OtherWidth<e4m3>, Launch>(), wgmma_variant<OtherWidth<std::int8_t>, Launch>());
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_energy
