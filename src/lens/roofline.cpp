@@ -142,7 +142,8 @@ Roofline roofline(const model::Gpu& gpu, std::int64_t size, const std::string& m
   Roofline result{gpu, model::ceilings(gpu), size, mode, {}};
   const std::vector<model::MeasuredRate> rates = model::measured_rates(gpu);
   for (const Rung& rung : ladder())
-    for (const RungVariant& variant : rung.variants) result.entries.push_back(entry_of(rung, variant, result, rates));
+    for (const RungVariant& variant : rung.variants)
+      if (variant.kind == rung.variants.front().kind) result.entries.push_back(entry_of(rung, variant, result, rates));
   return result;
 }
 

@@ -41,7 +41,7 @@ struct Roofline {
   model::Ceilings ceilings;
   std::int64_t size;                   ///< M = N = K; beta = 0
   std::string mode;                    ///< of what was measured: "burst" or "sustained"
-  std::vector<RooflineEntry> entries;  ///< each variant of each rung, in the order of the ladder
+  std::vector<RooflineEntry> entries;  ///< each rung's tiles for its first kind, in the order of the ladder
 };
 
 Roofline roofline(const model::Gpu& gpu, std::int64_t size, const std::string& mode);

@@ -58,7 +58,7 @@ struct Gpu {
 
   std::int64_t l2_bytes = 0;
   std::optional<double> l2_read_bytes_per_clk;         ///< published, of the whole GPU
-  std::optional<double> l2_read_measured_bytes_per_s;  ///< while the set fits a near part of it
+  std::optional<double> l2_read_measured_bytes_per_s;  ///< at best: lines that several multiprocessors want
   std::int64_t dram_bytes = 0;                         ///< by the label: 10^9 each
   double dram_bytes_per_s = 0;                         ///< published
   std::optional<double> dram_read_measured_bytes_per_s;
