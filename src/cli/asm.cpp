@@ -26,6 +26,7 @@ using model::MachineInstruction;
 
 struct Arguments {
   std::string kernel, tile;
+  std::optional<std::string> type;
   int line = 0;
   bool sass = false, ptx = false, summary = false, json = false;
 };
@@ -146,14 +147,15 @@ Json compiled_json(const model::CompiledKernel& compiled, bool ptx) {
 
 ExitCode run(const Arguments& a) {
   const Rung& rung = find_rung(a.kernel);
-  const RungVariant& variant = rung.variant(rung.variants.front().kind, a.tile);
-  const std::string tile = to_string(variant.tile);
-  const auto sass = model::find_compiled(rung.name(), tile);
-  const auto compiled = a.ptx ? model::find_ptx(rung.name(), tile) : sass;
+  const RungVariant& variant = rung.variant(a.type ? parse_kind(*a.type) : rung.variants.front().kind, a.tile);
+  const std::string tile = to_string(variant.tile), type = to_string(variant.kind);
+  const auto sass = model::find_compiled(rung.name(), tile, type);
+  const auto compiled = a.ptx ? model::find_ptx(rung.name(), tile, type) : sass;
   if (!compiled)
-    throw InvalidArgument(
-        fmt::format("there is no record of the {} of {} {}; script/compiled {} writes it where nvcc is",
-                    a.ptx ? "PTX" : "machine code", rung.name(), tile, rung.name()));
+    throw InvalidArgument(fmt::format(
+        "there is no record of the {} of {} {} {}; script/compiled {} writes those of its first type and of "
+        "others that were measured, where nvcc is",
+        a.ptx ? "PTX" : "machine code", rung.name(), tile, type, rung.name()));
   if (a.json) {
     print(compiled_json(*compiled, a.ptx));
     return success;
@@ -176,6 +178,9 @@ Command add_asm(CLI::App& program) {
   CLI::Option* sass = app->add_flag("--sass", a->sass, "the machine code (what is shown without an option)");
   app->add_flag("--ptx", a->ptx, "the PTX that ptxas made it of")->excludes(sass);
   app->add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)")->type_name("TILE");
+  app->add_option("--type", a->type,
+                  "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC' (the kernel's first one)")
+      ->type_name("TYPE");
   app->add_option("--line", a->line, "of this source line alone")->check(whole_number(1, 100000));
   app->add_flag("--summary", a->summary, "registers and the mix of instructions alone");
   app->add_flag("--json", a->json, "print registers and mix as JSON");

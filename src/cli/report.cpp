@@ -63,7 +63,7 @@ std::string html_report(const model::Gpu& gpu, const std::vector<lens::Explanati
 
 /// Files by their names in the folder.
 std::map<std::string, std::string> markdown_report(const model::Gpu& gpu, const std::vector<lens::Explanation>& rungs) {
-  const lens::PageTarget target{[](std::string_view kernel) { return lens::page_name(kernel) + ".md"; },
+  const lens::PageTarget target{[](std::string_view kernel) { return fmt::format("{}.md", kernel); },
                                 [](std::string_view path) { return fmt::format("../../{}", path); }};
   std::map<std::string, std::string> files;
   const auto add = [&](const std::string& name, const report::Document& page) {
@@ -79,7 +79,7 @@ std::map<std::string, std::string> markdown_report(const model::Gpu& gpu, const 
   for (const lens::Explanation& e : rungs) {
     const std::string_view name = e.question.rung->name();
     links.push_back({std::string(name), target.page(name)});
-    add(lens::page_name(name), lens::rung_page(e, target));
+    add(std::string(name), lens::rung_page(e, target));
   }
   overview.links(std::move(links));
   add("README", overview);

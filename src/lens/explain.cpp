@@ -406,9 +406,7 @@ Explanation explain(const Question& q) {
   e.instructions_per_fma = ratio(written, fma / 32);
   e.compiled_instructions_per_fma = ratio(compiled, fma / 32);
 
-  // Of kernels of several types the first one's machine code is on record.
-  if (q.variant->kind == q.rung->variants.front().kind)
-    e.compiled = model::find_compiled(q.rung->name(), to_string(q.variant->tile));
+  e.compiled = model::find_compiled(q.rung->name(), to_string(q.variant->tile), to_string(q.variant->kind));
   e.stale = e.compiled && e.compiled->source_hash != rung_source_hash(q.rung->name());
   if (e.compiled) e.compiled_accesses = compiled_accesses_of(e);
   const bool warpgroups = total.wgmma.instructions > 0;

@@ -63,7 +63,7 @@ void add_difference(Document& page, const Rung& rung) {
 /// where it does not.
 void add_pictures(Document& page, const Explanation& e) {
   const Question& q = e.question;
-  const std::string name = page_name(q.rung->name());
+  const std::string name(q.rung->name());
   const std::string title = fmt::format("{} {}", q.rung->name(), to_string(q.variant->tile));
   // Results that bulk copies store are no thread's.
   if (e.observation.written.total.bulk_store.requests == 0)
@@ -88,16 +88,16 @@ void add_pictures(Document& page, const Explanation& e) {
 }
 
 void add_times(Document& page, const Rung& rung, const model::Gpu& gpu, const model::Predictions& all) {
-  std::map<std::string, std::map<std::int64_t, PredictedTime>> tiles;
+  std::map<std::pair<std::string, std::string>, std::map<std::int64_t, PredictedTime>> variants;  // by tile and type
   std::map<std::int64_t, bool> sizes;
   for (const PredictedTime& time : all.times) {
     if (time.kernel != rung.name()) continue;
-    tiles[time.tile].emplace(time.size, time);
+    variants[{time.tile, time.type}].emplace(time.size, time);
     sizes[time.size] = true;
   }
-  if (tiles.empty()) return;
+  if (variants.empty()) return;
   page.heading(3, fmt::format("Predicted and measured on the {}", gpu.name));
-  std::vector<Column> columns = {{"tile"}};
+  std::vector<Column> columns = {{"type"}, {"tile"}};
   for (const auto& [size, there] : sizes) {
     const std::string group = fmt::format("{}³", size);
     columns.push_back({"predicted", Column::number, group});
@@ -106,16 +106,16 @@ void add_times(Document& page, const Rung& rung, const model::Gpu& gpu, const mo
   columns.push_back({"limited by, predicted", Column::wrapped});
   report::Table table(std::move(columns));
   for (const RungVariant& variant : rung.variants) {
-    const auto tile = tiles.find(to_string(variant.tile));
-    if (tile == tiles.end()) continue;
-    std::vector<report::Cell> cells = {{tile->first}};
+    const auto times = variants.find({to_string(variant.tile), to_string(variant.kind)});
+    if (times == variants.end()) continue;
+    std::vector<report::Cell> cells = {{times->first.second}, {times->first.first}};
     for (const auto& [size, there] : sizes) {
-      const auto time = tile->second.find(size);
-      const bool known = time != tile->second.end();
+      const auto time = times->second.find(size);
+      const bool known = time != times->second.end();
       cells.push_back({known ? tflops_text(size, time->second.predicted_s) : "-"});
       cells.push_back({known ? tflops_text(size, time->second.measured_s) : "-"});
     }
-    cells.push_back({tile->second.rbegin()->second.limiter});
+    cells.push_back({times->second.rbegin()->second.limiter});
     table.add_row(std::move(cells));
   }
   page.table(std::move(table));
@@ -146,9 +146,11 @@ std::string reason_for(const model::PredictedCounter& c, const Explanation& e) {
 void add_counters(Document& page, const Explanation& e, const model::Predictions& all) {
   const Rung& rung = *e.question.rung;
   const model::Gpu& gpu = e.question.gpu;
-  const std::string tile = to_string(rung.variants.front().tile);
+  const RungVariant& shown = *e.question.variant;
   for (const model::PredictedCounters& launch : all.counters) {
-    if (launch.kernel != rung.name() || launch.tile != tile || launch.M != 1024) continue;
+    if (launch.kernel != rung.name() || launch.type != to_string(shown.kind) || launch.tile != to_string(shown.tile) ||
+        launch.M != 1024)
+      continue;
     page.heading(3, fmt::format("Counters of the {}", gpu.name));
     report::Table table({{"counter"},
                          {"as written", Column::number},
@@ -177,7 +179,9 @@ void add_counters(Document& page, const Explanation& e, const model::Predictions
     for (const auto& [counters, reason] : reasons) page.paragraph(fmt::format("{}: {}.", counters, reason));
     std::string stalls;
     for (const model::MeasuredCounters& measured : model::measured_counters(gpu)) {
-      if (measured.kernel != launch.kernel || measured.tile != launch.tile || measured.M != launch.M) continue;
+      if (measured.kernel != launch.kernel || measured.type != launch.type || measured.tile != launch.tile ||
+          measured.M != launch.M)
+        continue;
       for (const Stall& stall : stalls_of(measured.counters))
         if (stall.share >= 0.05)
           stalls += fmt::format("{}`{}` {:.0f} %", stalls.empty() ? "" : ", ", stall.reason, 100 * stall.share);
@@ -188,11 +192,13 @@ void add_counters(Document& page, const Explanation& e, const model::Predictions
   }
 }
 
-/// The fastest tile of a rung at page_size, by what was measured.
-std::optional<PredictedTime> fastest(const model::Predictions& all, std::string_view kernel) {
+/// The fastest tile of a rung's first type at page_size, by what was measured.
+std::optional<PredictedTime> fastest(const model::Predictions& all, const Rung& rung) {
   std::optional<PredictedTime> best;
   for (const PredictedTime& time : all.times)
-    if (time.kernel == kernel && time.size == page_size && (!best || time.measured_s < best->measured_s)) best = time;
+    if (time.kernel == rung.name() && time.type == to_string(rung.variants.front().kind) && time.size == page_size &&
+        (!best || time.measured_s < best->measured_s))
+      best = time;
   return best;
 }
 
@@ -221,7 +227,7 @@ std::vector<Floor> floors_of(const model::Gpu& gpu) {
   Floor cuda{"f32", model::ceilings(gpu).f32_flops, peer_flops(gpu, "f32"), {}};
   Floor cores{"bf16", tensor, peer_flops(gpu, "bf16"), {}};
   for (const Rung& rung : ladder()) {
-    const auto best = fastest(all, rung.name());
+    const auto best = fastest(all, rung);
     const bool simt = rung.family == "simt";
     // Of FP8, whose ceiling is another one, there is a single rung.
     if (best && (simt || rung.variants.front().kind.type == Type::bf16)) (simt ? cuda : cores).times.push_back(*best);
@@ -271,12 +277,6 @@ void draw_floor(report::Svg& svg, const Floor& floor, double top) {
 }
 
 }  // namespace
-
-std::string page_name(std::string_view kernel) {
-  const std::span<const Rung> rungs = ladder();
-  const auto at = std::find_if(rungs.begin(), rungs.end(), [&](const Rung& r) { return r.name() == kernel; });
-  return fmt::format("{:02}-{}", at - rungs.begin() + 1, kernel);
-}
 
 Explanation explain_for_page(const Rung& rung, const model::Gpu& gpu) {
   return explain({&rung, &rung.variants.front(), page_size, page_size, page_size, false, gpu});
@@ -331,14 +331,16 @@ report::Table ladder_table(const model::Gpu& gpu) {
   const model::Predictions all = model::recorded_predictions(gpu);
   report::Table table({{"kernel"},
                        {"idea", Column::wrapped},
+                       {"type"},
                        {"tile"},
                        {"predicted", Column::number, "TFLOP/s"},
                        {"measured", Column::number, "TFLOP/s"},
                        {"limited by, predicted", Column::wrapped}});
   for (const Rung& rung : ladder()) {
-    const auto best = fastest(all, rung.name());
+    const auto best = fastest(all, rung);
     table.add_row({{std::string(rung.name())},
                    {rung.info->idea},
+                   {to_string(rung.variants.front().kind)},
                    {best ? best->tile : to_string(rung.variants.front().tile)},
                    {best ? tflops_text(page_size, best->predicted_s) : "-"},
                    {best ? tflops_text(page_size, best->measured_s) : "-"},

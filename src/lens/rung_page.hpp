@@ -20,9 +20,6 @@ struct PageTarget {
 /// The problem that pages speak of: M = N = K.
 constexpr std::int64_t page_size = 4096;
 
-/// "07-vectorized": the place of a rung in the ladder, and its name.
-std::string page_name(std::string_view kernel);
-
 /// What the page of a rung is about: its default tile at page_size.
 /// @throws InvalidArgument if the kernel cannot be run on the emulated machine
 Explanation explain_for_page(const Rung& rung, const model::Gpu& gpu);

@@ -85,11 +85,16 @@ Predictions recorded_predictions(const Gpu& gpu) {
       const Json document = Json::parse(file);
       if (document.at("gpu") != gpu.name) continue;
       for (const Json& time : document.at("times"))
-        found.times.push_back({time.at("kernel"), time.at("tile"), time.at("size"), time.at("predicted_s"),
-                               time.at("measured_s"), time.at("limiter")});
+        found.times.push_back({time.at("kernel"), time.at("type"), time.at("tile"), time.at("size"),
+                               time.at("predicted_s"), time.at("measured_s"), time.at("limiter")});
       for (const Json& launch : document.at("counters")) {
-        PredictedCounters counters{launch.at("kernel"), launch.at("tile"), launch.at("m"),
-                                   launch.at("n"),      launch.at("k"),    {}};
+        PredictedCounters counters{launch.at("kernel"),
+                                   launch.at("type"),
+                                   launch.at("tile"),
+                                   launch.at("m"),
+                                   launch.at("n"),
+                                   launch.at("k"),
+                                   {}};
         for (const Json& c : launch.at("counters"))
           counters.counters.push_back({c.at("counter"), c.at("written"), c.at("compiled"), c.at("measured")});
         found.counters.push_back(std::move(counters));

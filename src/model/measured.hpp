@@ -24,7 +24,7 @@ std::vector<MeasuredRate> measured_rates(const Gpu& gpu);
 
 /// A time that was predicted and measured, as script/predict records it; M = N = K = size.
 struct PredictedTime {
-  std::string kernel, tile;
+  std::string kernel, type, tile;
   std::int64_t size;
   double predicted_s, measured_s;
   std::string limiter;
@@ -38,7 +38,7 @@ struct PredictedCounter {
 
 /// Those of one launch.
 struct PredictedCounters {
-  std::string kernel, tile;
+  std::string kernel, type, tile;
   std::int64_t M, N, K;
   std::vector<PredictedCounter> counters;
 };

@@ -308,10 +308,13 @@ bool CompiledKernel::is_warpgroup() const {
 CompiledKernel parse_sass(std::string_view text, std::string_view name) { return Parser(text, name, false).parse(); }
 CompiledKernel parse_ptx(std::string_view text, std::string_view name) { return Parser(text, name, true).parse(); }
 
-static std::optional<CompiledKernel> find_record(std::string_view kernel, std::string_view tile,
+static std::optional<CompiledKernel> find_record(std::string_view kernel, std::string_view tile, std::string_view type,
                                                  std::string_view architecture, bool ptx) {
+  std::string kind(type);
+  std::replace_if(
+      kind.begin(), kind.end(), [](char c) { return c == '/' || c == ' '; }, '-');
   const std::filesystem::path file = data_file(
-      fmt::format("results/compiled/{}/{}_{}.{}", architecture, kernel, tile, ptx ? "ptx" : "sass"));
+      fmt::format("results/compiled/{}/{}_{}_{}.{}", architecture, kernel, tile, kind, ptx ? "ptx" : "sass"));
   if (!std::filesystem::exists(file)) return std::nullopt;
   std::ifstream stream(file);
   if (!stream) throw InvalidArgument(fmt::format("{} cannot be read", file.string()));
@@ -319,13 +322,14 @@ static std::optional<CompiledKernel> find_record(std::string_view kernel, std::s
   return Parser(text, file.string(), ptx).parse();
 }
 
-std::optional<CompiledKernel> find_compiled(std::string_view kernel, std::string_view tile,
+std::optional<CompiledKernel> find_compiled(std::string_view kernel, std::string_view tile, std::string_view type,
                                             std::string_view architecture) {
-  return find_record(kernel, tile, architecture, false);
+  return find_record(kernel, tile, type, architecture, false);
 }
 
-std::optional<CompiledKernel> find_ptx(std::string_view kernel, std::string_view tile, std::string_view architecture) {
-  return find_record(kernel, tile, architecture, true);
+std::optional<CompiledKernel> find_ptx(std::string_view kernel, std::string_view tile, std::string_view type,
+                                       std::string_view architecture) {
+  return find_record(kernel, tile, type, architecture, true);
 }
 
 }  // namespace lapidary::model

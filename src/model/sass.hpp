@@ -79,12 +79,14 @@ struct CompiledKernel {
 CompiledKernel parse_sass(std::string_view text, std::string_view name);
 CompiledKernel parse_ptx(std::string_view text, std::string_view name);
 
-/// The record of a variant's machine code, if there is one: results/compiled/<architecture>/<kernel>_<tile>.sass.
-std::optional<CompiledKernel> find_compiled(std::string_view kernel, std::string_view tile,
+/// The record of a variant's machine code, if there is one:
+/// results/compiled/<architecture>/<kernel>_<tile>_<type>.sass, as in mma_tiles_128x128x32_bf16-RC.sass; `type` is the
+/// variant's kind, "bf16 RC" or "bf16/f32".
+std::optional<CompiledKernel> find_compiled(std::string_view kernel, std::string_view tile, std::string_view type,
                                             std::string_view architecture = "sm_90a");
 /// The same of the PTX that it was made of, whose record ends in .ptx. Registers and spills are those of the machine
 /// code.
-std::optional<CompiledKernel> find_ptx(std::string_view kernel, std::string_view tile,
+std::optional<CompiledKernel> find_ptx(std::string_view kernel, std::string_view tile, std::string_view type,
                                        std::string_view architecture = "sm_90a");
 
 }  // namespace lapidary::model

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "lens/explain.hpp"
@@ -94,8 +97,11 @@ TEST(Time, IsPredictedWithinFifteenPercent) {
   for (const model::MeasuredRate& rate : model::measured_rates(h200)) {
     if (rate.mode != "burst" || rate.size != 1024) continue;
     const Rung& rung = find_rung(rate.kernel);
-    const RungVariant& variant = rung.variant(rung.variants.front().kind, rate.tile);
-    const Explanation e = explain({&rung, &variant, rate.size, rate.size, rate.size, false, h200});
+    const auto variant = std::find_if(rung.variants.begin(), rung.variants.end(), [&](const RungVariant& v) {
+      return to_string(v.tile) == rate.tile && to_string(v.kind) == rate.type;
+    });
+    ASSERT_NE(variant, rung.variants.end()) << rate.kernel << " " << rate.tile << " " << rate.type;
+    const Explanation e = explain({&rung, &*variant, rate.size, rate.size, rate.size, false, h200});
     ASSERT_TRUE(e.time) << rate.kernel << ": " << e.no_time;
     const double off = e.time->seconds * rate.flops / e.flop - 1;
     ++all;
@@ -117,7 +123,10 @@ TEST(Time, IsPredictedWithinFifteenPercent) {
 // Those on record, which script/predict writes, of larger problems too.
 TEST(Time, OnRecordIsWithinFifteenPercentAtTheSizesThatAreAskedFor) {
   int all = 0;
+  std::set<std::tuple<std::string, std::string, std::string, std::int64_t>> seen;
   for (const model::PredictedTime& time : model::recorded_predictions(model::find_gpu("h200")).times) {
+    EXPECT_TRUE(seen.emplace(time.kernel, time.type, time.tile, time.size).second)
+        << time.kernel << " " << time.type << " " << time.tile << " " << time.size << " is there twice";
     if (time.size != 1024 && time.size != 4096) continue;
     ++all;
     // Latencies weigh more where tensor cores are fast, and how WMMA loads its fragments is not known.

@@ -143,7 +143,7 @@ TEST(Sass, ShapesTellWhatTensorCoresMultiply) {
 
 // The loop has two steps of 16 along K, 4 x 4 products each; the prologue and epilogue none.
 TEST(Program, OfTensorCoresGoesByTheirProducts) {
-  const CompiledKernel kernel = *find_compiled("mma_tiles", "128x128x32");
+  const CompiledKernel kernel = *find_compiled("mma_tiles", "128x128x32", "bf16");
   EXPECT_TRUE(kernel.is_tensor());
   EXPECT_FALSE(kernel.is_warpgroup());
   ThreadWork work;
@@ -170,12 +170,12 @@ TEST(Records, AreThereForEveryTileOfTheFirstKindAndOfItsSource) {
   for (const Rung& rung : ladder()) {
     for (const RungVariant& variant : rung.variants) {
       if (variant.kind != rung.variants.front().kind) continue;
-      const auto compiled = find_compiled(rung.name(), to_string(variant.tile));
+      const auto compiled = find_compiled(rung.name(), to_string(variant.tile), to_string(variant.kind));
       ASSERT_TRUE(compiled) << rung.name() << " " << to_string(variant.tile);
       EXPECT_EQ(compiled->source_hash, rung_source_hash(rung.name())) << rung.name() << ": run script/compiled";
       EXPECT_TRUE(compiled->main_loop()) << rung.name();
       EXPECT_GT(compiled->registers, 0);
-      const auto ptx = find_ptx(rung.name(), to_string(variant.tile));
+      const auto ptx = find_ptx(rung.name(), to_string(variant.tile), to_string(variant.kind));
       ASSERT_TRUE(ptx) << rung.name() << " " << to_string(variant.tile);
       EXPECT_EQ(ptx->source_hash, compiled->source_hash);
       EXPECT_EQ(ptx->compiler, compiled->compiler);
@@ -186,7 +186,7 @@ TEST(Records, AreThereForEveryTileOfTheFirstKindAndOfItsSource) {
 // Two orders of the loops over the thread's rows and the tile's columns; nvcc does not make the same of them.
 TEST(Records, ShowWhatTheCompilerMakesOfTheOrderOfTwoLoops) {
   const auto loads = [](const char* name) {
-    const CompiledKernel kernel = *find_compiled(name, "64x64x8");
+    const CompiledKernel kernel = *find_compiled(name, "64x64x8", "f32");
     int count = 0;
     for (int i = kernel.main_loop()->first; i <= kernel.main_loop()->last; ++i)
       count += kernel.instructions[static_cast<std::size_t>(i)].kind == InstructionClass::shared_load;
@@ -209,7 +209,7 @@ TEST(Records, OfPtxAndOfMachineCodeAgreeOnTheMainLoop) {
       }
       return found;
     };
-    EXPECT_EQ(counts(*find_ptx(name, tile)), counts(*find_compiled(name, tile))) << name;
+    EXPECT_EQ(counts(*find_ptx(name, tile, "f32")), counts(*find_compiled(name, tile, "f32"))) << name;
   }
 }
 
