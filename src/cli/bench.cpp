@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,7 +27,7 @@ namespace {
 struct Arguments {
   std::vector<std::string> kernels;
   std::vector<std::int64_t> sizes;
-  std::optional<std::string> type;
+  std::vector<std::string> types;
   std::string mode = "both";
   double seconds = bench::SustainedOptions().seconds;
   int rounds = bench::BurstOptions().rounds;
@@ -58,30 +59,40 @@ bench::MeasureOptions measure_options(const Arguments& arguments) {
   return options;
 }
 
-/// The kernels that were named, or all that the device runs; each with the variants of one type.
+/// A kernel's variants of a type: its default one, or all.
+void add_variants(std::vector<bench::Entry>& entries, const Rung& rung, const GemmKind& kind, bool all_tiles) {
+  const RungVariant& first = rung.variant(kind);
+  for (const RungVariant& variant : rung.variants)
+    if (&variant == &first || (all_tiles && variant.kind == kind)) entries.push_back({&rung, &variant});
+}
+
+/// The kernels that were named, or all that the device runs, each in its first type or in those of the wanted ones that
+/// it has. A kernel that was named has one of them at least.
 std::vector<bench::Entry> entries(const Arguments& arguments, const Device& device) {
-  std::optional<GemmKind> kind;
-  if (arguments.type) kind = parse_kind(*arguments.type);
-  std::vector<const Rung*> rungs;
-  for (const std::string& name : arguments.kernels) {
-    rungs.push_back(&find_rung(name));
-    bench::require_support(*rungs.back(), kind.value_or(rungs.back()->variants.front().kind), device);
-  }
-  if (arguments.kernels.empty()) {
-    for (const Rung& rung : ladder()) {
-      const int needed = rung.architecture(kind.value_or(rung.variants.front().kind));
-      const bool runs = device.properties().compute_capability >= needed;
-      if (runs && (!kind || rung.has(*kind))) rungs.push_back(&rung);
-    }
-  }
+  std::vector<GemmKind> wanted;
+  for (const std::string& type : arguments.types) wanted.push_back(parse_kind(type));
+  const auto kinds_of = [&](const Rung& rung) {
+    if (wanted.empty()) return std::vector<GemmKind>{rung.variants.front().kind};
+    std::vector<GemmKind> kinds;
+    std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(kinds),
+                 [&](const GemmKind& kind) { return rung.has(kind); });
+    return kinds;
+  };
   std::vector<bench::Entry> entries;
-  for (const Rung* rung : rungs) {
-    const RungVariant& first = rung->variant(kind.value_or(rung->variants.front().kind));
-    for (const RungVariant& variant : rung->variants) {
-      if (&variant == &first || (arguments.all_tiles && variant.kind == first.kind))
-        entries.push_back({rung, &variant});
+  for (const std::string& name : arguments.kernels) {
+    const Rung& rung = find_rung(name);
+    std::vector<GemmKind> kinds = kinds_of(rung);
+    if (kinds.empty()) kinds.push_back(wanted.front());  // which is refused, and says what there is
+    for (const GemmKind& kind : kinds) {
+      bench::require_support(rung, kind, device);
+      add_variants(entries, rung, kind, arguments.all_tiles);
     }
   }
+  if (arguments.kernels.empty())
+    for (const Rung& rung : ladder())
+      for (const GemmKind& kind : kinds_of(rung))
+        if (device.properties().compute_capability >= rung.architecture(kind))
+          add_variants(entries, rung, kind, arguments.all_tiles);
   if (entries.empty()) throw InvalidArgument("no kernel has this type and runs on this device; see lapidary list");
   return entries;
 }
@@ -169,8 +180,11 @@ Command add_bench(CLI::App& program) {
   app->add_option("--size", a->sizes, "M = N = K, may be given several times; 4096")
       ->check(whole_number(1))
       ->allow_extra_args(false);
-  app->add_option("--type", a->type,
-                  "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC'; each kernel's first one");
+  app->add_option(
+         "--type", a->types,
+         "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC', may be given several times; each "
+         "kernel's first one")
+      ->allow_extra_args(false);
   app->add_option("--mode", a->mode,
                   "burst (a cold card, after a rest), sustained (a warm one, launches without a pause) or both; both");
   app->add_option("--seconds", a->seconds, "of sustained launches of each kernel; 2")->check(CLI::Range(0.1, 600.0));

@@ -139,12 +139,20 @@ class Layout {
       int m = 0;
       (require_in_range(static_cast<long long>(index), m++), ...);
     }
+    // A mode whose stride is a multiple of the padding's period only has a longer stride by it. A division is left for
+    // the other modes, and only where together they reach a period: a compiler does not know how far indices go.
+    int m = 0, periods = 0, rest = 0, reach = 0;
+    const auto add = [&](int i) {
+      const int stride = stride_[m], last = shape_[m++] - 1;
+      const bool whole = padding_.every == 0 || stride % padding_.every == 0;
+      periods += whole ? i * padding_(stride) : 0;
+      rest += whole ? 0 : i * stride;
+      reach += whole ? 0 : last * stride;
+    };
     // A fold and not a loop up to the rank: nothing is left to unroll, so that the strides never need addressable (on
     // the GPU: local) memory.
-    int m = 0;
-    int linear = 0;
-    ((linear += static_cast<int>(index) * stride_[m++]), ...);
-    return swizzle_(padding_(linear));
+    (add(static_cast<int>(index)), ...);
+    return swizzle_(periods + (reach < padding_.every ? rest : padding_(rest)));
   }
 
   /// The number of elements in the tile.

@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <system_error>
+#include <tuple>
 
 #include "core/error.hpp"
 #include "model/data.hpp"
@@ -32,12 +34,16 @@ std::vector<MeasuredRate> rates_in(const Json& document) {
 std::vector<MeasuredRate> measured_rates(const Gpu& gpu) {
   std::vector<std::filesystem::path> files;
   std::error_code error;
-  for (const auto& folder : std::filesystem::directory_iterator(data_file("results"), error)) {
-    for (const char* const name : {"ladder.json", "tensor.json", "times.json"})
-      if (std::filesystem::exists(folder.path() / name, error)) files.push_back(folder.path() / name);
-  }
-  std::sort(files.begin(), files.end());
+  std::vector<std::filesystem::path> folders;
+  for (const auto& folder : std::filesystem::directory_iterator(data_file("results"), error))
+    folders.push_back(folder.path());
+  std::sort(folders.begin(), folders.end());
+  // kinds.json has some of the first ones again, beside other types.
+  for (const std::filesystem::path& folder : folders)
+    for (const char* const name : {"ladder.json", "tensor.json", "times.json", "kinds.json"})
+      if (std::filesystem::exists(folder / name, error)) files.push_back(folder / name);
   std::vector<MeasuredRate> rates;
+  std::set<std::tuple<std::string, std::string, std::string, std::string, std::int64_t>> seen;
   for (const std::filesystem::path& path : files) {
     std::ifstream file(path);
     try {
@@ -45,7 +51,9 @@ std::vector<MeasuredRate> measured_rates(const Gpu& gpu) {
       // What the emulated machine counted has no receipt.
       if (!document.contains("receipt")) continue;
       if (!gpu.answers_to(document.at("receipt").at("card").at("name").get<std::string>())) continue;
-      for (MeasuredRate& rate : rates_in(document)) rates.push_back(std::move(rate));
+      for (MeasuredRate& rate : rates_in(document))
+        if (seen.emplace(rate.kernel, rate.type, rate.tile, rate.mode, rate.size).second)
+          rates.push_back(std::move(rate));
     } catch (const Json::exception& broken) {
       throw Error(fmt::format("{} is not what lapidary bench writes: {}", path.string(), broken.what()));
     }

@@ -9,7 +9,7 @@
 
 namespace lapidary::model {
 
-/// A rate of a kernel as results/*/ladder.json records it: M = N = K = size, medians in FLOP/s.
+/// A rate of a kernel as results/*/ladder.json and its neighbours record it: M = N = K = size, medians in FLOP/s.
 struct MeasuredRate {
   std::string kernel, type, tile;  ///< as the ladder writes them: "vectorized", "f32", "128x128x8"
   std::string mode;                ///< "burst" or "sustained"
@@ -18,7 +18,7 @@ struct MeasuredRate {
   std::optional<double> cublas_flops;  ///< of cuBLAS in turns with it
 };
 
-/// What was measured on such a card; nothing if none was.
+/// What was measured on such a card, once for each kernel, type, tile, mode and size; nothing if none was.
 /// @throws Error if a file is not what `lapidary bench` writes
 std::vector<MeasuredRate> measured_rates(const Gpu& gpu);
 

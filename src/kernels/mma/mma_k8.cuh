@@ -21,13 +21,19 @@ constexpr RungInfo info = {
     .architecture = 80,
 };
 
-using Default =
-    mma_tiles::Config<128, 128, 32, 64, 32, bf16, bf16, mma_swizzled::Swizzled, Order::row_major, Order::row_major, 8>;
+template <Order b_order>
+using Config =
+    mma_tiles::Config<128, 128, 32, 64, 32, bf16, bf16, mma_swizzled::Swizzled, Order::row_major, b_order, 8>;
+using Default = Config<Order::row_major>;
 static_assert(Default::Form::a_registers == 2 && Default::Form::b_registers == 1, "half of those for k16");
 static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return Default::a_read(lane, 0, 0); }, 0xffff)) == 2,
               "the minimum of half a warp, whose addresses count");
 
+template <class Config>
+constexpr Variant k8() {
+  return variant<Config>(mma_tiles::launch<Config, info>);
+}
 template <class>
-constexpr Variant variants[] = {variant<Default>(mma_tiles::launch<Default, info>)};
+constexpr Variant variants[] = {k8<Default>(), k8<Config<Order::column_major>>()};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::mma_k8

@@ -27,10 +27,10 @@ constexpr RungInfo info = {
 };
 
 template <int BM, int BN, int BK, int WM, int WN, class T, class R, class Arrangement, Order a_order, Order b_order,
-          int form_k = 32 / sizeof(T)>
-struct Config : wmma::Config<BM, BN, BK, WM, WN, T, R, Arrangement, a_order, b_order>,
+          int form_k = 32 / sizeof(T), class ArrangementB = Arrangement>
+struct Config : wmma::Config<BM, BN, BK, WM, WN, T, R, Arrangement, a_order, b_order, ArrangementB>,
                 MmaTile<Mma<T, T, SumOf<T>, 16, 8, form_k>, BN, WM, WN, a_order, b_order> {
-  using Parent = wmma::Config<BM, BN, BK, WM, WN, T, R, Arrangement, a_order, b_order>;
+  using Parent = wmma::Config<BM, BN, BK, WM, WN, T, R, Arrangement, a_order, b_order, ArrangementB>;
   LAPIDARY_HD static constexpr int a_read(int thread, int k, int i) {
     const FragmentElement at = Config::a_row(thread);
     return Parent::GlobalA::template at<Parent::a>(at.row, at.col, i * Config::Form::M, k);

@@ -32,9 +32,10 @@ struct Plain {
   }
 };
 
-/// A warp has WM x WN of a block's BM x BN results. `Arrangement` says where lines of a tile are in shared memory.
+/// A warp has WM x WN of a block's BM x BN results. `Arrangement` says where lines of a tile are in shared memory, of
+/// A's if B's has one of its own.
 template <int BM_, int BN_, int BK_, int WM_, int WN_, class T, class R, class Arrangement, Order a_order_,
-          Order b_order_>
+          Order b_order_, class ArrangementB = Arrangement>
 struct Config {
   using Element = T;
   using Result = R;
@@ -46,7 +47,7 @@ struct Config {
   using GlobalA = OperandTile<T, major_of_a(a_order), BM, BK, threads>;
   using GlobalB = OperandTile<T, major_of_b(b_order), BN, BK, threads>;
   static constexpr Layout a = Arrangement::template tile<T>(GlobalA::lines, GlobalA::length);
-  static constexpr Layout b = Arrangement::template tile<T>(GlobalB::lines, GlobalB::length);
+  static constexpr Layout b = ArrangementB::template tile<T>(GlobalB::lines, GlobalB::length);
   LAPIDARY_HD static constexpr int a_write(int thread, int v) { return GlobalA::template access<a>(thread, v); }
   LAPIDARY_HD static constexpr int b_write(int thread, int v) { return GlobalB::template access<b>(thread, v); }
   LAPIDARY_HD static constexpr int row(int thread, int i) { return thread / 32 / (BN / WN) * WM + i * 16; }

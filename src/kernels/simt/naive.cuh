@@ -10,7 +10,9 @@ constexpr RungInfo info = {
     .parent = "",
     .idea = "one thread a result, threadIdx.x walks the rows",
     .change = "The sum that defines the product, written as one thread for each element of D",
-    .why = "It is the simplest kernel that is right, and what everything after it is measured against",
+    .why =
+        "It is the simplest kernel that is right, and what everything after it is measured against. Who maps "
+        "threadIdx.x to columns from the start has the next rung, coalesced, and often calls that one naive",
     .counter =
         "global_load: lanes of a warp read one column of A, 32 rows apart, so a request costs 32 sectors for "
         "128 useful bytes, and that of B, one word for all, costs one: 16.5 sectors a request",
