@@ -56,11 +56,14 @@ class GlobalTile {
   /// `vectorizable`, so that a vector lies inside as a whole or not at all; by single ones otherwise.
   template <bool vectorized>
   LAPIDARY_DEVICE Vector<T, width> load_vector(int v, int rows, int cols) const {
-    if constexpr (vectorized) return load_vector_if<width>(inside(v, rows, cols), from_[v * step_]);
     Vector<T, width> vector{};
+    if constexpr (vectorized) {
+      if (inside(v, rows, cols)) vector = lapidary::load_vector<width>(from_[v * step_]);
+    } else {
 #pragma unroll
-    for (int e = 0; e < width; ++e)
-      if (inside(v, rows, cols - e)) vector.element[e] = from_[v * step_ + e];
+      for (int e = 0; e < width; ++e)
+        if (inside(v, rows, cols - e)) vector.element[e] = from_[v * step_ + e];
+    }
     return vector;
   }
 

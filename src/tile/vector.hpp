@@ -32,17 +32,6 @@ LAPIDARY_DEVICE Vector<T, count> load_vector(const T& from) {
   return vector;
 }
 
-/// The same if they are `there`, zeros otherwise. Whole words are chosen: nvcc puts zeros for 16-bit elements together
-/// of halves, by instructions of their own.
-template <int count, class T>
-LAPIDARY_DEVICE Vector<T, count> load_vector_if(bool there, const T& from) {
-  Vector<T, count> vector;
-  AccessOf<count * sizeof(T)> bits{};
-  if (there) bits = as<AccessOf<count * sizeof(T)>>(from);
-  __builtin_memcpy(&vector, &bits, sizeof(vector));
-  return vector;
-}
-
 /// Stores them likewise.
 template <int count, class T>
 LAPIDARY_DEVICE void store_vector(T& to, const T* elements) {

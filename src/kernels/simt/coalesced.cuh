@@ -10,7 +10,8 @@ constexpr RungInfo info = {
     .name = "coalesced",
     .parent = "naive",
     .idea = "one thread a result, threadIdx.x walks the columns",
-    .change = "threadIdx.x and threadIdx.y change places, and nothing else; many call this mapping the naive one",
+    .change =
+        "threadIdx.x and threadIdx.y change places, and nothing else; many write-ups begin with this kernel and call it naive",
     .why =
         "Neighbouring lanes now read neighbouring words of B and write neighbouring words of D, which the memory "
         "system serves together",

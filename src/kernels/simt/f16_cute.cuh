@@ -85,7 +85,7 @@ LAPIDARY_DEVICE void copy_part(const From& from, const At& at, const Extents& sh
   for (int v = 0; v < cute::size<1>(To{}); ++v) {
     Vector<f16, 8> vector{};
     if constexpr (vectorized) {
-      vector = load_vector_if<8>(cute::elem_less(at(0, v), shape), from(0, v));
+      if (cute::elem_less(at(0, v), shape)) vector = load_vector<8>(from(0, v));
     } else {
 #pragma unroll
       for (int e = 0; e < 8; ++e)
