@@ -79,8 +79,8 @@ struct Storage {
   SharedArray<f16, Config::b.cosize()> b;
 };
 
-// Two blocks a multiprocessor leave 128 registers a thread. The aligned path, padded or not, is close to that; the other
-// one would have to spill.
+// Two blocks a multiprocessor leave 128 registers a thread. The aligned path, padded or not, is close to that; the
+// other one would have to spill.
 template <class Config, bool vectorized>
 __global__ void __launch_bounds__(Config::threads, vectorized ? 2 : 0) kernel(const Gemm<f16> g) {
   constexpr int BK = Config::BK, TM = Config::TM, TN = Config::TN, width = Config::width;
