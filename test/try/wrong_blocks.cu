@@ -7,7 +7,8 @@ constexpr int BM = 64, BN = 64, BK = 8, TM = 8;
 
 template <bool wrong_assertion, bool exchanged>
 __global__ void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {
-  assert(blockDim.x == (wrong_assertion ? BM * BN : BM * BK));
+  constexpr int threads = wrong_assertion ? BM * BN : BM * BK;
+  assert(blockDim.x == threads);
   __shared__ float As[BM * BK], Bs[BK * BN];
   const int tid = threadIdx.x, row = tid / BN * TM, col = tid % BN;
   A += (exchanged ? blockIdx.x : blockIdx.y) * BM * K;
