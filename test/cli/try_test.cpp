@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -197,6 +198,31 @@ TEST(Try, WrongAssertionAndExchangedBlockOffsetsAreFound) {
   EXPECT_NE(square.text.find("8192 of 16384 results are wrong"), std::string::npos) << square.text;
 }
 
+TEST(Try, InlinePtxOfTensorCoresIsRight) {
+  const Json json = Json::parse(run("mma_ptx.cu --layout RCR -m 128 -n 64 -k 64 --json").text);
+  EXPECT_TRUE(json["ok"]) << json;
+  // 2 blocks of 4 warps, 8 products of 32 x 32 x 8 each, of m16n8k8.
+  EXPECT_EQ(json["counters"]["mma"], Json({{"instructions", 2 * 4 * 8 * 8}, {"flop", 2 * 128 * 64 * 64}}));
+  // 8 bytes a lane of A and 4 of B: no conflicts in padded rows.
+  EXPECT_EQ(json["counters"]["shared_load"]["wavefronts"], 2 * 4 * 8 * (2 * 2 + 4));
+  EXPECT_EQ(json["counters"]["async_copy"]["requests"], 2 * 2 * 4 * 2 * 2);
+}
+TEST(Try, InlinePtxThatIsNoneOrNotKnownIsNamed) {
+  const auto kernel = [](const std::string& assembly) {
+    const std::string file = testing::TempDir() + "lapidary_inline_ptx.cu";
+    std::ofstream(file) << "__global__ void gemm(const float* A, const float* B, float* C, int N) {\n"
+                        << "  asm volatile(\"" << assembly << "\");\n}\n";
+    return run(file + " --grid 1 --block 32").text;
+  };
+  EXPECT_NE(
+      kernel("mma.sync.aligned.m16n8k6.row.col.f32.bf16.bf16.f32 a, b, c, d;")
+          .find(".cu:2: `mma.sync.aligned.m16n8k6.row.col.f32.bf16.bf16.f32` is no instruction: of bf16 there are "
+                "m16n8k8 and m16n8k16"),
+      std::string::npos);
+  EXPECT_NE(kernel("ctva.to.shared.u64 a, b;").find(".cu:2: `ctva.to.shared.u64` of inline PTX is not supported"),
+            std::string::npos);
+}
+
 TEST(Try, MissingBarrierIsARaceWithBothLines) {
   expect_wrong("missing_barrier", "",
                {"race on shared memory", "writes it at broken.cu:9", "reads it at broken.cu:12"});
@@ -234,7 +260,6 @@ TEST(Try, MissingLaunchIsAskedForWithAnExample) {
   EXPECT_NE(output.text.find("--grid \"ceil_div(N,32), ceil_div(M,32)\""), std::string::npos) << output.text;
 }
 TEST(Try, WhatIsNotSupportedIsNamedWithItsLine) {
-  EXPECT_NE(run("mma_ptx.cu").text.find("mma_ptx.cu:12: `asm` is not supported"), std::string::npos);
   const Output output = run("cooperative.cu");
   EXPECT_EQ(output.code, 2);
   EXPECT_NE(output.text.find("cooperative.cu:3: `cooperative_groups` is not supported"), std::string::npos)

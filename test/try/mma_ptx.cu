@@ -5,7 +5,14 @@
 
 constexpr int BM = 64, BN = 64, BK = 32, PITCH = BK + 8;
 
-__device__ unsigned shared_address(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+#define COPY_16_BYTES(shared, global) \
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], %2;" ::"r"(shared), "l"(global), "n"(16) : "memory")
+
+__device__ unsigned shared_address(const void* p) {
+  unsigned address;
+  asm("{ .reg .u64 wide; cvta.to.shared.u64 wide, %1; cvt.u32.u64 %0, wide; }" : "=r"(address) : "l"(p));
+  return address;
+}
 
 // Two matrices of 8 x 8, of which lanes 0 to 15 name the rows; the addresses of other lanes do not count.
 __device__ void load_matrices(unsigned (&r)[2], const __nv_bfloat16* row) {
@@ -34,9 +41,10 @@ __global__ void __launch_bounds__(128)
   for (int k0 = 0; k0 < K; k0 += BK) {
     for (int i = threadIdx.x * 8; i < BM * BK; i += 128 * 8) {
       const int y = i / BK, k = i % BK;
-      *reinterpret_cast<uint4*>(&As[y * PITCH + k]) = *reinterpret_cast<const uint4*>(&A[(row0 + y) * K + k0 + k]);
-      *reinterpret_cast<uint4*>(&Bs[y * PITCH + k]) = *reinterpret_cast<const uint4*>(&B[(col0 + y) * K + k0 + k]);
+      COPY_16_BYTES(shared_address(&As[y * PITCH + k]), &A[(row0 + y) * K + k0 + k]);
+      COPY_16_BYTES(shared_address(&Bs[y * PITCH + k]), &B[(col0 + y) * K + k0 + k]);
     }
+    asm volatile("cp.async.commit_group;\n cp.async.wait_group 0;\n" ::: "memory");
     __syncthreads();
     for (int k = 0; k < BK; k += 8) {
       unsigned a[2][2], b[4];
