@@ -20,7 +20,7 @@ std::string trimmed(const std::string& text) {
   return begin == text.npos ? "" : text.substr(begin, text.find_last_not_of(" \t\n\r\\") - begin + 1);
 }
 
-/// A text as one word of a literal, without quotes: what the compiler makes of its escapes.
+/// What stands between the quotes of a literal, with its escapes resolved.
 std::string unescaped(std::string_view literal) {
   std::string text;
   for (std::size_t i = 0; i < literal.size(); ++i) {
@@ -119,9 +119,6 @@ class Translator {
     return all;
   }
 
-  /// The operands of an instruction; a vector is one.
-  static std::vector<std::string> operands_of(const std::string& text) { return split_arguments(text); }
-
   static std::string assign(const std::vector<std::string>& to) {
     std::string code;
     for (std::size_t i = 0; i < to.size(); ++i)
@@ -133,7 +130,7 @@ class Translator {
   std::string translate(const std::string& text) {
     const std::size_t blank = std::min(text.find_first_of(" \t\n"), text.size());
     const std::string name = text.substr(0, blank);
-    const std::vector<std::string> operands = operands_of(text.substr(blank));
+    const std::vector<std::string> operands = split_arguments(text.substr(blank));  // a vector is one
     const auto takes = [&](std::size_t least, std::size_t most) {
       if (operands.size() < least || operands.size() > most) refuse(text);
     };

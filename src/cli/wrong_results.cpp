@@ -109,10 +109,9 @@ std::string factors_of(const bench::Problem& problem, const bench::Reference& re
     }
     return true;
   };
-  constexpr const char* hint = "; --alpha 1 --beta 0 asks for A B alone";
   if (alpha == 0) return "";
   if (alpha != 1 && beta != 0 && computes(1, 0))
-    return fmt::format("A B is right, but alpha and beta are not applied: D = A B{}", hint);
+    return "A B is right, but alpha and beta are not applied: D = A B; --alpha 1 --beta 0 asks for A B alone";
   if (alpha != 1 && computes(1, beta)) return "A B is right, but alpha is not applied to it";
   if (beta != 0 && computes(alpha, 0)) return "alpha A B is right, but beta C is not added to it";
   if (beta != 0 && beta != 1 && computes(alpha, 1)) return "alpha A B is right, but C is added without beta";
