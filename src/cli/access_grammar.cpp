@@ -5,13 +5,15 @@
 #include <algorithm>
 #include <optional>
 
+#include "cli/type_names.hpp"
 #include "core/error.hpp"
 
 namespace lapidary::cli {
 
 const char* const layout_grammar =
     R"help(LAYOUT   [TYPE] SHAPE [":" STRIDE] ["+" ADD ["/" EVERY]] ["^" BITS "," BASE "," SHIFT]
-  TYPE     element type: f64, f32 (default), tf32, f16, bf16, e4m3, e5m2; or b64, b32, b16, b8
+  TYPE     element type: f64, f32 (default), tf32, f16, bf16, e4m3, e5m2; or b64, b32, b16, b8;
+           also fp64, double, fp32, float, fp16, half, bfloat16, fp8 (e4m3)
   SHAPE    64x128 or (64,128): one to four modes
   STRIDE   (1,64): elements between neighbours of each mode; without it the last mode is contiguous (row-major)
   +4/64    4 unused elements after every 64; +4 alone: after every row, the last mode of a row-major layout
@@ -261,8 +263,8 @@ std::uint32_t mask_of(const Lanes& condition) {
 TypedLayout parse_layout(std::string_view text) {
   Reader reader("LAYOUT", text);
   const std::size_t start = reader.position();
-  std::string type = reader.word();
-  if (type.empty()) type = "f32";
+  const std::string word = reader.word();
+  const std::string type(word.empty() ? "f32" : known_type_name(word));
   const int bytes = bytes_of(reader, start, type);
   const std::size_t shape_at = reader.position();
   const Modes shape = read_modes(reader, "an extent", true);

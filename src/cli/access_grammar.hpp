@@ -12,7 +12,7 @@ namespace lapidary::cli {
 /// A layout as a user writes it, and what its elements are.
 struct TypedLayout {
   Layout layout;
-  std::string type;   ///< as written, "f32" where nothing was
+  std::string type;   ///< "f32" where nothing was written
   int element_bytes;  ///< 1, 2, 4 or 8
 };
 

@@ -205,11 +205,14 @@ Command add_banks(CLI::App& program) {
   add_picture_options(*app, a->picture);
   app->add_flag("--json", a->json, "print JSON");
   app->footer(
-      std::string("\n") + layout_grammar + "\n" + access_grammar +
-      "\nHalf-precision tiles with two halves of padding after every 64, before and after:\n"
-      "  lapidary banks \"f16 64x128+2/64\" \"read 32 [1, lane % 16 * 8]\" --svg banks.svg\n"
-      "Their other accesses: \"write 32 [lane / 16, lane % 16 * 8]\" (B), \"write 16 [lane % 8 * 8, lane / 8]\" (A, "
-      "transposed);\n\"read 128 [0, lane % 16 * 8]\" faults with the padding.");
+      std::string(
+          "\nA warp stores two rows of a half-precision tile, with two halves of padding after every 64 in 1 "
+          "wavefront instead of 4:\n"
+          "  lapidary banks \"half 64x128+2/64\" \"write 32 [lane / 16, lane % 16 * 8]\" --svg banks.svg\n"
+          "The tile's other accesses: \"read 32 [1, lane % 16 * 8]\" (2 to 1), \"write 16 [lane % 8 * 8, lane / "
+          "8]\" (A, transposed: 8 to 4);\n\"read 128 [0, lane % 16 * 8]\" (4, the least) faults with the "
+          "padding.\n\n") +
+      layout_grammar + "\n" + access_grammar);
   return {app, [a] { return banks(*a); }};
 }
 

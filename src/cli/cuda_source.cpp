@@ -12,6 +12,7 @@
 #include <map>
 #include <regex>
 
+#include "cli/inline_ptx.hpp"
 #include "core/error.hpp"
 
 namespace lapidary::cli {
@@ -51,28 +52,32 @@ std::string without_comments(std::string text) {
   return text;
 }
 
-std::string code_of(std::string text) {
+/// Blanks for what stands between quotes.
+std::string without_strings(std::string text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '"' && (text[i] != '\'' || (i > 0 && is_word(text[i - 1])))) continue;
+    const std::size_t begin = i;
+    const char quote = text[i++];
+    while (i < text.size() && text[i] != quote && text[i] != '\n') i += text[i] == '\\' ? 2 : 1;
+    blank(text, begin + 1, std::min(i, text.size()));
+  }
+  return text;
+}
+
+/// Blanks for preprocessor lines.
+std::string without_directives(std::string text) {
   bool at_start = true;
-  for (std::size_t i = 0; i < text.size();) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '#' && at_start) {
       std::size_t end = i;
       do end = std::min(text.find('\n', end + 1), text.size());
       while (end < text.size() && text[end - 1] == '\\');
       blank(text, i, end);
       i = end;
-    } else if (text[i] == '"' || (text[i] == '\'' && !(i > 0 && is_word(text[i - 1])))) {
-      const std::size_t begin = i;
-      const char quote = text[i++];
-      while (i < text.size() && text[i] != quote && text[i] != '\n') i += text[i] == '\\' ? 2 : 1;
-      blank(text, begin + 1, std::min(i, text.size()));
-      ++i;
+    } else if (text[i] == '\n') {
+      at_start = true;
+    } else if (!is_blank(text[i])) {
       at_start = false;
-    } else {
-      if (text[i] == '\n')
-        at_start = true;
-      else if (!is_blank(text[i]))
-        at_start = false;
-      ++i;
     }
   }
   return text;
@@ -163,13 +168,14 @@ CudaSource::CudaSource(std::string path) : path_(std::move(path)) {
   text_.assign(std::istreambuf_iterator<char>(stream), {});
   if (!stream.is_open() || text_.empty()) throw InvalidArgument(fmt::format("cannot read {}", path_));
   const std::string text = without_comments(text_);
-  code_ = code_of(text);
+  code_ = without_directives(without_strings(text));
   refuse_unsupported();
   find_structures();
   find_kernels();
   find_launches();
   find_definitions();
   find_shared();
+  find_inline_ptx(text);
   find_host_functions();
   find_includes();
 }
@@ -179,14 +185,14 @@ int CudaSource::line_of(std::size_t position) const {
 }
 
 void CudaSource::refuse_unsupported() const {
-  constexpr std::array features = {"asm",   "__asm__", "__asm",  "cooperative_groups", "texture", "tex1D",
-                                   "tex2D", "tex3D",   "surf2D", "__cluster_dims__"};
+  constexpr std::array features = {"cooperative_groups", "texture", "tex1D", "tex2D", "tex3D", "surf2D",
+                                   "__cluster_dims__"};
   for (const char* feature : features) {
     const std::size_t place = find_word(code_, feature, 0);
     if (place == code_.npos) continue;
     throw InvalidArgument(fmt::format(
         "{}:{}: `{}` is not supported; kernels may use CUDA C++ with float, half, bfloat16 and double, shared "
-        "memory, barriers, warp shuffles and votes, warp matrix functions, atomics and vector types",
+        "memory, barriers, warp shuffles and votes, warp matrix functions, some inline PTX, atomics and vector types",
         path_, line_of(place), feature));
   }
 }
@@ -390,6 +396,26 @@ void CudaSource::find_shared() {
     text.append(static_cast<std::size_t>(std::count(statement.begin(), statement.end(), '\n')), '\n');
     edits_.push_back({begin, end, std::move(text), false});
     place = end;
+  }
+}
+
+// The statement of a macro keeps its line breaks escaped.
+void CudaSource::find_inline_ptx(const std::string& text) {
+  static const std::regex head(R"(\b(asm|__asm__|__asm)\s*(volatile|__volatile__)?\s*\()");
+  const std::string plain = without_strings(text);
+  for (auto m = std::sregex_iterator(plain.begin(), plain.end(), head); m != std::sregex_iterator(); ++m) {
+    const auto begin = static_cast<std::size_t>(m->position());
+    const std::size_t open = begin + static_cast<std::size_t>(m->length()) - 1, end = behind_bracket(plain, open);
+    try {
+      std::string code = translate_inline_ptx(std::string_view(text).substr(open + 1, end - open - 2));
+      const char* const line_break = is_blank(code_[begin]) ? " \\\n" : "\n";
+      for (auto i = std::count(text.begin() + m->position(), text.begin() + static_cast<std::ptrdiff_t>(end), '\n');
+           i > 0; --i)
+        code += line_break;
+      edits_.push_back({begin, end, std::move(code), false});
+    } catch (const InvalidArgument& error) {
+      throw InvalidArgument(fmt::format("{}:{}: {}", path_, line_of(begin), error.what()));
+    }
   }
 }
 

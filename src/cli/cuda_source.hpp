@@ -87,6 +87,7 @@ class CudaSource {
   void find_launches();
   void find_definitions();
   void find_shared();
+  void find_inline_ptx(const std::string& text);
   void find_host_functions();
   void find_includes();
 

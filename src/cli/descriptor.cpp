@@ -10,6 +10,7 @@
 
 #include "cli/command.hpp"
 #include "cli/json.hpp"
+#include "cli/type_names.hpp"
 #include "core/error.hpp"
 #include "layout/matrix_descriptor.hpp"
 #include "report/table.hpp"
@@ -144,6 +145,7 @@ Command add_descriptor(CLI::App& program) {
   std::vector<std::string> types;
   for (const ElementType& type : element_types) types.emplace_back(type.name);
   app->add_option("--type", a->type, "of the elements: f16, bf16, tf32, e4m3, e5m2, s8 or u8 (bf16)")
+      ->transform(known_type())
       ->check(CLI::IsMember(types))
       ->type_name("TYPE");
   app->add_option("--mn", a->mn, "rows of A or columns of B that an instruction reads (64, as all have of A)")

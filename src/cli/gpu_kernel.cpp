@@ -26,7 +26,7 @@ std::string unit_of(const CudaSource& source, const CudaKernel& kernel, const st
 #line 1 "{1}"
 {2}
 #line 1 "{1}: the launch of the kernel"
-extern "C" __attribute__((visibility("default"))) const char* lapidary_launch(
+{5}extern "C" __attribute__((visibility("default"))) const char* lapidary_launch(
     const ::lapidary::KernelArguments* given, const unsigned* grid, const unsigned* block, unsigned shared,
     void* stream) {{
   const ::lapidary::KernelArguments& arguments = *given;
@@ -42,7 +42,7 @@ extern "C" __attribute__((visibility("default"))) const char* lapidary_launch(
 }}
 )",
       fmt::format("#include <cuda_runtime.h>\n#include \"{}\"", (stand_in_headers() / "arguments.hpp").string()),
-      source.path(), source.rewritten(CudaSource::Target::gpu), instance, call_of(kernel, roles));
+      source.path(), source.rewritten(CudaSource::Target::gpu), instance, call_of(kernel, roles), without_macros());
 }
 
 std::string errors_of(const std::string& output) {

@@ -5,7 +5,9 @@
 
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <initializer_list>
+#include <regex>
 #include <tuple>
 #include <utility>
 
@@ -156,9 +158,24 @@ void bind_parameters(Call& call, const CudaSource& source, const TryOptions& opt
   }
 }
 
+/// Whether M, N or K in the file's launch is something else than the size: a constant that the kernel is not passed.
+bool is_other_constant(const CudaSource& source, const Call& call, const std::string& size) {
+  if (!call.launch || !source.constant(size) || !call.constants.empty()) return false;
+  const auto role = std::find(call.roles.begin(), call.roles.end(), size);
+  const auto place = static_cast<std::size_t>(role - call.roles.begin());
+  if (place >= call.launch->arguments.size()) return false;
+  std::optional<std::string> passed = call.launch->arguments[place];
+  for (int i = 0; i < 4 && passed; ++i) {
+    if (*passed == size) return false;
+    passed = source.definition(*passed, call.launch->position);
+  }
+  return true;
+}
+
 /// Names in launch expressions: sizes, template parameters, what the launch passes for a size, definitions of the file.
+/// @param in_file  the expression is the file's, not the user's
 std::optional<std::string> look_up(const CudaSource& source, const Call& call, const bench::ProblemSpec& spec,
-                                   const std::string& name) {
+                                   const std::string& name, bool in_file) {
   const auto size = [&](const std::string& role) {
     return std::to_string(role == "M" ? spec.M : role == "N" ? spec.N : spec.K);
   };
@@ -169,7 +186,7 @@ std::optional<std::string> look_up(const CudaSource& source, const Call& call, c
       return size(call.roles[i]);
     if (call.kernel->parameters[i].name == name) return size(call.roles[i]);
   }
-  if (is_size(name)) return size(name);
+  if (is_size(name) && !(in_file && is_other_constant(source, call, name))) return size(name);
   if (const std::size_t dot = name.find('.'); dot != name.npos) {  // of a matrix of the host's, as in `B.width`
     const std::string role = role_of({"*", name.substr(0, dot)});
     const std::string member = role.empty() ? "" : argument_of(name.substr(dot + 1), role);
@@ -204,6 +221,23 @@ std::vector<std::string> extents_of(const CudaSource& source, const Call& call, 
     }
   }
   return split_arguments(text);
+}
+
+/// The value of alpha or beta: one that integers hold, too, and that tells it from the other one.
+float factor_of(const Call& call, const std::string& role, const std::optional<float>& given, float usual,
+                float untold) {
+  if (!call.has(role)) {
+    if (given)
+      throw InvalidArgument(fmt::format("--{} is given, and {} has no such parameter", role, call.kernel->name));
+    return untold;
+  }
+  static const std::regex integer(R"(\b(u?int\d*(_t)?|size_t|short|long|char|unsigned|signed)\b)");
+  const auto place = std::find(call.roles.begin(), call.roles.end(), role) - call.roles.begin();
+  const CudaParameter& parameter = call.kernel->parameters[static_cast<std::size_t>(place)];
+  if (given && *given != std::trunc(*given) && std::regex_search(parameter.type, integer))
+    throw InvalidArgument(fmt::format("--{} is {}; `{}` of {} is of type {}, which has whole numbers", role, *given,
+                                      parameter.name, call.kernel->name, parameter.type));
+  return given.value_or(usual);
 }
 
 }  // namespace
@@ -253,8 +287,8 @@ bench::ProblemSpec problem_of(const CudaSource& source, const Call& call, const 
         fmt::format("{} has one size: M, N and K must be equal, not {}", call.kernel->name, sizes_of(spec)));
   spec.in_place = !call.has("D") || !call.has("C");
   spec.kind = type_of(call.element(spec.in_place ? "C" : "D")).value_or(Type::f32);
-  spec.alpha = call.has("alpha") ? 2 : 1;
-  spec.beta = call.has("beta") ? 0.5F : 0;
+  spec.alpha = factor_of(call, "alpha", options.alpha, 2, 1);
+  spec.beta = factor_of(call, "beta", options.beta, 3, 0);
   spec.seed = static_cast<std::uint64_t>(options.seed);
   spec = bench::resolve(spec);
   if (spec.M * spec.N > std::int64_t{1} << 22 || spec.M * spec.N * spec.K > std::int64_t{1} << 30)
@@ -320,7 +354,9 @@ Operands operands_of(const Call& call, const Layouts& layouts, const bench::Prob
 
 LaunchShape shape_of(const CudaSource& source, const Call& call, const TryOptions& options,
                      const bench::ProblemSpec& spec) {
-  const auto lookup = [&](const std::string& name) { return look_up(source, call, spec, name); };
+  const auto value = [&](const std::string& expression, bool in_file) {
+    return evaluate(expression, [&](const std::string& name) { return look_up(source, call, spec, name, in_file); });
+  };
   const std::string example =
       "; give the launch, as in --grid \"ceil_div(N,32), ceil_div(M,32)\" --block \"32,32\" [--shared \"2*32*32*4\"]";
   const auto extent = [&](const std::string& given, std::size_t place, const char* what) {
@@ -330,13 +366,13 @@ LaunchShape shape_of(const CudaSource& source, const Call& call, const TryOption
           fmt::format("{} has no launch of {} that tells the {}{}", source.path(), call.kernel->name, what, example));
     std::array<std::int64_t, 3> values = {1, 1, 1};
     try {
-      for (std::size_t i = 0; i < parts.size(); ++i) values[i] = evaluate(parts[i], lookup);
+      for (std::size_t i = 0; i < parts.size(); ++i) values[i] = value(parts[i], given.empty());
     } catch (const InvalidArgument& error) {
       throw InvalidArgument(fmt::format("the {} is not known: {}{}", what, error.what(), example));
     }
-    for (const std::int64_t value : values)
-      if (value < 1 || value > LaunchLimits::grid_x)
-        throw InvalidArgument(fmt::format("the {} has an extent of {}; it must be at least 1", what, value));
+    for (const std::int64_t side : values)
+      if (side < 1 || side > LaunchLimits::grid_x)
+        throw InvalidArgument(fmt::format("the {} has an extent of {}; it must be at least 1", what, side));
     return Extent3(values[0], values[1], values[2]);
   };
   LaunchShape shape{};
@@ -346,7 +382,7 @@ LaunchShape shape_of(const CudaSource& source, const Call& call, const TryOption
   std::string shared = options.shared;
   if (shared.empty() && call.launch && call.launch->configuration.size() > 2) shared = call.launch->configuration[2];
   if (!shared.empty()) {
-    const std::int64_t bytes = evaluate(shared, lookup);
+    const std::int64_t bytes = value(shared, options.shared.empty());
     if (bytes < 0 || bytes > LaunchLimits::shared_bytes_opt_in)
       throw InvalidArgument(
           fmt::format("--shared is {} bytes; a block has at most {}", bytes, LaunchLimits::shared_bytes_opt_in));

@@ -20,6 +20,7 @@ namespace lapidary::cli {
 struct TryOptions {
   std::string file, kernel, roles, grid, block, shared, layout, keep;
   std::optional<std::int64_t> m, n, k, lda, ldb, ldc, ldd;
+  std::optional<float> alpha, beta;
   std::int64_t seed = 1, size = 4096;
   bool json = false;
 };

@@ -42,7 +42,7 @@ std::string launcher(const CudaSource& source, const CudaKernel& kernel, const s
   return fmt::format(
       R"(
 #line 1 "/./{0}: the call of the kernel"
-#define LAPIDARY_EXPORT extern "C" __attribute__((visibility("default"), no_sanitize("thread")))
+{3}#define LAPIDARY_EXPORT extern "C" __attribute__((visibility("default"), no_sanitize("thread")))
 LAPIDARY_EXPORT ::lapidary::SharedVariable* lapidary_variables() {{ return ::lapidary::SharedVariable::first; }}
 LAPIDARY_EXPORT void lapidary_set_dynamic_offset(unsigned offset) {{ ::lapidary::dynamic_offset = offset; }}
 LAPIDARY_EXPORT void lapidary_run(const void* context) {{
@@ -55,7 +55,7 @@ LAPIDARY_EXPORT void lapidary_run(const void* context) {{
   {1}{2};
 }}
 )",
-      source.path(), instance, call_of(kernel, roles));
+      source.path(), instance, call_of(kernel, roles), without_macros());
 }
 
 /// The compiler's errors in the user's file, without the paths and notes of others.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "cli/type_names.hpp"
 #include "core/error.hpp"
 
 namespace lapidary::cli {
@@ -48,11 +49,14 @@ CLI::Validator finite_number() {
 }
 
 Type parse_type(std::string_view name) {
+  const std::string_view known = known_type_name(name);
   std::string names;
   for (const Type type : operand_types) {
-    if (name == name_of(type)) return type;
+    if (known == name_of(type)) return type;
     names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(type));
   }
+  if (known == "f64" || known == "e5m2")
+    throw InvalidArgument(fmt::format("no kernel has elements of {}; there are {}", known, names));
   throw InvalidArgument(fmt::format("no element type is named '{}'; there are {}", name, names));
 }
 

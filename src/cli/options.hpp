@@ -24,6 +24,7 @@ constexpr std::int64_t most_predicted_size = std::int64_t{1} << 24;
 /// A decimal number that is a finite f32.
 CLI::Validator finite_number();
 
+/// Also by the other names that known_type_name() knows.
 /// @throws InvalidArgument naming those there are
 Type parse_type(std::string_view name);
 /// What to_string() makes of a kind: "bf16", "bf16/f32", "bf16 RC".

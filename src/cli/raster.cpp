@@ -101,7 +101,9 @@ ExitCode raster(const Arguments& arguments) {
     gemm.result_bytes = size_of(kind.result);
   } else {
     question.tile = parse_tile(tile);
-    gemm.operand_bytes = gemm.result_bytes = size_of(parse_type(type));
+    const Type element = parse_type(type);
+    type = name_of(element);
+    gemm.operand_bytes = gemm.result_bytes = size_of(element);
   }
   question.cluster = arguments.cluster;
   question.there_and_back = arguments.there_and_back;

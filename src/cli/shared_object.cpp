@@ -78,6 +78,13 @@ std::string call_of(const CudaKernel& kernel, const std::vector<std::string>& ro
   return fmt::format("({})", fmt::join(arguments, ", "));
 }
 
+std::string without_macros() {
+  std::string lines;
+  for (const char* member : {"M", "N", "K", "lda", "ldb", "ldc", "ldd", "alpha", "beta", "A", "B", "C", "D"})
+    lines += fmt::format("#undef {}\n", member);
+  return lines;
+}
+
 WorkFolder::WorkFolder(const std::string& keep) : keep_(!keep.empty()) {
   if (keep_) {
     std::error_code error;

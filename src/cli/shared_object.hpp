@@ -28,6 +28,9 @@ std::filesystem::path stand_in_headers();
 ///               its pointer, its sizes and its leading dimension
 std::string call_of(const CudaKernel& kernel, const std::vector<std::string>& roles);
 
+/// Lines that end the macros of a file that have the names of these members, to stand between it and a call.
+std::string without_macros();
+
 /// The member of KernelArguments that a member of a structure for matrix `role` has by its name: "M" for `height` of A,
 /// "ldb" for `stride` of B; empty if its name tells nothing.
 std::string argument_of(const std::string& member, const std::string& role);

@@ -8,6 +8,7 @@
 
 #include "cli/command.hpp"
 #include "cli/json.hpp"
+#include "cli/type_names.hpp"
 #include "core/error.hpp"
 #include "layout/tensor_map.hpp"
 #include "report/table.hpp"
@@ -167,7 +168,9 @@ Command add_tma(CLI::App& program) {
       ->required()
       ->delimiter(',')
       ->type_name("N,...");
-  app->add_option("--type", a->type, "of the elements, such as e4m3, bf16, f32 (bf16)")->type_name("TYPE");
+  app->add_option("--type", a->type, "of the elements, such as e4m3, bf16, f32 (bf16)")
+      ->transform(known_type())
+      ->type_name("TYPE");
   app->add_option("--swizzle", a->swizzle, "0, 32, 64 or 128 bytes (0)")->type_name("BYTES");
   app->add_option("--stride", a->stride,
                   "bytes from an element to the next of mode 1, 2, ... (those of a dense tensor)")

@@ -133,7 +133,7 @@ Trial try_problem(const KernelObject& object, const bench::ProblemSpec& spec, co
 std::string other_layouts(const KernelObject& object, const Call& call, const TryOptions& options, const Trial& trial,
                           const Layouts& tried) {
   const bool given = !options.layout.empty() || options.lda || options.ldb || options.ldc || options.ldd;
-  if (trial.ok() || given || (trial.kind && *trial.kind != FaultKind::out_of_bounds)) return "";
+  if (trial.ok() || given || trial.wrong.factors || (trial.kind && *trial.kind != FaultKind::out_of_bounds)) return "";
   for (const Layouts& layouts :
        {Layouts{true, true, true}, Layouts{false, true, false}, Layouts{true, false, false}, Layouts{false, true, true},
         Layouts{true, false, true}, Layouts{true, true, false}, Layouts{false, false, true}}) {

@@ -151,6 +151,27 @@ std::string layout_text(const Layouts& layouts) {
   return fmt::format("A {}, B {}, C {}", order(layouts.a), order(layouts.b), order(layouts.c));
 }
 
+/// The same kernel on sizes that no tile divides, and leading dimensions longer than rows, where it is told.
+Trial try_ragged(const KernelObject& object, const CudaSource& source, const Call& call, const Layouts& layouts,
+                 const bench::ProblemSpec& spec, const TryOptions& options) {
+  bench::ProblemSpec odd = spec;
+  odd.M = 101;
+  odd.N = call.square ? 101 : 133;
+  odd.K = call.square ? 101 : 75;
+  odd.lda = odd.ldb = odd.ldc = odd.ldd = 0;
+  odd = bench::resolve(odd);
+  TryOptions longer = options;
+  longer.lda = longer.ldb = longer.ldc = longer.ldd = std::nullopt;
+  const Operands operands = operands_of(call, layouts, odd, longer, 3);
+  LaunchShape shape{};
+  try {
+    shape = shape_of(source, call, options, odd);
+  } catch (const InvalidArgument& error) {  // a number of blocks that is rounded down may be 0
+    return {odd, shape, operands, error.what(), {}, {}, {}, {}};
+  }
+  return try_problem(object, odd, shape, operands);
+}
+
 ExitCode execute(const TryOptions& options) {
   CudaSource source(options.file);
   Call call = bind_call(source, options);
@@ -165,17 +186,8 @@ ExitCode execute(const TryOptions& options) {
   const Operands operands = operands_of(call, layouts, spec, options, 0);
   const Trial trial = try_problem(object, spec, shape, operands);
   std::optional<Trial> ragged;
-  if (trial.ok() && !options.m && !options.n && !options.k && call.constants.empty()) {
-    bench::ProblemSpec odd = spec;
-    odd.M = 101;
-    odd.N = call.square ? 101 : 133;
-    odd.K = call.square ? 101 : 75;
-    odd.lda = odd.ldb = odd.ldc = odd.ldd = 0;
-    odd = bench::resolve(odd);
-    TryOptions longer = options;  // than rows, where the kernel is told
-    longer.lda = longer.ldb = longer.ldc = longer.ldd = std::nullopt;
-    ragged = try_problem(object, odd, shape_of(source, call, options, odd), operands_of(call, layouts, odd, longer, 3));
-  }
+  if (trial.ok() && !options.m && !options.n && !options.k && call.constants.empty())
+    ragged = try_ragged(object, source, call, layouts, spec, options);
   const std::string other = other_layouts(object, call, options, trial, layouts);
   GpuTrial gpu;
   if (trial.ok())
@@ -273,6 +285,8 @@ Command add_try(CLI::App& program) {
     app->add_option(name, *place,
                     fmt::format("elements from one {} to the next, of kernels that are told (its length)", line))
         ->check(whole_number(1));
+  app->add_option("--alpha", a->alpha, "of kernels that are told (2)")->check(finite_number());
+  app->add_option("--beta", a->beta, "of kernels that are told (3)")->check(finite_number());
   app->add_option("--size", a->size, "M = N = K when timed on a GPU (4096)")->check(whole_number(1, 1 << 16));
   app->add_option("--seed", a->seed, "seed of the random data (1)")->check(whole_number(0));
   app->add_option("--keep", a->keep, "leave what was compiled in this directory")->type_name("DIR");

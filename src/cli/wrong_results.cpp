@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 namespace lapidary::cli {
@@ -91,6 +92,33 @@ std::string map_of(const Flags& wrong, std::int64_t M, std::int64_t N) {
   return map;
 }
 
+/// Which of the factors a kernel left aside or took for each other, if that is all that is wrong; or empty.
+std::string factors_of(const bench::Problem& problem, const bench::Reference& reference, const bench::HostMatrix& D) {
+  const bench::ProblemSpec& spec = problem.spec;
+  const double alpha = spec.alpha, beta = spec.beta;
+  const double roundoff = spec.kind.result == Type::f16 ? 0x1p-10 : spec.kind.result == Type::bf16 ? 0x1p-7 : 0x1p-22;
+  const auto computes = [&](double a, double b) {
+    for (std::int64_t i = 0; i < spec.M; ++i) {
+      for (std::int64_t j = 0; j < spec.N; ++j) {
+        const auto place = static_cast<std::size_t>(i * spec.N + j);
+        const double c = beta == 0 ? 0 : static_cast<double>(problem.C.at(i, j));
+        const double expected = a * (reference.results()[place] - beta * c) / alpha + b * c;
+        const double allowed = reference.bounds()[place] + roundoff * std::abs(expected);
+        if (!(std::abs(D.at(i, j) - expected) <= allowed)) return false;
+      }
+    }
+    return true;
+  };
+  if (alpha == 0) return "";
+  if (alpha != 1 && beta != 0 && computes(1, 0))
+    return "A B is right, but alpha and beta are not applied: D = A B; --alpha 1 --beta 0 asks for A B alone";
+  if (alpha != 1 && computes(1, beta)) return "A B is right, but alpha is not applied to it";
+  if (beta != 0 && computes(alpha, 0)) return "alpha A B is right, but beta C is not added to it";
+  if (beta != 0 && beta != 1 && computes(alpha, 1)) return "alpha A B is right, but C is added without beta";
+  if (beta != 0 && alpha != beta && computes(beta, alpha)) return "alpha and beta have changed places";
+  return "";
+}
+
 }  // namespace
 
 WrongResults find_wrong_results(const bench::Problem& problem, const bench::Reference& reference,
@@ -116,7 +144,7 @@ WrongResults find_wrong_results(const bench::Problem& problem, const bench::Refe
     }
   }
   const std::int64_t total = count(wrong);
-  WrongResults found{pattern_of(wrong, M, N), "", total == 0 || total == M * N ? "" : map_of(wrong, M, N)};
+  WrongResults found{pattern_of(wrong, M, N), "", false, total == 0 || total == M * N ? "" : map_of(wrong, M, N)};
   if (total == 0) return found;
   const auto all_samples = [&](const std::function<bool(std::int64_t, std::int64_t)>& holds) {
     return std::all_of(samples.begin(), samples.end(), [&](const auto& s) { return holds(s.first, s.second); });
@@ -135,6 +163,9 @@ WrongResults find_wrong_results(const bench::Problem& problem, const bench::Refe
   } else if (nans == total) {
     found.cause =
         "they are not numbers: C is read where beta is 0, or what lies between the rows, or memory before it is written";
+  } else if (std::string factors = factors_of(problem, reference, D); !factors.empty()) {
+    found.cause = std::move(factors);
+    found.factors = true;
   } else if (M == N && all_samples([&](auto i, auto j) { return right(j, i, D.at(i, j)); })) {
     found.cause = "the result is that of the transpose: row and column are exchanged where C is written";
   } else {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "emulator/assertion.hpp"
 #include "emulator/block.hpp"
 
 namespace lapidary::emulator::abi {
@@ -122,6 +123,10 @@ template double atomic(Atomic, double*, double);
 template int atomic_compare_exchange(int*, int, int);
 template unsigned atomic_compare_exchange(unsigned*, unsigned, unsigned);
 template unsigned long long atomic_compare_exchange(unsigned long long*, unsigned long long, unsigned long long);
+
+void assertion_failed(const char* condition, std::uintptr_t pc) {
+  block().fault(FaultKind::misuse, fmt::format("assert({}) is false", condition), pc);
+}
 
 void async_copy(void* shared, const void* global, unsigned bytes, unsigned source_bytes) {
   block().async_copy({static_cast<unsigned char*>(shared), static_cast<const unsigned char*>(global), bytes,

@@ -46,6 +46,12 @@ TEST(Banks, TellWhatTwoHalvesOfPaddingDoToHalfPrecisionTiles) {
   EXPECT_EQ(wide[1]["misaligned_lanes"], 0xff00ff00u);
 }
 
+TEST(Banks, TakeTheNamesThatCudaGivesToTypes) {
+  const std::string access = "\"write 32 [lane / 16, lane % 16 * 8]\"";
+  EXPECT_EQ(run("\"half 64x128+2/64\" " + access).text, run("\"f16 64x128+2/64\" " + access).text);
+  EXPECT_EQ(run("\"fp8 32x32\" \"read [0, lane]\"", "2>&1 >/dev/null").text, "note: fp8 is taken for e4m3, not e5m2\n");
+}
+
 TEST(Banks, ServeTheMatricesOfLdmatrixOneAfterTheOther) {
   const std::string access = "ldmatrix x4 [lane % 16, lane / 16 * 8]";
   const Json views = layouts("f16 64x64^3,3,3", access);

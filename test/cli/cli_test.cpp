@@ -321,7 +321,10 @@ TEST_F(Program, RefusesBadInput) {
   expect_refused("run naive --alpha x", "x is not a finite number");
   expect_refused("run naive --beta nan", "nan is not a finite number");
   expect_refused("run naive --beta 1e39", "1e39 is not a finite number");
-  expect_refused("run naive --type f64", "no element type is named 'f64'; there are f32, f16");
+  expect_refused("run naive --type f64", "no kernel has elements of f64; there are f32, f16");
+  expect_refused("run naive --type double", "no kernel has elements of f64; there are f32, f16");
+  expect_refused("run naive --type f31", "no element type is named 'f31'; there are f32, f16");
+  expect_refused("run naive --type half", "naive has no f16 kernel; it has f32");
   expect_refused("run naive --type f16", "naive has no f16 kernel; it has f32");
   expect_refused("run naive --tile 7x7", "naive has no tile 7x7 for f32; it has 32x32");
   expect_refused("run naive --device tpu", "no device is named 'tpu'; there are gpu, emulator");

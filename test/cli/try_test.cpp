@@ -1,8 +1,10 @@
 // Kernels in the styles of tutorials, sound and broken, as `lapidary try` sees them.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstdlib>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -127,6 +129,98 @@ TEST(Try, SumsInHalfAreToldFromMistakes) {
 TEST(Try, SaysThatItWasNotTimedWhereThereIsNoGpu) {
   const Json json = Json::parse(run("half.cu --json").text);
   EXPECT_EQ(json["gpu"].is_null(), json["not_timed"].is_string());
+}
+
+// What published walk-throughs of matrix multiplication build, with their mistakes.
+
+/// Counters of one line of a kernel that is right at one size.
+Json line_of(const std::string& arguments, int line) {
+  const Output output = run(arguments + " --json");
+  EXPECT_EQ(output.code, 0) << output.text;
+  const Json json = Json::parse(output.text);
+  for (const Json& counted : json["lines"])
+    if (counted["line"] == line) return counted["counters"];
+  ADD_FAILURE() << "nothing is counted at line " << line << "\n" << output.text;
+  return {};
+}
+std::int64_t ways(const Json& counters, const char* access) {
+  return counters[access]["wavefronts"].get<std::int64_t>() / counters[access]["instructions"].get<std::int64_t>();
+}
+
+TEST(Try, PaddingByAWordHelpsNarrowAccessesOfHalvesAndMakesWideOnesFault) {
+  const std::string kernel = "half_padded.cu -k 64 -m 128 -n 128 --kernel ";
+  EXPECT_EQ(ways(line_of(kernel + "'hgemm<0, 128>'", 41), "shared_store"), 8) << "A, transposed";
+  EXPECT_EQ(ways(line_of(kernel + "'hgemm<2, 32>'", 41), "shared_store"), 4);
+  const Output wide = run("half_padded.cu --kernel 'hgemm<2, 128>'");
+  EXPECT_EQ(wide.code, 1);
+  EXPECT_NE(wide.text.find("misaligned shared load of 16 bytes"), std::string::npos) << wide.text;
+  EXPECT_NE(wide.text.find("half_padded.cu:20"), std::string::npos) << wide.text;
+}
+TEST(Try, SizesOfWholeTilesAreToldToBeNeeded) {
+  const Output output = run("half_padded.cu");
+  EXPECT_EQ(output.code, 0) << output.text;
+  EXPECT_EQ(output.text.find("right, but not at every size:"), 0u) << output.text;
+  EXPECT_NE(output.text.find("the grid has an extent of 0"), std::string::npos) << output.text;
+}
+TEST(Try, TransposingAWarpTilesOperandMovesItsConflictToTheStores) {
+  const std::string kernel = "warp_tiles.cu -m 128 -n 128 -k 8 --kernel ";
+  EXPECT_EQ(ways(line_of(kernel + "'sgemm<false, false>'", 25), "shared_load"), 4) << "sequential";
+  EXPECT_EQ(ways(line_of(kernel + "'sgemm<true, true>'", 18), "shared_store"), 8) << "strided, transposed";
+}
+TEST(Try, FactorsThatAreNotAppliedAreNamed) {
+  const auto kernel = [](const char* arguments) {
+    return run(fmt::format("unscaled.cu --kernel 'product<{}>' --grid '8, 4' --block '16, 16' -m 64 -n 128 -k 24 ",
+                           arguments));
+  };
+  const Output neither = kernel("false, false"), no_beta = kernel("true, false");
+  EXPECT_EQ(neither.code, 1);
+  EXPECT_NE(neither.text.find("A B is right, but alpha and beta are not applied"), std::string::npos) << neither.text;
+  EXPECT_NE(no_beta.text.find("alpha A B is right, but beta C is not added"), std::string::npos) << no_beta.text;
+  const Output asked = run("unscaled.cu --kernel 'product<false, false>' --alpha 1 --beta 0" +
+                           std::string(tiles_of_16));
+  EXPECT_EQ(asked.code, 0) << asked.text;
+}
+TEST(Try, IntegerFactorsAndSmallSizesBesideATileInCapitalsAreRight) {
+  expect_right("integers.cu");
+  const Output half = run("integers.cu --beta 0.5");
+  EXPECT_EQ(half.code, 2);
+  EXPECT_NE(half.text.find("--beta is 0.5; `beta` of sgemm is of type int"), std::string::npos) << half.text;
+}
+TEST(Try, WrongAssertionAndExchangedBlockOffsetsAreFound) {
+  const Output assertion = run("wrong_blocks.cu --kernel 'sgemm<true, false>'");
+  EXPECT_EQ(assertion.code, 1);
+  EXPECT_NE(assertion.text.find("assert(blockDim.x == threads) is false\n    at wrong_blocks.cu:11"), std::string::npos)
+      << assertion.text;
+  const Output exchanged = run("wrong_blocks.cu --layout RRR --kernel 'sgemm<false, true>'");
+  EXPECT_NE(exchanged.text.find("out-of-bounds global load of 4 bytes"), std::string::npos) << exchanged.text;
+  EXPECT_NE(exchanged.text.find("wrong_blocks.cu:19"), std::string::npos) << exchanged.text;
+  const Output square = run("wrong_blocks.cu --layout RRR --kernel 'sgemm<false, true>' -m 128 -n 128 -k 8");
+  EXPECT_NE(square.text.find("8192 of 16384 results are wrong"), std::string::npos) << square.text;
+}
+
+TEST(Try, InlinePtxOfTensorCoresIsRight) {
+  const Json json = Json::parse(run("mma_ptx.cu --layout RCR -m 128 -n 64 -k 64 --json").text);
+  EXPECT_TRUE(json["ok"]) << json;
+  // 2 blocks of 4 warps, 8 products of 32 x 32 x 8 each, of m16n8k8.
+  EXPECT_EQ(json["counters"]["mma"], Json({{"instructions", 2 * 4 * 8 * 8}, {"flop", 2 * 128 * 64 * 64}}));
+  // 8 bytes a lane of A and 4 of B: no conflicts in padded rows.
+  EXPECT_EQ(json["counters"]["shared_load"]["wavefronts"], 2 * 4 * 8 * (2 * 2 + 4));
+  EXPECT_EQ(json["counters"]["async_copy"]["requests"], 2 * 2 * 4 * 2 * 2);
+}
+TEST(Try, InlinePtxThatIsNoneOrNotKnownIsNamed) {
+  const auto kernel = [](const std::string& assembly) {
+    const std::string file = testing::TempDir() + "lapidary_inline_ptx.cu";
+    std::ofstream(file) << "__global__ void gemm(const float* A, const float* B, float* C, int N) {\n"
+                        << "  asm volatile(\"" << assembly << "\");\n}\n";
+    return run(file + " --grid 1 --block 32").text;
+  };
+  EXPECT_NE(
+      kernel("mma.sync.aligned.m16n8k6.row.col.f32.bf16.bf16.f32 a, b, c, d;")
+          .find(".cu:2: `mma.sync.aligned.m16n8k6.row.col.f32.bf16.bf16.f32` is no instruction: of bf16 there are "
+                "m16n8k8 and m16n8k16"),
+      std::string::npos);
+  EXPECT_NE(kernel("ctva.to.shared.u64 a, b;").find(".cu:2: `ctva.to.shared.u64` of inline PTX is not supported"),
+            std::string::npos);
 }
 
 TEST(Try, MissingBarrierIsARaceWithBothLines) {

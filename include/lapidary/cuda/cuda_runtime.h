@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "emulator/assertion.hpp"
 #include "emulator/cuda.hpp"
+#include "lapidary/cuda/inline_ptx.hpp"
 #include "lapidary/cuda/shared.hpp"
 
 #undef __shared__  // rewritten before the file is compiled; what is left is named by the compiler
@@ -31,6 +33,13 @@ const char* cudaGetErrorString(cudaError_t);
 const char* cudaGetErrorName(cudaError_t);
 cudaError_t cudaGetLastError();
 cudaError_t cudaDeviceSynchronize();
+
+// What assert() of <cassert> calls; that of the C library would end the program instead of the kernel.
+extern "C" __attribute__((noinline, noreturn, no_sanitize("thread"))) inline void __assert_fail(const char* condition,
+                                                                                                const char*, unsigned,
+                                                                                                const char*) noexcept {
+  ::lapidary::emulator::abi::assertion_failed(condition, reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)));
+}
 
 #define LAPIDARY_VECTOR(Name, Element, bytes, ...) \
   struct alignas(bytes) Name {                     \

@@ -1,0 +1,15 @@
+#pragma once
+#include <CLI/CLI.hpp>
+#include <string_view>
+
+namespace lapidary::cli {
+
+/// The name by which this program knows an element type that goes by several: f32 for fp32 and float, f16 for fp16 and
+/// half, bf16 for bfloat16, f64 for fp64 and double, s8 for int8, and e4m3 for fp8, which is said on standard error.
+/// Other text is returned as it is.
+std::string_view known_type_name(std::string_view name);
+
+/// The same for an option, which holds the known name then: option->transform(known_type()).
+CLI::Validator known_type();
+
+}  // namespace lapidary::cli
