@@ -36,6 +36,7 @@ Command add_calibrate(CLI::App& program);
 Command add_asm(CLI::App& program);
 Command add_banks(CLI::App& program);
 Command add_coalescing(CLI::App& program);
+Command add_fragment(CLI::App& program);
 Command add_tiles(CLI::App& program);
 Command add_tma(CLI::App& program);
 Command add_tune(CLI::App& program);

@@ -13,6 +13,7 @@
 #include "cli/type_names.hpp"
 #include "core/error.hpp"
 #include "layout/matrix_descriptor.hpp"
+#include "lens/fragment.hpp"
 #include "report/table.hpp"
 
 namespace lapidary::cli {
@@ -101,19 +102,13 @@ ExitCode show_descriptor(const Arguments& a) {
     return success;
   }
   using report::Column;
-  const bool leading_counts = major == Major::mn || S == 0;
-  const char* const stride_is = major == Major::k || S == 0 ? "to the next 8 of mn" : "to the next 8 of k";
-  const std::string leading_is = !leading_counts     ? "of no meaning here"
-                                 : major == Major::k ? "to the next 16 bytes of k"
-                                 : S == 0            ? "to the next 8 of k"
-                                                     : fmt::format("to the next {} of mn", S / element_bytes);
   report::Table fields({{"field"}, {"bits"}, {"bytes", Column::number}, {""}});
   const auto add = [&](const char* name, const char* place, int bytes, const std::string& meaning) {
     fields.add_row({{name}, {place}, {fmt::format("{}", bytes)}, {meaning}});
   };
   add("start", "0-13", static_cast<int>(d.start), fmt::format("address {:#x} of shared memory", d.start));
-  add("leading (LBO)", "16-29", d.leading, leading_is);
-  add("stride (SBO)", "32-45", d.stride, stride_is);
+  add("leading (LBO)", "16-29", d.leading, lens::leading_text(d, major, element_bytes));
+  add("stride (SBO)", "32-45", d.stride, lens::stride_text(d, major));
   add("base offset", "49-51", d.base_offset, "0 where the tile is aligned to 8 rows of its swizzle");
   add("swizzle", "62-63", S, S == 0 ? "none" : fmt::format("permutes 16-byte chunks of {}-byte rows", S));
   report::Table table(

@@ -14,6 +14,7 @@
 #include "lens/block_accesses.hpp"
 #include "lens/coalescing_picture.hpp"
 #include "lens/explanation_page.hpp"
+#include "lens/fragment_picture.hpp"
 #include "lens/tile_picture.hpp"
 #include "model/measured.hpp"
 #include "model/roofline.hpp"
@@ -85,6 +86,26 @@ void add_pictures(Document& page, const Explanation& e) {
   page.picture(bank_picture(title, banks, 0), name + "-banks",
                conflicts > 0 ? "The accesses to shared memory that take more wavefronts than they have to."
                              : "The accesses to shared memory; each takes the fewest wavefronts that it can.");
+}
+
+/// Who holds what of the instruction of tensor cores that the machine code has, if it has one.
+void add_fragment(Document& page, const Explanation& e) {
+  if (!e.compiled) return;
+  const auto& code = e.compiled->instructions;
+  const auto found = std::find_if(code.begin(), code.end(),
+                                  [](const auto& i) { return i.kind == model::InstructionClass::tensor; });
+  if (found == code.end()) return;
+  TensorInstruction instruction = parse_tensor_instruction(found->opcode);
+  if (instruction.kind == TensorInstruction::Kind::wgmma) {
+    // The code does not tell how tiles lie in shared memory: as the matrices do, with the swizzle of tile/tma_tile.hpp.
+    const GemmKind kind = e.question.variant->kind;
+    instruction.a_shared = SharedForm{kind.a == Order::row_major ? Major::k : Major::mn, TensorSwizzle::bytes128};
+    instruction.b_shared = SharedForm{kind.b == Order::row_major ? Major::mn : Major::k, TensorSwizzle::bytes128};
+  }
+  page.picture(fragment_picture(fragment_of(instruction), 0), page_name(e.question.rung->name()) + "-fragment",
+               fmt::format("Which thread holds what of the operands of `{}`, the instruction of its products; as text: "
+                           "`lapidary fragment {}`.",
+                           found->opcode, to_string(instruction)));
 }
 
 void add_times(Document& page, const Rung& rung, const model::Gpu& gpu, const model::Predictions& all) {
@@ -291,6 +312,7 @@ Document rung_page(const Explanation& e, const PageTarget& target) {
   add_idea(page, rung, target);
   add_difference(page, rung);
   add_pictures(page, e);
+  add_fragment(page, e);
   page.heading(2, "What it costs, computed");
   page.append(work_page(e));
   page.append(memory_page(e));
