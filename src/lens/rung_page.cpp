@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -102,10 +103,13 @@ void add_fragment(Document& page, const Explanation& e) {
     instruction.a_shared = SharedForm{kind.a == Order::row_major ? Major::k : Major::mn, TensorSwizzle::bytes128};
     instruction.b_shared = SharedForm{kind.b == Order::row_major ? Major::mn : Major::k, TensorSwizzle::bytes128};
   }
-  page.picture(fragment_picture(fragment_of(instruction), 0), page_name(e.question.rung->name()) + "-fragment",
+  const std::string text = to_string(instruction);
+  std::string name = "fragment " + text;  // rungs of the same instruction share its picture
+  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '-');
+  page.picture(fragment_picture(fragment_of(instruction), 0), name,
                fmt::format("Which thread holds what of the operands of `{}`, the instruction of its products; as text: "
                            "`lapidary fragment {}`.",
-                           found->opcode, to_string(instruction)));
+                           found->opcode, text));
 }
 
 void add_times(Document& page, const Rung& rung, const model::Gpu& gpu, const model::Predictions& all) {
