@@ -138,11 +138,7 @@ Json explanation_json(const Explanation& e) {
                                 {"split", access.is_split()}});
   }
   json["occupancy"] = nullptr;
-  if (e.occupancy)
-    json["occupancy"] = {{"blocks", e.occupancy->blocks},
-                         {"warps", e.occupancy->warps()},
-                         {"share", e.occupancy->fraction()},
-                         {"limiters", e.occupancy->limiters()}};
+  if (e.occupancy) json["occupancy"] = occupancy_json(*e.occupancy);
   json["time"] = nullptr;
   if (e.time) {
     Json busy = Json::object();

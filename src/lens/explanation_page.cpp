@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "lens/occupancy_page.hpp"
 #include "lens/source_text.hpp"
 
 namespace lapidary::lens {
@@ -227,6 +228,7 @@ Document compiled_page(const Explanation& e, bool accesses) {
                                  e.occupancy->limiters()));
     else
       page.paragraph(fmt::format("no block fits: {}", e.occupancy->reason));
+    page.table(limits_table(e.question.gpu, *e.occupancy));
   }
   if (e.program)
     page.paragraph(fmt::format("main loop: {} instructions, {} of them {}, {:.4g} times",

@@ -413,8 +413,9 @@ TEST_F(Program, EmptyProblemsAreRight) {
 TEST_F(Program, PicturesAreWritten) {
   REQUIRE_INSTRUMENTED_BUILD();
   const std::string file = folder_ / "picture";
-  for (const char* command : {"coalescing", "coalescing naive", "tiles warp_tiles --thread 75", "roofline --gpu h200",
-                              "raster --gpu h200 -m 1024", "banks 32x32+1 'read [lane, 0]'"}) {
+  for (const char* command :
+       {"coalescing", "coalescing naive", "tiles warp_tiles --thread 75", "roofline --gpu h200",
+        "raster --gpu h200 -m 1024", "occupancy vectorized --gpu h200", "banks 32x32+1 'read [lane, 0]'"}) {
     const Output output = run(command + (" --svg " + file));
     EXPECT_EQ(output.code, 0) << command << output.err;
     const std::string svg = contents(file);
@@ -449,9 +450,9 @@ TEST_F(Program, CoalescingCountsSectorsOfKernelsAndOfAccesses) {
 TEST_F(Program, OutputIsPlainAndFitsThePage) {
   REQUIRE_INSTRUMENTED_BUILD();
   for (const char* arguments :
-       {"list", "device", "gpus", "gpus h200", "roofline", "raster", "raster --order hilbert", "coalescing naive",
-        "tiles multistage", "ladder --size 40 --device emulator", "run shared_tiles --count -m 40 -n 40 -k 40",
-        "run naive -m 100 -n 100 -k 100 --check"}) {
+       {"list", "device", "gpus", "gpus h200", "roofline", "occupancy vectorized --gpu h200", "raster",
+        "raster --order hilbert", "coalescing naive", "tiles multistage", "ladder --size 40 --device emulator",
+        "run shared_tiles --count -m 40 -n 40 -k 40", "run naive -m 100 -n 100 -k 100 --check"}) {
     const Output output = run(arguments);
     EXPECT_EQ(output.code, 0) << arguments << output.err;
     EXPECT_EQ(output.err, "") << arguments;
