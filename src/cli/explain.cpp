@@ -71,6 +71,13 @@ Json explanation_json(const Explanation& e) {
                {"flop", e.flop},
                {"compulsory_bytes", e.compulsory_bytes},
                {"flop_per_byte", e.intensity},
+               {"least_time",
+                {{"memory_s", e.least.memory_seconds},
+                 {"dram_bytes_per_s", e.least.dram_bytes_per_s},
+                 {"dram_rate", e.least.dram_measured ? "measured" : "published"},
+                 {"compute_s", e.least.compute_seconds ? Json(*e.least.compute_seconds) : Json()},
+                 {"peak_flops", e.least.peak.flops},
+                 {"peak", e.least.peak.name}}},
                {"tiles", e.observation.tiles},
                {"blocks", e.observation.blocks},
                {"blocks_run", e.observation.blocks_run}};

@@ -196,6 +196,29 @@ model::RasterTraffic traffic_of(const Explanation& e, int per_sm) {
   return model::simulate_l2(shape_of(q), q.variant->tile, visits, {resident, q.gpu.l2_bytes});
 }
 
+/// mma.sync does not reach the peak of tensor cores that have wgmma (Calibration::mma_share).
+Peak peak_of(const Explanation& e) {
+  const emulator::Counters& total = e.observation.written.total;
+  const model::Gpu& gpu = e.question.gpu;
+  const Type type = e.question.variant->kind.type;
+  const double tensor = model::tensor_peak(gpu, model::tensor_flop_per_clk(gpu, type));
+  if (total.wgmma.instructions > 0) return {fmt::format("wgmma {}", name_of(type)), tensor};
+  if (total.mma.instructions == 0) return {"f32", model::ceilings(gpu).f32_flops};
+  bool measured = false;
+  return {fmt::format("mma.sync {}", name_of(type)), tensor * model::calibration_of(gpu, measured).mma_share(gpu)};
+}
+
+LeastTime least_time_of(const Explanation& e) {
+  const model::Gpu& gpu = e.question.gpu;
+  LeastTime least;
+  least.dram_bytes_per_s = gpu.dram_read_measured_bytes_per_s.value_or(gpu.dram_bytes_per_s);
+  least.dram_measured = gpu.dram_read_measured_bytes_per_s.has_value();
+  least.memory_seconds = e.compulsory_bytes / least.dram_bytes_per_s;
+  least.peak = peak_of(e);
+  if (least.peak.flops > 0) least.compute_seconds = e.flop / least.peak.flops;
+  return least;
+}
+
 /// Registers go by the record of the machine code; without one they are no limit.
 model::Occupancy occupancy_of(const Explanation& e) {
   return model::occupancy(e.question.gpu, {.threads = threads_of(e),
@@ -388,6 +411,7 @@ Explanation explain(const Question& q) {
   e.flop = model::flop(shape);
   e.compulsory_bytes = model::compulsory_bytes(shape);
   e.intensity = model::arithmetic_intensity(e.flop, e.compulsory_bytes);
+  e.least = least_time_of(e);
   e.matrices = matrices_of(e);
   e.shared = shared_of(e);
 

@@ -72,6 +72,22 @@ struct CompiledAccess {
   bool is_split() const { return !written.empty() && machine.begin()->first < written.begin()->first; }
 };
 
+/// What a kernel multiplies with.
+struct Peak {
+  std::string name;  ///< "f32", or of tensor cores the instruction and the operands: "mma.sync bf16", "wgmma bf16"
+  double flops = 0;  ///< their highest rate on the card, in FLOP/s; 0: it has none
+};
+
+/// How long DRAM takes for the compulsory bytes, and what multiplies for the FLOP, each at its highest rate: no kernel
+/// needs less than the longer of the two.
+struct LeastTime {
+  double dram_bytes_per_s = 0;  ///< read by a loop where that was measured (data/gpus.csv), otherwise as published
+  bool dram_measured = false;
+  double memory_seconds = 0;
+  Peak peak;
+  std::optional<double> compute_seconds;  ///< empty where the card lacks the units
+};
+
 /// For what the warps of a multiprocessor waited, as Nsight Compute samples it.
 struct Stall {
   std::string reason;  ///< its name there, without "stall_": "long_scoreboard"
@@ -85,6 +101,7 @@ struct Explanation {
   Question question;
   Observation observation;
   double flop = 0, compulsory_bytes = 0, intensity = 0;
+  LeastTime least;
   std::vector<MatrixTraffic> matrices;
   std::vector<SharedTraffic> shared;
   double shared_loads_per_fma = 0;  ///< elements read from shared memory for each multiply-add, by wgmma too

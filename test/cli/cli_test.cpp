@@ -486,7 +486,7 @@ TEST_F(Program, NoticesThatItsOutputIsLost) {
 }
 
 TEST_F(Program, ExplainsAKernelOnAnotherCardWithoutOne) {
-  const Json e = json("explain vectorized -m 512 -n 512 -k 256 --gpu \"a100 80gb\"");
+  const Json e = json("explain vectorized -m 512 -n 512 -k 256 --gpu \"a100 sxm4 80gb\"");
   ASSERT_TRUE(e.is_object());
   EXPECT_EQ(e["gpu"].get<std::string>().rfind("A100", 0), 0u);
   EXPECT_EQ(e["matrices"].size(), 3u);
@@ -497,6 +497,23 @@ TEST_F(Program, ExplainsAKernelOnAnotherCardWithoutOne) {
   EXPECT_TRUE(explained);
   EXPECT_GT(e["time"]["predicted_s"], 0);
   EXPECT_EQ(e["time"]["own_calibration"], false);
+}
+
+// A, B, C and D are 3,014,656 bytes, and there are 125,829,120 FLOP.
+TEST_F(Program, ExplainTellsMemoryTimeAndComputeTime) {
+  REQUIRE_INSTRUMENTED_BUILD();
+  const std::string problem = "explain vectorized -m 384 -n 640 -k 256 --beta --gpu \"a100 pcie 80gb\"";
+  const Json e = json(problem);
+  EXPECT_NEAR(e["least_time"]["memory_s"], 1.558e-6, 1e-9);
+  EXPECT_NEAR(e["least_time"]["compute_s"], 6.4555e-6, 1e-9);
+  EXPECT_EQ(e["least_time"]["dram_rate"], "published");
+  std::string text;  // without its line breaks
+  std::istringstream words(run(problem).out);
+  for (std::string word; words >> word;) text += word + " ";
+  for (const char* sentence :
+       {"memory 1.56 us: 3.015 MB at 1.935 TB/s of DRAM, as published; compute 6.46 us: 0.1258 GFLOP at 19.5 TFLOP/s "
+        "of f32 on CUDA cores; compute takes 4.14 times as long"})
+    EXPECT_NE(text.find(sentence), text.npos) << sentence << "\n" << text;
 }
 
 /// Fails if a page would load anything.
