@@ -93,6 +93,12 @@ Json explanation_json(const Explanation& e) {
                                 {"bytes", m.bytes},
                                 {"bytes_per_result", m.bytes_per_result},
                                 {"accesses_per_result", m.accesses_per_result}});
+  json["operand_reads"] = Json::array();
+  for (const lens::OperandReads& reads : e.operand_reads)
+    json["operand_reads"].push_back({{"matrix", reads.matrix},
+                                     {"times", reads.times},
+                                     {"tiles", reads.tiles},
+                                     {"why", reads.why.empty() ? Json() : Json(reads.why)}});
   json["shared"] = Json::array();
   for (const lens::SharedTraffic& s : e.shared)
     json["shared"].push_back({{"file", s.file},

@@ -37,7 +37,16 @@ struct MatrixTraffic {
   double efficiency = 0;  ///< bytes that lanes asked for, over those that sectors moved
   double bytes = 0;       ///< moved
   double bytes_per_result = 0;
-  double accesses_per_result = 0;  ///< elements that threads asked for, for each of D
+  double elements = 0;             ///< that threads and bulk copies asked for
+  double accesses_per_result = 0;  ///< the same for each element of D
+};
+
+/// How often an element of A or B is read from global memory, on average over the launch.
+struct OperandReads {
+  std::string matrix;      ///< "A" or "B"
+  double times = 0;        ///< MatrixTraffic::elements, over those that the matrix has
+  std::int64_t tiles = 0;  ///< of D that need an element: ceil(N / BN) of A, ceil(M / BM) of B
+  std::string why;         ///< it is not read once for each of them; empty if it is
 };
 
 /// The accesses of one source line to shared memory.
@@ -103,6 +112,7 @@ struct Explanation {
   double flop = 0, compulsory_bytes = 0, intensity = 0;
   LeastTime least;
   std::vector<MatrixTraffic> matrices;
+  std::vector<OperandReads> operand_reads;  ///< of A and B
   std::vector<SharedTraffic> shared;
   double shared_loads_per_fma = 0;  ///< elements read from shared memory for each multiply-add, by wgmma too
   double instructions_per_fma = 0;  ///< warp instructions of such loads for each of a warp's multiply-adds, as written

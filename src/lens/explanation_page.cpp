@@ -49,6 +49,21 @@ void add_matrices(Document& page, const Explanation& e) {
   page.table(std::move(table));
 }
 
+/// How often the elements of A and B are read, beside how many tiles need them.
+void add_operand_reads(Document& page, const Explanation& e) {
+  const Question& q = e.question;
+  for (const OperandReads& reads : e.operand_reads) {
+    const std::string tiles = reads.matrix == "A" ? fmt::format("ceil(N / BN) = ceil({} / {}) = {} tiles across D", q.N,
+                                                                q.variant->tile.n, reads.tiles)
+                                                  : fmt::format("ceil(M / BM) = ceil({} / {}) = {} tiles down D", q.M,
+                                                                q.variant->tile.m, reads.tiles);
+    const std::string text = fmt::format("each element of {} is read {:.4g} times over the grid", reads.matrix,
+                                         reads.times);
+    page.paragraph(reads.why.empty() ? fmt::format("{}, once for each of {}", text, tiles)
+                                     : fmt::format("{}, while {} need it: {}", text, tiles, reads.why));
+  }
+}
+
 std::string bytes_text(double bytes) {
   return bytes < 1e6   ? fmt::format("{:.4g} kB", bytes * 1e-3)
          : bytes < 1e9 ? fmt::format("{:.4g} MB", bytes * 1e-6)
@@ -220,6 +235,7 @@ Document work_page(const Explanation& e) {
 Document memory_page(const Explanation& e) {
   Document page;
   add_matrices(page, e);
+  add_operand_reads(page, e);
   add_traffic(page, e);
   add_shared(page, e);
   add_products(page, e);

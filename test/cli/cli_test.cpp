@@ -500,19 +500,25 @@ TEST_F(Program, ExplainsAKernelOnAnotherCardWithoutOne) {
 }
 
 // A, B, C and D are 3,014,656 bytes, and there are 125,829,120 FLOP.
-TEST_F(Program, ExplainTellsMemoryTimeAndComputeTime) {
+TEST_F(Program, ExplainTellsMemoryTimeComputeTimeAndReadsOfEachElement) {
   REQUIRE_INSTRUMENTED_BUILD();
   const std::string problem = "explain vectorized -m 384 -n 640 -k 256 --beta --gpu \"a100 pcie 80gb\"";
   const Json e = json(problem);
   EXPECT_NEAR(e["least_time"]["memory_s"], 1.558e-6, 1e-9);
   EXPECT_NEAR(e["least_time"]["compute_s"], 6.4555e-6, 1e-9);
   EXPECT_EQ(e["least_time"]["dram_rate"], "published");
+  EXPECT_EQ(e["operand_reads"], Json::parse(R"([{"matrix": "A", "times": 5, "tiles": 5, "why": null},
+                                                {"matrix": "B", "times": 3, "tiles": 3, "why": null}])"));
   std::string text;  // without its line breaks
   std::istringstream words(run(problem).out);
   for (std::string word; words >> word;) text += word + " ";
   for (const char* sentence :
        {"memory 1.56 us: 3.015 MB at 1.935 TB/s of DRAM, as published; compute 6.46 us: 0.1258 GFLOP at 19.5 TFLOP/s "
-        "of f32 on CUDA cores; compute takes 4.14 times as long"})
+        "of f32 on CUDA cores; compute takes 4.14 times as long",
+        "each element of A is read 5 times over the grid, once for each of ceil(N / BN) = ceil(640 / 128) = 5 tiles "
+        "across D",
+        "each element of B is read 3 times over the grid, once for each of ceil(M / BM) = ceil(384 / 128) = 3 tiles "
+        "down D"})
     EXPECT_NE(text.find(sentence), text.npos) << sentence << "\n" << text;
 }
 

@@ -45,5 +45,51 @@ TEST(LeastTime, IsOverTensorCoresWhereTheyMultiply) {
   EXPECT_FALSE(v100.least.compute_seconds);
 }
 
+struct Reads {
+  const char *kernel, *tile;
+  Problem problem;
+  double a;
+  std::int64_t a_tiles;
+  double b;
+  std::int64_t b_tiles;
+};
+
+class OperandsAreRead : public testing::TestWithParam<Reads> {};
+
+TEST_P(OperandsAreRead, OnceForEachTileThatNeedsThemOrItIsSaidWhyNot) {
+  const Reads& p = GetParam();
+  const std::vector<OperandReads> found = explained(p.kernel, p.tile, p.problem, "h200").operand_reads;
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].matrix, "A");
+  EXPECT_EQ(found[0].times, p.a);
+  EXPECT_EQ(found[0].tiles, p.a_tiles);
+  EXPECT_EQ(found[0].why.empty(), p.a == static_cast<double>(p.a_tiles)) << found[0].why;
+  EXPECT_EQ(found[1].matrix, "B");
+  EXPECT_EQ(found[1].times, p.b);
+  EXPECT_EQ(found[1].tiles, p.b_tiles);
+  EXPECT_EQ(found[1].why.empty(), p.b == static_cast<double>(p.b_tiles)) << found[1].why;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, OperandsAreRead,
+                         testing::Values(Reads{"vectorized", "128x128x8", {384, 640, 256}, 5, 5, 3, 3},
+                                         Reads{"multistage", "128x256x32", {520, 300, 40}, 2, 2, 5, 5},
+                                         Reads{"thread_tiles_1d", "64x64x8", {67, 141, 19}, 3, 3, 2, 2},
+                                         // Each of a result's threads reads for itself.
+                                         Reads{"naive", "16x16", {40, 72, 24}, 72, 5, 40, 3},
+                                         // Two blocks of a cluster lie below each other and share B.
+                                         Reads{"wgmma_cluster", "128x256x64", {512, 768, 128}, 3, 3, 2, 4}));
+
+TEST(OperandsAreRead, FewerTimesWhereAMulticastOrAnotherKernelDoesIt) {
+  const auto why = [](const char* kernel, const char* tile, const Problem& p, std::size_t operand) {
+    return explained(kernel, tile, p, "h200").operand_reads.at(operand).why;
+  };
+  EXPECT_EQ(why("wgmma_cluster", "128x256x64", {512, 768, 128}, 1), "a multicast hands each read to 2 blocks");
+  // TMA takes rows of whole 16 bytes.
+  EXPECT_EQ(why("wgmma_tma", "128x128x64", {256, 384, 65}, 0),
+            "mma_multistage runs on this problem, and has other tiles");
+  EXPECT_EQ(why("naive", "16x16", {40, 72, 24}, 1),
+            "no tile goes through shared memory, and each of 40 threads reads it for itself");
+}
+
 }  // namespace
 }  // namespace lapidary::lens
