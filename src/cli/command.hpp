@@ -27,6 +27,7 @@ Command add_descriptor(CLI::App& program);
 Command add_diff(CLI::App& program);
 Command add_bench(CLI::App& program);
 Command add_gpus(CLI::App& program);
+Command add_occupancy(CLI::App& program);
 Command add_roofline(CLI::App& program);
 Command add_raster(CLI::App& program);
 Command add_report(CLI::App& program);

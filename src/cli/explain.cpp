@@ -71,6 +71,13 @@ Json explanation_json(const Explanation& e) {
                {"flop", e.flop},
                {"compulsory_bytes", e.compulsory_bytes},
                {"flop_per_byte", e.intensity},
+               {"least_time",
+                {{"memory_s", e.least.memory_seconds},
+                 {"dram_bytes_per_s", e.least.dram_bytes_per_s},
+                 {"dram_rate", e.least.dram_measured ? "measured" : "published"},
+                 {"compute_s", e.least.compute_seconds ? Json(*e.least.compute_seconds) : Json()},
+                 {"peak_flops", e.least.peak.flops},
+                 {"peak", e.least.peak.name}}},
                {"tiles", e.observation.tiles},
                {"blocks", e.observation.blocks},
                {"blocks_run", e.observation.blocks_run}};
@@ -86,6 +93,12 @@ Json explanation_json(const Explanation& e) {
                                 {"bytes", m.bytes},
                                 {"bytes_per_result", m.bytes_per_result},
                                 {"accesses_per_result", m.accesses_per_result}});
+  json["operand_reads"] = Json::array();
+  for (const lens::OperandReads& reads : e.operand_reads)
+    json["operand_reads"].push_back({{"matrix", reads.matrix},
+                                     {"times", reads.times},
+                                     {"tiles", reads.tiles},
+                                     {"why", reads.why.empty() ? Json() : Json(reads.why)}});
   json["shared"] = Json::array();
   for (const lens::SharedTraffic& s : e.shared)
     json["shared"].push_back({{"file", s.file},
@@ -138,11 +151,7 @@ Json explanation_json(const Explanation& e) {
                                 {"split", access.is_split()}});
   }
   json["occupancy"] = nullptr;
-  if (e.occupancy)
-    json["occupancy"] = {{"blocks", e.occupancy->blocks},
-                         {"warps", e.occupancy->warps()},
-                         {"share", e.occupancy->fraction()},
-                         {"limiters", e.occupancy->limiters()}};
+  if (e.occupancy) json["occupancy"] = occupancy_json(*e.occupancy);
   json["time"] = nullptr;
   if (e.time) {
     Json busy = Json::object();

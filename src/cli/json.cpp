@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/counters.hpp"
 
 namespace lapidary::cli {
@@ -54,6 +56,25 @@ Json lines_json(const emulator::Report& report) {
     lines.push_back({{"file", line.file}, {"line", line.line}, {"counters", counters_json(line.counters, false)}});
   }
   return lines;
+}
+
+Json occupancy_json(const model::Occupancy& o) {
+  Json by = Json::object();
+  for (const model::Limit limit : model::limits) {
+    std::string key = name_of(limit);
+    std::replace(key.begin(), key.end(), ' ', '_');
+    by[key] = o.by(limit) == model::Occupancy::unlimited ? Json() : Json(o.by(limit));
+  }
+  return {{"blocks", o.blocks},
+          {"warps", o.warps()},
+          {"share", o.fraction()},
+          {"limiters", o.limiters()},
+          {"blocks_by", by},
+          {"warps_per_block", o.warps_per_block},
+          {"registers_per_warp", o.registers_per_warp},
+          {"registers_per_block", o.registers_per_block},
+          {"shared_bytes_per_block", o.shared_per_block},
+          {"reason", o.reason.empty() ? Json() : Json(o.reason)}};
 }
 
 void add_verification(Json& json, const bench::Verification& v) {

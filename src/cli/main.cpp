@@ -50,12 +50,12 @@ ExitCode run_program(int argc, char** argv) {
   program.set_version_flag("--version", "lapidary " LAPIDARY_VERSION);
   program.require_subcommand(0, 1);
   const std::vector<Command> commands = {
-      add_list(program),   add_run(program),        add_ladder(program),   add_explain(program),
-      add_report(program), add_check(program),      add_try(program),      add_asm(program),
-      add_diff(program),   add_gpus(program),       add_roofline(program), add_raster(program),
-      add_banks(program),  add_coalescing(program), add_fragment(program), add_tiles(program),
-      add_tma(program),    add_descriptor(program), add_device(program),   add_bench(program),
-      add_tune(program),   add_calibrate(program)};
+      add_list(program),   add_run(program),   add_ladder(program),     add_explain(program),
+      add_report(program), add_check(program), add_try(program),        add_asm(program),
+      add_diff(program),   add_gpus(program),  add_occupancy(program),  add_roofline(program),
+      add_raster(program), add_banks(program), add_coalescing(program), add_fragment(program),
+      add_tiles(program),  add_tma(program),   add_descriptor(program), add_device(program),
+      add_bench(program),  add_tune(program),  add_calibrate(program)};
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help or --version

@@ -33,7 +33,7 @@ std::vector<MatrixTraffic> matrices_of(const Explanation& e) {
   for (const std::string& name : names) {
     MatrixTraffic sum;
     sum.name = name;
-    double asked = 0, elements = 0;
+    double asked = 0;
     const bool result = name == "C" || name == "D";
     const int size = size_of(result ? e.question.variant->kind.result : e.question.variant->kind.type);
     for (const AccessSite& site : e.observation.written.sites) {
@@ -44,17 +44,48 @@ std::vector<MatrixTraffic> matrices_of(const Explanation& e) {
       asked += static_cast<double>(site.distinct_bytes);
       sum.boxes += is_bulk(site.access) ? site.instructions : 0;
       sum.multicast_bytes += static_cast<double>(site.multicast_bytes);
-      elements += (is_bulk(site.access) ? static_cast<double>(site.distinct_bytes)
-                                        : static_cast<double>(site.lanes) * site.bytes) /
-                  size;
+      sum.elements += (is_bulk(site.access) ? static_cast<double>(site.distinct_bytes)
+                                            : static_cast<double>(site.lanes) * site.bytes) /
+                      size;
     }
     if (sum.requests == 0) continue;
     sum.bytes = 32.0 * static_cast<double>(sum.sectors);
     sum.sectors_per_request = ratio(static_cast<double>(sum.sectors), static_cast<double>(sum.requests));
     sum.efficiency = ratio(asked, sum.bytes);
     sum.bytes_per_result = ratio(sum.bytes, results);
-    sum.accesses_per_result = ratio(elements, results);
+    sum.accesses_per_result = ratio(sum.elements, results);
     found.push_back(sum);
+  }
+  return found;
+}
+
+/// Why an operand is not read once for each tile of D that needs it.
+std::string why_read_otherwise(const Explanation& e, const MatrixTraffic& m, double times) {
+  const Question& q = e.question;
+  if (m.multicast_bytes > 0) {
+    const double handed_on = m.multicast_bytes / size_of(q.variant->kind.type);
+    return fmt::format("a multicast hands each read to {:.3g} blocks", (m.elements + handed_on) / m.elements);
+  }
+  if (q.rung->name() != e.observation.launch.kernel)
+    return fmt::format("{} runs on this problem, and has other tiles", e.observation.launch.kernel);
+  if (q.variant->tile.k == 0)
+    return fmt::format("no tile goes through shared memory, and each of {:.4g} threads reads it for itself", times);
+  return "blocks read parts of a tile more than once";
+}
+
+std::vector<OperandReads> operand_reads_of(const Explanation& e) {
+  const Question& q = e.question;
+  std::vector<OperandReads> found;
+  for (const MatrixTraffic& m : e.matrices) {
+    if (m.name != "A" && m.name != "B") continue;
+    const bool a = m.name == "A";
+    OperandReads reads{
+        .matrix = m.name,
+        .times = m.elements / (static_cast<double>(a ? q.M : q.N) * static_cast<double>(q.K)),
+        .tiles = a ? ceil_div<std::int64_t>(q.N, q.variant->tile.n) : ceil_div<std::int64_t>(q.M, q.variant->tile.m),
+        .why = {}};
+    if (reads.times != static_cast<double>(reads.tiles)) reads.why = why_read_otherwise(e, m, reads.times);
+    found.push_back(std::move(reads));
   }
   return found;
 }
@@ -194,6 +225,29 @@ model::RasterTraffic traffic_of(const Explanation& e, int per_sm) {
     visits.cluster = static_cast<int>(cluster.x * cluster.y * cluster.z);
   const std::int64_t resident = std::min(std::int64_t{q.gpu.sms} * std::max(1, per_sm), e.observation.blocks);
   return model::simulate_l2(shape_of(q), q.variant->tile, visits, {resident, q.gpu.l2_bytes});
+}
+
+/// mma.sync does not reach the peak of tensor cores that have wgmma (Calibration::mma_share).
+Peak peak_of(const Explanation& e) {
+  const emulator::Counters& total = e.observation.written.total;
+  const model::Gpu& gpu = e.question.gpu;
+  const Type type = e.question.variant->kind.type;
+  const double tensor = model::tensor_peak(gpu, model::tensor_flop_per_clk(gpu, type));
+  if (total.wgmma.instructions > 0) return {fmt::format("wgmma {}", name_of(type)), tensor};
+  if (total.mma.instructions == 0) return {"f32", model::ceilings(gpu).f32_flops};
+  bool measured = false;
+  return {fmt::format("mma.sync {}", name_of(type)), tensor * model::calibration_of(gpu, measured).mma_share(gpu)};
+}
+
+LeastTime least_time_of(const Explanation& e) {
+  const model::Gpu& gpu = e.question.gpu;
+  LeastTime least;
+  least.dram_bytes_per_s = gpu.dram_read_measured_bytes_per_s.value_or(gpu.dram_bytes_per_s);
+  least.dram_measured = gpu.dram_read_measured_bytes_per_s.has_value();
+  least.memory_seconds = e.compulsory_bytes / least.dram_bytes_per_s;
+  least.peak = peak_of(e);
+  if (least.peak.flops > 0) least.compute_seconds = e.flop / least.peak.flops;
+  return least;
 }
 
 /// Registers go by the record of the machine code; without one they are no limit.
@@ -388,7 +442,9 @@ Explanation explain(const Question& q) {
   e.flop = model::flop(shape);
   e.compulsory_bytes = model::compulsory_bytes(shape);
   e.intensity = model::arithmetic_intensity(e.flop, e.compulsory_bytes);
+  e.least = least_time_of(e);
   e.matrices = matrices_of(e);
+  e.operand_reads = operand_reads_of(e);
   e.shared = shared_of(e);
 
   const emulator::Counters& total = e.observation.written.total;

@@ -37,7 +37,16 @@ struct MatrixTraffic {
   double efficiency = 0;  ///< bytes that lanes asked for, over those that sectors moved
   double bytes = 0;       ///< moved
   double bytes_per_result = 0;
-  double accesses_per_result = 0;  ///< elements that threads asked for, for each of D
+  double elements = 0;             ///< that threads and bulk copies asked for
+  double accesses_per_result = 0;  ///< the same for each element of D
+};
+
+/// How often an element of A or B is read from global memory, on average over the launch.
+struct OperandReads {
+  std::string matrix;      ///< "A" or "B"
+  double times = 0;        ///< MatrixTraffic::elements, over those that the matrix has
+  std::int64_t tiles = 0;  ///< of D that need an element: ceil(N / BN) of A, ceil(M / BM) of B
+  std::string why;         ///< it is not read once for each of them; empty if it is
 };
 
 /// The accesses of one source line to shared memory.
@@ -72,6 +81,22 @@ struct CompiledAccess {
   bool is_split() const { return !written.empty() && machine.begin()->first < written.begin()->first; }
 };
 
+/// What a kernel multiplies with.
+struct Peak {
+  std::string name;  ///< "f32", or of tensor cores the instruction and the operands: "mma.sync bf16", "wgmma bf16"
+  double flops = 0;  ///< their highest rate on the card, in FLOP/s; 0: it has none
+};
+
+/// How long DRAM takes for the compulsory bytes, and what multiplies for the FLOP, each at its highest rate: no kernel
+/// needs less than the longer of the two.
+struct LeastTime {
+  double dram_bytes_per_s = 0;  ///< read by a loop where that was measured (data/gpus.csv), otherwise as published
+  bool dram_measured = false;
+  double memory_seconds = 0;
+  Peak peak;
+  std::optional<double> compute_seconds;  ///< empty where the card lacks the units
+};
+
 /// For what the warps of a multiprocessor waited, as Nsight Compute samples it.
 struct Stall {
   std::string reason;  ///< its name there, without "stall_": "long_scoreboard"
@@ -85,7 +110,9 @@ struct Explanation {
   Question question;
   Observation observation;
   double flop = 0, compulsory_bytes = 0, intensity = 0;
+  LeastTime least;
   std::vector<MatrixTraffic> matrices;
+  std::vector<OperandReads> operand_reads;  ///< of A and B
   std::vector<SharedTraffic> shared;
   double shared_loads_per_fma = 0;  ///< elements read from shared memory for each multiply-add, by wgmma too
   double instructions_per_fma = 0;  ///< warp instructions of such loads for each of a warp's multiply-adds, as written

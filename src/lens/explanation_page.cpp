@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
+#include "lens/occupancy_page.hpp"
 #include "lens/source_text.hpp"
 
 namespace lapidary::lens {
@@ -47,10 +49,46 @@ void add_matrices(Document& page, const Explanation& e) {
   page.table(std::move(table));
 }
 
+/// How often the elements of A and B are read, beside how many tiles need them.
+void add_operand_reads(Document& page, const Explanation& e) {
+  const Question& q = e.question;
+  for (const OperandReads& reads : e.operand_reads) {
+    const std::string tiles = reads.matrix == "A" ? fmt::format("ceil(N / BN) = ceil({} / {}) = {} tiles across D", q.N,
+                                                                q.variant->tile.n, reads.tiles)
+                                                  : fmt::format("ceil(M / BM) = ceil({} / {}) = {} tiles down D", q.M,
+                                                                q.variant->tile.m, reads.tiles);
+    const std::string text = fmt::format("each element of {} is read {:.4g} times over the grid", reads.matrix,
+                                         reads.times);
+    page.paragraph(reads.why.empty() ? fmt::format("{}, once for each of {}", text, tiles)
+                                     : fmt::format("{}, while {} need it: {}", text, tiles, reads.why));
+  }
+}
+
 std::string bytes_text(double bytes) {
   return bytes < 1e6   ? fmt::format("{:.4g} kB", bytes * 1e-3)
          : bytes < 1e9 ? fmt::format("{:.4g} MB", bytes * 1e-6)
                        : fmt::format("{:.4g} GB", bytes * 1e-9);
+}
+
+/// Memory's time against that of what multiplies, in one unit.
+std::string least_time_text(const Explanation& e) {
+  const LeastTime& least = e.least;
+  const double compute = least.compute_seconds.value_or(0), longer = std::max(least.memory_seconds, compute);
+  const auto time = [&](double seconds) {
+    const double value = longer < 1e-3 ? seconds * 1e6 : seconds * 1e3;
+    const char* const unit = longer < 1e-3 ? "us" : "ms";
+    return value < 100 ? fmt::format("{:.3g} {}", value, unit) : fmt::format("{:.0f} {}", value, unit);
+  };
+  const std::string memory = fmt::format(
+      "memory {}: {:.4g} MB at {:.4g} TB/s of DRAM, as {}", time(least.memory_seconds), e.compulsory_bytes / 1e6,
+      least.dram_bytes_per_s * 1e-12, least.dram_measured ? "measured" : "published");
+  if (!least.compute_seconds)
+    return fmt::format("{}; compute: {} has no tensor cores for {}", memory, e.question.gpu.name,
+                       name_of(e.question.variant->kind.type));
+  return fmt::format(
+      "{}; compute {}: {:.4g} GFLOP at {:.1f} TFLOP/s of {}; {} takes {:.3g} times as long", memory, time(compute),
+      e.flop / 1e9, least.peak.flops * 1e-12, least.peak.name == "f32" ? "f32 on CUDA cores" : least.peak.name,
+      compute > least.memory_seconds ? "compute" : "memory", longer / std::min(least.memory_seconds, compute));
 }
 
 /// What lies between the multiprocessors and memory, and what is on its way to a block.
@@ -181,6 +219,7 @@ Document work_page(const Explanation& e) {
                              to_string(q.variant->tile), q.M, q.N, q.K, q.gpu.name));
   page.paragraph(fmt::format("{:.4g} GFLOP on at least {:.4g} MB: {:.1f} FLOP a byte", e.flop / 1e9,
                              e.compulsory_bytes / 1e6, e.intensity));
+  page.paragraph(least_time_text(e));
   if (e.observation.blocks < e.observation.tiles)
     page.paragraph(fmt::format("{} go through {} tiles of D, one after the other",
                                plural(e.observation.blocks, "block"),
@@ -196,6 +235,7 @@ Document work_page(const Explanation& e) {
 Document memory_page(const Explanation& e) {
   Document page;
   add_matrices(page, e);
+  add_operand_reads(page, e);
   add_traffic(page, e);
   add_shared(page, e);
   add_products(page, e);
@@ -227,6 +267,7 @@ Document compiled_page(const Explanation& e, bool accesses) {
                                  e.occupancy->limiters()));
     else
       page.paragraph(fmt::format("no block fits: {}", e.occupancy->reason));
+    page.table(limits_table(e.question.gpu, *e.occupancy));
   }
   if (e.program)
     page.paragraph(fmt::format("main loop: {} instructions, {} of them {}, {:.4g} times",

@@ -170,6 +170,13 @@ std::vector<model::TileIndex> visiting_order(const RungVariant& variant, std::in
   });
 }
 
+LaunchShape launch_of(const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c,
+                      int multiprocessors) {
+  // The plain build's launch is that of a GPU: the other one's storage has red zones.
+  const auto no_block = [](const LaunchShape&) { return std::vector<BlockSample>(); };
+  return run_blocks(variant, M, N, K, reads_c, multiprocessors, {.sample = no_block}).launches.back();
+}
+
 Observation observe(const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c,
                     int multiprocessors) {
   const TileShape& tile = variant.tile;
@@ -177,8 +184,7 @@ Observation observe(const RungVariant& variant, std::int64_t M, std::int64_t N, 
   const auto run = [&](const emulator::Options& options) {
     return run_blocks(variant, M, N, K, reads_c, multiprocessors, options);
   };
-  // The plain build's launch is that of a GPU: the other one's storage has red zones. No block of it is run.
-  found.launch = run({.sample = [](const LaunchShape&) { return std::vector<BlockSample>(); }}).launches.back();
+  found.launch = launch_of(variant, M, N, K, reads_c, multiprocessors);
   const auto& [x, y, z] = found.launch.grid;
   found.blocks = static_cast<std::int64_t>(x) * y * z;
   found.tiles = ceil_div<std::int64_t>(M, tile.m) * ceil_div<std::int64_t>(N, tile.n);

@@ -22,6 +22,12 @@ struct Observation {
 /// @throws InvalidArgument if its own is not one
 std::vector<model::TileIndex> visiting_order(const RungVariant& variant, std::int64_t M, std::int64_t N);
 
+/// How a kernel is launched for a problem whose matrices are aligned and without gaps between rows: the last launch, if
+/// there are several. No block of it is run.
+/// @param multiprocessors  that persistent kernels have a block for
+LaunchShape launch_of(const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c,
+                      int multiprocessors);
+
 /// Runs a kernel on a problem whose matrices are aligned and without gaps between rows, on whatever their memory holds.
 ///
 /// Blocks within the matrix do the same at other addresses, and so do those along its lower and its right edge. Kinds

@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "lens/explain.hpp"
-#include "model/calibration.hpp"
 #include "model/measured.hpp"
 #include "model/traffic.hpp"
 
@@ -43,23 +42,6 @@ double merged_passes(const Explanation& e) {
     }
   }
   return passes;
-}
-
-/// What a kernel multiplies with: units, and their rate.
-struct Peak {
-  std::string name;
-  double flops;
-};
-
-Peak peak_of(const Explanation& e, const model::Ceilings& ceilings) {
-  const emulator::Counters& total = e.observation.written.total;
-  const Question& q = e.question;
-  const char* const type = name_of(q.variant->kind.type);
-  const double tensor = model::tensor_peak(q.gpu, model::tensor_flop_per_clk(q.gpu, q.variant->kind.type));
-  if (total.wgmma.instructions > 0) return {fmt::format("wgmma {}", type), tensor};
-  if (total.mma.instructions == 0) return {"f32", ceilings.f32_flops};
-  bool measured = false;
-  return {fmt::format("mma.sync {}", type), tensor * model::calibration_of(q.gpu, measured).mma_share(q.gpu)};
 }
 
 /// One tile of D and some steps along K tell it for all: the others are like them.
@@ -104,7 +86,7 @@ RooflineEntry entry_of(const Rung& rung, const RungVariant& variant, const Roofl
   Peak peak{"f32", ceilings.f32_flops};
   if (const std::optional<Explanation> e = explain_tile(rung, variant, roofline.gpu)) {
     entry.l1_intensity = e->stale ? merged_intensity(*e) : compiled_intensity(*e).value_or(merged_intensity(*e));
-    peak = peak_of(*e, ceilings);
+    peak = e->least.peak;
   }
   entry.peak = peak.flops;
   entry.peak_is = peak.name;

@@ -83,7 +83,7 @@ std::vector<Gpu> parse_gpus(std::string_view text, const std::string& file);
 /// @throws InvalidArgument if a file cannot be read, or as parse_gpus()
 std::vector<Gpu> load_gpus(const std::filesystem::path& more = {});
 
-/// The GPU of that name, in any case: all of its name, or some of its words ("h200", "rtx4090", "a100 80gb"). "NVIDIA",
+/// The GPU of that name, in any case: all of its name, or some of its words ("h200", "rtx4090", "a100 40gb"). "NVIDIA",
 /// "GeForce" and "Tesla" in front do not matter.
 /// @throws InvalidArgument naming the candidates if there are several, the nearest ones if there is none
 const Gpu& find_gpu(std::span<const Gpu> gpus, std::string_view name);

@@ -12,8 +12,6 @@ namespace lapidary::model {
 namespace {
 
 constexpr int warp_size = 32;
-constexpr Limit limits[limit_count] = {Limit::warps, Limit::blocks, Limit::registers, Limit::shared_memory,
-                                       Limit::barriers};
 
 /// One limit: how many blocks it allows, and if none, why.
 struct Verdict {
@@ -31,8 +29,13 @@ Verdict by_warps(const Gpu& gpu, const BlockResources& block, int warps) {
   return {gpu.max_warps_per_sm / warps};
 }
 
-/// Each warp has its registers in one of the SM's parts, and the hardware's check takes blocks for as large as if they
-/// filled all parts alike.
+/// Each warp has its registers in one of the SM's parts.
+int warps_by_registers(const Gpu& gpu, std::int64_t per_warp) {
+  if (per_warp == 0) return Occupancy::unlimited;
+  return static_cast<int>(gpu.warp_unit * (gpu.registers_per_sm / gpu.warp_unit / per_warp));
+}
+
+/// The hardware's check takes blocks for as large as if they filled all parts alike.
 Verdict by_registers(const Gpu& gpu, const BlockResources& block, int warps, std::int64_t per_warp) {
   if (block.registers > gpu.max_registers_per_thread) {
     return {0, fmt::format("a thread has at most {} registers; this one has {}", gpu.max_registers_per_thread,
@@ -44,8 +47,7 @@ Verdict by_registers(const Gpu& gpu, const BlockResources& block, int warps, std
     return {0, fmt::format("an SM has {} registers; {} warps count as {} with {} registers each, which is {}",
                            gpu.registers_per_sm, warps, round_up(warps, gpu.warp_unit), per_warp, checked)};
   }
-  const std::int64_t warps_in_part = gpu.registers_per_sm / gpu.warp_unit / per_warp;
-  return {static_cast<int>(gpu.warp_unit * warps_in_part / warps)};
+  return {warps_by_registers(gpu, per_warp) / warps};
 }
 
 Verdict by_shared_memory(const Gpu& gpu, const BlockResources& block, std::int64_t per_block) {
@@ -68,6 +70,31 @@ Verdict by_barriers(const Gpu& gpu, const BlockResources& block) {
   }
   if (gpu.barriers_per_sm == 0 || block.barriers == 0) return {Occupancy::unlimited};
   return {gpu.barriers_per_sm / block.barriers};
+}
+
+/// Where a quantity is, and from where to where it may go.
+struct Range {
+  int BlockResources::*member;
+  int least, most;
+};
+
+Range range_of(const Gpu& gpu, Quantity quantity) {
+  switch (quantity) {
+    case Quantity::registers: return {&BlockResources::registers, 1, gpu.max_registers_per_thread};
+    case Quantity::shared_bytes: return {&BlockResources::shared_bytes, 0, gpu.shared_bytes_per_block};
+    case Quantity::threads: break;
+  }
+  return {&BlockResources::threads, 1, int{LaunchLimits::threads}};
+}
+
+/// The largest value of a quantity for which as much is handed out.
+int last_alike(const Gpu& gpu, const Occupancy& occupancy, Quantity quantity) {
+  switch (quantity) {
+    case Quantity::registers: return occupancy.registers_per_warp / warp_size;
+    case Quantity::shared_bytes: return occupancy.shared_per_block - gpu.shared_reserved_per_block;
+    case Quantity::threads: break;
+  }
+  return occupancy.warps_per_block * warp_size;
 }
 
 }  // namespace
@@ -106,18 +133,42 @@ Occupancy occupancy(const Gpu& gpu, const BlockResources& block) {
                                          by_registers(gpu, block, warps, per_warp),
                                          by_shared_memory(gpu, block, shared),
                                          by_barriers(gpu, block)};
+  const auto clamped = [](std::int64_t count) {
+    return static_cast<int>(std::min<std::int64_t>(count, Occupancy::unlimited));
+  };
   Occupancy result;
+  result.block = block;
   result.warps_per_block = warps;
   result.max_warps = gpu.max_warps_per_sm;
-  result.registers_per_block = static_cast<int>(std::min<std::int64_t>(per_warp * warps, Occupancy::unlimited));
-  result.shared_per_block = static_cast<int>(std::min<std::int64_t>(shared, Occupancy::unlimited));
+  result.registers_per_warp = clamped(per_warp);
+  result.registers_per_block = clamped(per_warp * warps);
+  result.warps_by_registers = warps_by_registers(gpu, per_warp);
+  result.shared_per_block = clamped(shared);
   result.blocks = Occupancy::unlimited;
   for (std::size_t limit = 0; limit < limit_count; ++limit) {
     result.blocks_by[limit] = verdicts[limit].blocks;
+    result.reasons_by[limit] = verdicts[limit].reason;
     result.blocks = std::min(result.blocks, verdicts[limit].blocks);
     if (result.reason.empty()) result.reason = verdicts[limit].reason;
   }
   return result;
+}
+
+std::vector<OccupancyStep> occupancy_over(const Gpu& gpu, BlockResources block, Quantity quantity) {
+  const Range range = range_of(gpu, quantity);
+  int& value = block.*range.member;
+  std::vector<OccupancyStep> steps;
+  for (value = range.least; value <= range.most;) {
+    const Occupancy now = occupancy(gpu, block);
+    const int last = std::min(range.most, last_alike(gpu, now, quantity));
+    if (steps.empty() || steps.back().blocks != now.blocks || steps.back().warps != now.warps()) {
+      steps.push_back({value, last, now.blocks, now.warps()});
+    } else {
+      steps.back().last = last;
+    }
+    value = last + 1;
+  }
+  return steps;
 }
 
 }  // namespace lapidary::model

@@ -416,8 +416,9 @@ TEST_F(Program, EmptyProblemsAreRight) {
 TEST_F(Program, PicturesAreWritten) {
   REQUIRE_INSTRUMENTED_BUILD();
   const std::string file = folder_ / "picture";
-  for (const char* command : {"coalescing", "coalescing naive", "tiles warp_tiles --thread 75", "roofline --gpu h200",
-                              "raster --gpu h200 -m 1024", "banks 32x32+1 'read [lane, 0]'"}) {
+  for (const char* command :
+       {"coalescing", "coalescing naive", "tiles warp_tiles --thread 75", "roofline --gpu h200",
+        "raster --gpu h200 -m 1024", "occupancy vectorized --gpu h200", "banks 32x32+1 'read [lane, 0]'"}) {
     const Output output = run(command + (" --svg " + file));
     EXPECT_EQ(output.code, 0) << command << output.err;
     const std::string svg = contents(file);
@@ -452,9 +453,9 @@ TEST_F(Program, CoalescingCountsSectorsOfKernelsAndOfAccesses) {
 TEST_F(Program, OutputIsPlainAndFitsThePage) {
   REQUIRE_INSTRUMENTED_BUILD();
   for (const char* arguments :
-       {"list", "device", "gpus", "gpus h200", "roofline", "raster", "raster --order hilbert", "coalescing naive",
-        "tiles multistage", "ladder --size 40 --device emulator", "run shared_tiles --count -m 40 -n 40 -k 40",
-        "run naive -m 100 -n 100 -k 100 --check"}) {
+       {"list", "device", "gpus", "gpus h200", "roofline", "occupancy vectorized --gpu h200", "raster",
+        "raster --order hilbert", "coalescing naive", "tiles multistage", "ladder --size 40 --device emulator",
+        "run shared_tiles --count -m 40 -n 40 -k 40", "run naive -m 100 -n 100 -k 100 --check"}) {
     const Output output = run(arguments);
     EXPECT_EQ(output.code, 0) << arguments << output.err;
     EXPECT_EQ(output.err, "") << arguments;
@@ -488,7 +489,7 @@ TEST_F(Program, NoticesThatItsOutputIsLost) {
 }
 
 TEST_F(Program, ExplainsAKernelOnAnotherCardWithoutOne) {
-  const Json e = json("explain vectorized -m 512 -n 512 -k 256 --gpu \"a100 80gb\"");
+  const Json e = json("explain vectorized -m 512 -n 512 -k 256 --gpu \"a100 sxm4 80gb\"");
   ASSERT_TRUE(e.is_object());
   EXPECT_EQ(e["gpu"].get<std::string>().rfind("A100", 0), 0u);
   EXPECT_EQ(e["matrices"].size(), 3u);
@@ -499,6 +500,29 @@ TEST_F(Program, ExplainsAKernelOnAnotherCardWithoutOne) {
   EXPECT_TRUE(explained);
   EXPECT_GT(e["time"]["predicted_s"], 0);
   EXPECT_EQ(e["time"]["own_calibration"], false);
+}
+
+// A, B, C and D are 3,014,656 bytes, and there are 125,829,120 FLOP.
+TEST_F(Program, ExplainTellsMemoryTimeComputeTimeAndReadsOfEachElement) {
+  REQUIRE_INSTRUMENTED_BUILD();
+  const std::string problem = "explain vectorized -m 384 -n 640 -k 256 --beta --gpu \"a100 pcie 80gb\"";
+  const Json e = json(problem);
+  EXPECT_NEAR(e["least_time"]["memory_s"], 1.558e-6, 1e-9);
+  EXPECT_NEAR(e["least_time"]["compute_s"], 6.4555e-6, 1e-9);
+  EXPECT_EQ(e["least_time"]["dram_rate"], "published");
+  EXPECT_EQ(e["operand_reads"], Json::parse(R"([{"matrix": "A", "times": 5, "tiles": 5, "why": null},
+                                                {"matrix": "B", "times": 3, "tiles": 3, "why": null}])"));
+  std::string text;  // without its line breaks
+  std::istringstream words(run(problem).out);
+  for (std::string word; words >> word;) text += word + " ";
+  for (const char* sentence :
+       {"memory 1.56 us: 3.015 MB at 1.935 TB/s of DRAM, as published; compute 6.46 us: 0.1258 GFLOP at 19.5 TFLOP/s "
+        "of f32 on CUDA cores; compute takes 4.14 times as long",
+        "each element of A is read 5 times over the grid, once for each of ceil(N / BN) = ceil(640 / 128) = 5 tiles "
+        "across D",
+        "each element of B is read 3 times over the grid, once for each of ceil(M / BM) = ceil(384 / 128) = 3 tiles "
+        "down D"})
+    EXPECT_NE(text.find(sentence), text.npos) << sentence << "\n" << text;
 }
 
 /// Fails if a page would load anything.

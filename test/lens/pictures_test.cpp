@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "kernels/registry.hpp"
 #include "lens/coalescing_picture.hpp"
+#include "lens/occupancy_picture.hpp"
 #include "lens/raster_picture.hpp"
 #include "lens/rectangles.hpp"
 #include "lens/roofline_picture.hpp"
@@ -136,6 +137,21 @@ TEST(RooflinePicture, NamesEveryKernelAndNoTwoOnTopOfEachOther) {
     for (std::size_t i = 1; i < heights.size(); ++i) EXPECT_GE(heights[i] - heights[i - 1], 14.9);
     expect_well_formed(svg);
   }
+}
+
+TEST(OccupancyPicture, MarksTheBlockOnEachCurveThatHasIt) {
+  const model::Gpu gpu = model::find_gpu("rtx 4090");
+  const std::string svg = occupancy_picture(
+                              "a < b", gpu,
+                              model::occupancy(gpu, {.threads = 256, .registers = 37, .shared_bytes = 16001}))
+                              .render();
+  for (const char* value : {"37 registers", "16,001 bytes", "256 threads"})
+    EXPECT_EQ(count(svg, std::string("<title>") + value + ": 5 blocks, 40 warps, 83 %</title>"), 1u) << value;
+  expect_well_formed(svg);
+  const std::string none = occupancy_picture("none", gpu, model::occupancy(gpu, {.threads = 256, .registers = 256}))
+                               .render();
+  EXPECT_EQ(count(none, ": 0 blocks, 0 warps"), 2u) << "no thread has 256 registers";
+  EXPECT_EQ(count(none, "a thread has at most 255 registers"), 1u);
 }
 
 TEST(RasterPicture, ShowsTheFirstWaveOfEachOrder) {

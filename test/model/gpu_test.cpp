@@ -92,7 +92,9 @@ TEST(Gpu, ShortNamesAndThoseOfDriversFindIt) {
                                                        {"rtx4090", "RTX 4090"},
                                                        {"4090", "RTX 4090"},
                                                        {"a10", "A10"},
-                                                       {"A100 80GB", "A100 SXM4 80GB"},
+                                                       {"a100 sxm 80gb", "A100 SXM4 80GB"},
+                                                       {"a100 pcie 80gb", "A100 PCIe 80GB"},
+                                                       {"NVIDIA A100 80GB PCIe", "A100 PCIe 80GB"},
                                                        {"NVIDIA A100-SXM4-40GB", "A100 SXM4 40GB"},
                                                        {"Tesla V100-SXM2-16GB", "Tesla V100 SXM2 16GB"}};
   const std::vector<Gpu> gpus = load_gpus();
@@ -101,7 +103,8 @@ TEST(Gpu, ShortNamesAndThoseOfDriversFindIt) {
 
 TEST(Gpu, AmbiguousAndUnknownNamesAreRefusedWithWhatWasMeant) {
   const auto find = [](const char* name) { return error_of([&] { find_gpu(name); }); };
-  EXPECT_EQ(find("a100"), "'a100' may be A100 SXM4 40GB or A100 SXM4 80GB; name one of them");
+  EXPECT_EQ(find("a100"), "'a100' may be A100 SXM4 40GB or A100 SXM4 80GB or A100 PCIe 80GB; name one of them");
+  EXPECT_EQ(find("a100 80gb"), "'a100 80gb' may be A100 SXM4 80GB or A100 PCIe 80GB; name one of them");
   EXPECT_EQ(find("h20O").find("no GPU is named 'h20O'; the nearest is H200."), 0u) << find("h20O");
   EXPECT_EQ(find("rtx4080").find("no GPU is named 'rtx4080'; the nearest is RTX 4090."), 0u) << find("rtx4080");
   EXPECT_EQ(find("").find("no GPU is named ''"), 0u);

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <random>
 #include <set>
+#include <vector>
 
 #include "core/error.hpp"
 #if LAPIDARY_WITH_CUDA_OCCUPANCY
@@ -45,6 +47,36 @@ TEST(Occupancy, IsWhatTheRulesGiveByHand) {
   EXPECT_EQ(ada.limiters(), "warps and registers");
   EXPECT_DOUBLE_EQ(ada.fraction(), 1);
   EXPECT_EQ(ada.reason, "");
+}
+
+TEST(Occupancy, SpellsOutHowRegistersAndSharedMemoryAreRounded) {
+  // 37 x 32 = 1184 becomes 5 x 256; a quarter of 65536 is 12.8 warps of 1280.
+  const Occupancy a100 = occupancy(find_gpu("a100 sxm4 80gb"), {.threads = 1024, .registers = 37});
+  EXPECT_EQ(a100.registers_per_warp, 1280);
+  EXPECT_EQ(a100.registers_per_block, 40960);
+  EXPECT_EQ(a100.warps_by_registers, 48);
+  EXPECT_EQ(a100.shared_per_block, 1024) << "what the system takes";
+  EXPECT_EQ(a100.blocks_by, (std::array{2, 32, 1, 164, Occupancy::unlimited}));
+  EXPECT_EQ(a100.limiters(), "registers");
+
+  // 16001 + 1024 = 17025 becomes 134 x 128, six of which are 512 bytes too many; 16000 + 1024 is 133 x 128.
+  const Gpu ada = find_gpu("rtx 4090");
+  const Occupancy five = occupancy(ada, {.threads = 256, .registers = 37, .shared_bytes = 16001});
+  EXPECT_EQ(five.shared_per_block, 17152);
+  EXPECT_EQ(five.blocks_by, (std::array{6, 24, 6, 5, Occupancy::unlimited}));
+  EXPECT_EQ(five.limiters(), "shared memory");
+  EXPECT_EQ(occupancy(ada, {.threads = 256, .registers = 37, .shared_bytes = 16000}).blocks, 6);
+
+  // 87 x 32 = 2784 becomes 11 x 256; a quarter of 65536 is 5.8 warps of 2816, so 20 in all, not the 23 that 65536 are:
+  // one block of 11 warps, not two.
+  const Occupancy h200 = occupancy(find_gpu("h200"),
+                                   {.threads = 350, .registers = 87, .shared_bytes = 50000, .barriers = 3});
+  EXPECT_EQ(h200.warps_per_block, 11);
+  EXPECT_EQ(h200.registers_per_warp, 2816);
+  EXPECT_EQ(h200.warps_by_registers, 20);
+  EXPECT_EQ(h200.shared_per_block, 51072);
+  EXPECT_EQ(h200.blocks_by, (std::array{5, 32, 1, 4, 21}));
+  EXPECT_DOUBLE_EQ(h200.fraction(), 11.0 / 64);
 }
 
 TEST(Occupancy, WarpsCountAsAMultipleOfFourWhenRegistersAreChecked) {
@@ -93,6 +125,76 @@ TEST(Occupancy, SaysWhyNothingFits) {
   EXPECT_THROW(occupancy(gpu, {.threads = 32, .registers = -1}), InvalidArgument);
   EXPECT_THROW(occupancy(gpu, {.threads = 32, .shared_bytes = -1}), InvalidArgument);
   EXPECT_THROW(occupancy(gpu, {.threads = 32, .barriers = -1}), InvalidArgument);
+}
+
+TEST(Occupancy, SaysOfEachLimitWhyNothingFits) {
+  const Occupancy none = occupancy(find_gpu("rtx 4090"), {.threads = 1024, .registers = 65, .shared_bytes = 102400});
+  EXPECT_EQ(none.blocks_by, (std::array{1, 24, 0, 0, Occupancy::unlimited}));
+  EXPECT_EQ(none.reason_by(Limit::warps), "");
+  EXPECT_EQ(none.reason_by(Limit::registers),
+            "an SM has 65536 registers; 32 warps count as 32 with 2304 registers each, which is 73728");
+  EXPECT_EQ(none.reason_by(Limit::shared_memory),
+            "a block has at most 101376 bytes of shared memory; this one has 102400");
+}
+
+using Steps = std::vector<std::array<int, 4>>;
+
+Steps steps_over(const char* gpu, const BlockResources& block, Quantity quantity) {
+  Steps steps;
+  for (const OccupancyStep& s : occupancy_over(find_gpu(gpu), block, quantity))
+    steps.push_back({s.first, s.last, s.blocks, s.warps});
+  return steps;
+}
+
+TEST(OccupancyOver, RegistersFallsInStepsOf8AThread) {
+  EXPECT_EQ(steps_over("a100 40gb", {.threads = 256}, Quantity::registers), (Steps{{1, 32, 8, 64},
+                                                                                   {33, 40, 6, 48},
+                                                                                   {41, 48, 5, 40},
+                                                                                   {49, 64, 4, 32},
+                                                                                   {65, 80, 3, 24},
+                                                                                   {81, 128, 2, 16},
+                                                                                   {129, 255, 1, 8}}));
+  EXPECT_EQ(steps_over("rtx 4090", {.threads = 1024}, Quantity::registers), (Steps{{1, 64, 1, 32}, {65, 255, 0, 0}}));
+}
+
+// A kibibyte of each block's share is the system's; the last block may have 227 of 228 KiB.
+TEST(OccupancyOver, SharedMemoryIsWhatAFractionOfTheSmLeaves) {
+  EXPECT_EQ(steps_over("h200", {.threads = 512, .registers = 32}, Quantity::shared_bytes),
+            (Steps{{0, 57344, 4, 64}, {57345, 76800, 3, 48}, {76801, 115712, 2, 32}, {115713, 232448, 1, 16}}));
+}
+
+TEST(OccupancyOver, ThreadsIsASawThatWholeBlocksCut) {
+  const Steps steps = steps_over("rtx 4090", {.threads = 7, .registers = 40}, Quantity::threads);
+  ASSERT_EQ(steps.size(), 32u);
+  EXPECT_EQ(steps[0], (std::array{1, 32, 24, 24})) << "24 blocks at most";
+  EXPECT_EQ(steps[15], (std::array{481, 512, 3, 48}));
+  EXPECT_EQ(steps[16], (std::array{513, 544, 2, 34}));
+  EXPECT_EQ(steps[31], (std::array{993, 1024, 1, 32}));
+}
+
+TEST(OccupancyOver, EveryStepIsWhatBlocksAtItsEndsGet) {
+  for (const Gpu& gpu : load_gpus())
+    for (const Quantity quantity : {Quantity::registers, Quantity::shared_bytes, Quantity::threads}) {
+      SCOPED_TRACE(gpu.name);
+      const BlockResources block{.threads = 224, .registers = 70, .shared_bytes = 11111};
+      const std::vector<OccupancyStep> steps = occupancy_over(gpu, block, quantity);
+      for (std::size_t i = 0; i < steps.size(); ++i) {
+        for (const int value : {steps[i].first, steps[i].last}) {
+          BlockResources at = block;
+          (quantity == Quantity::registers ? at.registers
+           : quantity == Quantity::threads ? at.threads
+                                           : at.shared_bytes) = value;
+          EXPECT_EQ(occupancy(gpu, at).blocks, steps[i].blocks) << value;
+          EXPECT_EQ(occupancy(gpu, at).warps(), steps[i].warps) << value;
+        }
+        if (i == 0) continue;
+        EXPECT_EQ(steps[i].first, steps[i - 1].last + 1);
+        EXPECT_TRUE(steps[i].blocks != steps[i - 1].blocks || steps[i].warps != steps[i - 1].warps);
+      }
+      EXPECT_EQ(steps.back().last, quantity == Quantity::registers ? 255
+                                   : quantity == Quantity::threads ? 1024
+                                                                   : gpu.shared_bytes_per_block);
+    }
 }
 
 TEST(Occupancy, AgreesWithTheHeaderOfTheCudaToolkitOnRandomBlocks) {

@@ -1,0 +1,95 @@
+// Figures of explanations that can be worked out by hand. No two of M, N and K are alike.
+#include "lens/explain.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "model/gpu.hpp"
+
+namespace lapidary::lens {
+namespace {
+
+struct Problem {
+  std::int64_t M, N, K;
+};
+
+Explanation explained(const char* kernel, const char* tile, const Problem& p, const char* gpu, bool reads_c = false) {
+  const Rung& rung = find_rung(kernel);
+  return explain(
+      {&rung, &rung.variant(rung.variants.front().kind, tile), p.M, p.N, p.K, reads_c, model::find_gpu(gpu)});
+}
+
+// 512 x 1024 x 256: A, B, C and D are (512 x 256 + 256 x 1024 + 2 x 512 x 1024) x 4 = 5,767,168 bytes, and 2 x 512 x
+// 1024 x 256 = 268,435,456 FLOP.
+TEST(LeastTime, IsBytesOverDramAndFlopOverCudaCores) {
+  const LeastTime a100 = explained("vectorized", "128x128x8", {512, 1024, 256}, "a100 pcie 80gb", true).least;
+  EXPECT_FALSE(a100.dram_measured);
+  EXPECT_NEAR(a100.memory_seconds, 2.9805e-6, 1e-10);  // at 1935 GB/s
+  EXPECT_EQ(a100.peak.name, "f32");
+  ASSERT_TRUE(a100.compute_seconds);
+  EXPECT_NEAR(*a100.compute_seconds, 13.772e-6, 1e-9);  // at 108 x 64 x 2 x 1.41 GHz = 19.49 TFLOP/s
+
+  const LeastTime h200 = explained("vectorized", "128x128x8", {512, 1024, 256}, "h200", true).least;
+  EXPECT_TRUE(h200.dram_measured);
+  EXPECT_NEAR(h200.memory_seconds, 1.2620e-6, 1e-10);  // at the 4570 GB/s that a read loop reached
+}
+
+TEST(LeastTime, IsOverTensorCoresWhereTheyMultiply) {
+  const Explanation a100 = explained("mma_tiles", "128x128x32", {128, 256, 64}, "a100 pcie 80gb");
+  EXPECT_EQ(a100.least.peak.name, "mma.sync bf16");
+  ASSERT_TRUE(a100.least.compute_seconds);
+  EXPECT_NEAR(*a100.least.compute_seconds, 1.3449e-8, 1e-12);  // 4,194,304 FLOP at 108 x 2048 x 1.41 GHz
+  const Explanation v100 = explained("mma_tiles", "128x128x32", {128, 256, 64}, "v100 sxm2 16gb");
+  EXPECT_EQ(v100.least.peak.flops, 0) << "no bf16 there";
+  EXPECT_FALSE(v100.least.compute_seconds);
+}
+
+struct Reads {
+  const char *kernel, *tile;
+  Problem problem;
+  double a;
+  std::int64_t a_tiles;
+  double b;
+  std::int64_t b_tiles;
+};
+
+class OperandsAreRead : public testing::TestWithParam<Reads> {};
+
+TEST_P(OperandsAreRead, OnceForEachTileThatNeedsThemOrItIsSaidWhyNot) {
+  const Reads& p = GetParam();
+  const std::vector<OperandReads> found = explained(p.kernel, p.tile, p.problem, "h200").operand_reads;
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].matrix, "A");
+  EXPECT_EQ(found[0].times, p.a);
+  EXPECT_EQ(found[0].tiles, p.a_tiles);
+  EXPECT_EQ(found[0].why.empty(), p.a == static_cast<double>(p.a_tiles)) << found[0].why;
+  EXPECT_EQ(found[1].matrix, "B");
+  EXPECT_EQ(found[1].times, p.b);
+  EXPECT_EQ(found[1].tiles, p.b_tiles);
+  EXPECT_EQ(found[1].why.empty(), p.b == static_cast<double>(p.b_tiles)) << found[1].why;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, OperandsAreRead,
+                         testing::Values(Reads{"vectorized", "128x128x8", {384, 640, 256}, 5, 5, 3, 3},
+                                         Reads{"multistage", "128x256x32", {520, 300, 40}, 2, 2, 5, 5},
+                                         Reads{"thread_tiles_1d", "64x64x8", {67, 141, 19}, 3, 3, 2, 2},
+                                         // Each of a result's threads reads for itself.
+                                         Reads{"naive", "16x16", {40, 72, 24}, 72, 5, 40, 3},
+                                         // Two blocks of a cluster lie below each other and share B.
+                                         Reads{"wgmma_cluster", "128x256x64", {512, 768, 128}, 3, 3, 2, 4}));
+
+TEST(OperandsAreRead, FewerTimesWhereAMulticastOrAnotherKernelDoesIt) {
+  const auto why = [](const char* kernel, const char* tile, const Problem& p, std::size_t operand) {
+    return explained(kernel, tile, p, "h200").operand_reads.at(operand).why;
+  };
+  EXPECT_EQ(why("wgmma_cluster", "128x256x64", {512, 768, 128}, 1), "a multicast hands each read to 2 blocks");
+  // TMA takes rows of whole 16 bytes.
+  EXPECT_EQ(why("wgmma_tma", "128x128x64", {256, 384, 65}, 0),
+            "mma_multistage runs on this problem, and has other tiles");
+  EXPECT_EQ(why("naive", "16x16", {40, 72, 24}, 1),
+            "no tile goes through shared memory, and each of 40 threads reads it for itself");
+}
+
+}  // namespace
+}  // namespace lapidary::lens
