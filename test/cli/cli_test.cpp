@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -155,6 +156,21 @@ TEST_F(Program, LadderRunsEveryRung) {
     }
     EXPECT_FALSE(rung.contains("tflops"));
   }
+}
+
+// A tile of tensor cores multiplies whole, however much of it hangs over the edge; the tiles of a cluster do, too.
+TEST_F(Program, LadderCountsTheProductsOfTensorCores) {
+  REQUIRE_INSTRUMENTED_BUILD();
+  std::istringstream lines(run("ladder --size 128 --type bf16 --device emulator").out);
+  std::map<std::string, std::string> products;  // by rung
+  for (std::string line; std::getline(lines, line);)
+    if (line.find(" yes ") != std::string::npos)
+      products[line.substr(0, line.find(' '))] = line.substr(line.rfind(' ') + 1);
+  EXPECT_EQ(products["wmma"], "2,097,152");  // 128 x 128 x 128
+  EXPECT_EQ(products["mma_swizzled"], "2,097,152");
+  EXPECT_EQ(products["mma_multistage"], "4,194,304");     // its tile is 128 x 256
+  EXPECT_EQ(products["wgmma_specialized"], "4,194,304");  // its tile is 128 x 256
+  EXPECT_EQ(products["wgmma_cluster"], "8,388,608");      // two of them
 }
 
 // README's table is made of this file. Optional rungs, the last ones of the ladder, are not in it.
