@@ -530,6 +530,10 @@ TEST_F(Program, ExplainWritesAPageAndWhereTheCompilerMergedAccesses) {
   expect_alone(html);
   EXPECT_NE(html.find("merged by ptxas"), std::string::npos);
   const Json e = json("explain thread_tiles_1d -m 1024 -n 1024 -k 1024 --gpu h200 --beta");
+  // 64 x 64 x 8 by 512 threads, 128 times; beta takes 8 more.
+  EXPECT_EQ(e["executed"]["pass"]["products"], 64);
+  EXPECT_EQ(e["executed"]["warp"]["products"], 128 * 64 + 8);
+  EXPECT_EQ(e["executed"]["passes"], 128);
   bool merged = false;
   for (const Json& access : e["accesses"])
     merged |= access["kind"] == "shared load" && access["merged"] == true && access["machine"].contains("16");
@@ -591,6 +595,10 @@ TEST_F(Program, AsmCountsTheInstructionsOfTheMainLoop) {
   EXPECT_EQ(ptx["main_loop"]["multiply-add"], 512);
   EXPECT_EQ(ptx["main_loop_accesses"], code["main_loop_accesses"]);
   expect_refused("asm conflict_free --ptx --sass", "excludes");
+  EXPECT_EQ(code["product_loop"], code["main_loop"]);
+  const Json warpgroups = json("asm wgmma_cluster");
+  EXPECT_EQ(warpgroups["main_loop"]["tensor"], 4);
+  EXPECT_EQ(warpgroups["main_loop"]["multiply-add"], 0) << "those of the epilogue";
 }
 
 }  // namespace
