@@ -13,7 +13,9 @@
 #include "core/error.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/sources.hpp"
+#include "lens/explanation_page.hpp"
 #include "lens/source_text.hpp"
+#include "model/address_work.hpp"
 #include "model/sass.hpp"
 #include "report/terminal.hpp"
 #include "report/text.hpp"
@@ -92,6 +94,8 @@ void print_summary(const model::CompiledKernel& compiled, bool ptx, const std::o
   fmt::print("{:.0f} % {}; {:.3g} loads of shared memory for each\n", 100.0 * products / size_of(inner),
              compiled.is_tensor() ? "products of tensor cores" : "multiply-adds",
              static_cast<double>(loads) / products);
+  if (const auto work = ptx ? std::nullopt : model::address_work(compiled))
+    fmt::print("{}\n", lens::addresses_text(*work));
   if (const model::Loop* const made = sass ? sass->main_loop() : nullptr)
     fmt::print("ptxas made of the loop: {} instructions, {} {}, {}\n", size_of(*made), products_of(*sass, *made),
                sass->is_tensor() ? "tensor" : "multiply-add", accesses(*sass, *made));
@@ -148,6 +152,8 @@ Json compiled_json(const model::CompiledKernel& compiled, bool ptx) {
   const model::Loop* const loop = compiled.main_loop();
   json["main_loop"] = loop ? mix_json(mix_of(compiled, *loop)) : Json(nullptr);
   json["product_loop"] = loop ? mix_json(mix_of(compiled, *compiled.product_loop())) : Json(nullptr);
+  const auto work = ptx ? std::nullopt : model::address_work(compiled);
+  json["addresses"] = work ? addresses_json(*work) : Json(nullptr);
   json["main_loop_accesses"] = Json::array();
   for (const auto& [access, count] : loop ? widths_of(compiled, *loop) : Widths())
     json["main_loop_accesses"].push_back(

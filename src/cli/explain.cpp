@@ -136,6 +136,7 @@ Json explanation_json(const Explanation& e) {
     json["executed"] = {{"pass", mix_json(e.executed->pass)},
                         {"warp", e.executed->warp ? mix_json(*e.executed->warp) : Json(nullptr)},
                         {"passes", e.executed->warp ? Json(e.program->iterations) : Json(nullptr)}};
+  json["addresses"] = e.addresses ? addresses_json(*e.addresses) : Json(nullptr);
   const LaunchShape& launch = e.observation.launch;
   json["threads"] = launch.block.x * launch.block.y * launch.block.z;
   json["shared_bytes"] = launch.shared_bytes;

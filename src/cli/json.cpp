@@ -56,6 +56,11 @@ Json lines_json(const emulator::Report& report) {
   return lines;
 }
 
+Json addresses_json(const model::AddressWork& work) {
+  return {{"products", work.products},         {"tensor", work.tensor},   {"integer", work.integer},
+          {"per_product", work.per_product()}, {"uniform", work.uniform}, {"data", work.data}};
+}
+
 void add_verification(Json& json, const bench::Verification& v) {
   json["ok"] = v.ok;
   json["max_error"] = v.max_error;

@@ -5,6 +5,7 @@
 #include "bench/problem.hpp"
 #include "bench/verify.hpp"
 #include "emulator/report.hpp"
+#include "model/address_work.hpp"
 
 namespace lapidary::cli {
 
@@ -15,6 +16,9 @@ using Json = nlohmann::ordered_json;
 Json counters_json(const emulator::Counters& counters);
 /// One object for each source line, with the counters that are not 0.
 Json lines_json(const emulator::Report& report);
+
+/// What `explain` and `asm` say of address arithmetic.
+Json addresses_json(const model::AddressWork& work);
 
 /// Adds ok, max_error, bound, row, col, results, compared, wrong, outside and message.
 void add_verification(Json& json, const bench::Verification& verification);

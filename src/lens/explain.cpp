@@ -424,7 +424,10 @@ Explanation explain(const Question& q) {
   if (q.variant->kind == q.rung->variants.front().kind)
     e.compiled = model::find_compiled(q.rung->name(), to_string(q.variant->tile));
   e.stale = e.compiled && e.compiled->source_hash != rung_source_hash(q.rung->name());
-  if (e.compiled) e.compiled_accesses = compiled_accesses_of(e);
+  if (e.compiled) {
+    e.compiled_accesses = compiled_accesses_of(e);
+    e.addresses = model::address_work(*e.compiled);
+  }
   const bool warpgroups = total.wgmma.instructions > 0;
   if (!e.compiled && !warpgroups) {
     e.no_time = "there is no record of its machine code (script/compiled writes one)";

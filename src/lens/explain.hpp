@@ -7,6 +7,7 @@
 
 #include "kernels/registry.hpp"
 #include "lens/observe.hpp"
+#include "model/address_work.hpp"
 #include "model/energy.hpp"
 #include "model/gpu.hpp"
 #include "model/occupancy.hpp"
@@ -100,6 +101,7 @@ struct Explanation {
   std::optional<model::CompiledKernel> compiled;
   bool stale = false;                             ///< it was recorded from another version of the source
   std::vector<CompiledAccess> compiled_accesses;  ///< by file and line
+  std::optional<model::AddressWork> addresses;
   std::optional<Executed> executed;  ///< nothing if the problem takes another path than the one on record
   std::optional<model::Occupancy> occupancy;
   double l1_hit = 0, l2_hit = 0;

@@ -135,7 +135,7 @@ std::string products_text(const model::InstructionMix& mix) {
                      tensor ? "products of tensor cores" : "multiply-adds", percent(mix.products() / mix.all()));
 }
 
-/// What a warp executes.
+/// What a warp executes, and what of it is there for addresses.
 void add_executed(Document& page, const Explanation& e) {
   if (e.executed) {
     const auto& [pass, warp] = *e.executed;
@@ -148,6 +148,7 @@ void add_executed(Document& page, const Explanation& e) {
           fmt::format("one pass of the loop around the products, by a warp that copies nothing: {} instructions, {}",
                       number_text(pass.all()), products_text(pass)));
   }
+  if (e.addresses) page.paragraph(addresses_text(*e.addresses));
 }
 
 /// Class by class.
@@ -198,6 +199,14 @@ void add_accesses(Document& page, const Explanation& e) {
 }
 
 }  // namespace
+
+std::string addresses_text(const model::AddressWork& work) {
+  return fmt::format(
+      "addresses, counters and predicates in the loop of products: {} integer instructions for {} {}, {}; {} of the "
+      "uniform datapath",
+      work.integer, work.products, work.tensor ? "products of tensor cores" : "multiply-adds",
+      work.tensor ? fmt::format("{:.2f} each", work.per_product()) : percent(work.per_product()), work.uniform);
+}
 
 std::string time_text(double seconds) {
   return seconds < 1e-3 ? fmt::format("{:.1f} us", seconds * 1e6) : fmt::format("{:.2f} ms", seconds * 1e3);

@@ -534,6 +534,7 @@ TEST_F(Program, ExplainWritesAPageAndWhereTheCompilerMergedAccesses) {
   EXPECT_EQ(e["executed"]["pass"]["products"], 64);
   EXPECT_EQ(e["executed"]["warp"]["products"], 128 * 64 + 8);
   EXPECT_EQ(e["executed"]["passes"], 128);
+  EXPECT_EQ(e["addresses"]["tensor"], false);
   bool merged = false;
   for (const Json& access : e["accesses"])
     merged |= access["kind"] == "shared load" && access["merged"] == true && access["machine"].contains("16");
@@ -596,6 +597,9 @@ TEST_F(Program, AsmCountsTheInstructionsOfTheMainLoop) {
   EXPECT_EQ(ptx["main_loop_accesses"], code["main_loop_accesses"]);
   expect_refused("asm conflict_free --ptx --sass", "excludes");
   EXPECT_EQ(code["product_loop"], code["main_loop"]);
+  EXPECT_EQ(code["addresses"]["products"], 512);
+  EXPECT_LT(code["addresses"]["per_product"], 0.1);
+  EXPECT_TRUE(ptx["addresses"].is_null());
   const Json warpgroups = json("asm wgmma_cluster");
   EXPECT_EQ(warpgroups["main_loop"]["tensor"], 4);
   EXPECT_EQ(warpgroups["main_loop"]["multiply-add"], 0) << "those of the epilogue";
