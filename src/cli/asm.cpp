@@ -13,7 +13,9 @@
 #include "core/error.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/sources.hpp"
+#include "lens/explanation_page.hpp"
 #include "lens/source_text.hpp"
+#include "model/address_work.hpp"
 #include "model/sass.hpp"
 #include "report/terminal.hpp"
 #include "report/text.hpp"
@@ -33,11 +35,19 @@ struct Arguments {
 
 using Mix = std::array<int, model::instruction_classes>;
 
-Mix mix_of(const model::CompiledKernel& kernel, int first, int last) {
+/// Of a range of instructions as it stands, whatever of it is executed.
+Mix mix_of(const model::CompiledKernel& kernel, const model::Loop& range) {
   Mix mix{};
-  for (int i = first; i <= last; ++i)
+  for (int i = range.first; i <= range.last; ++i)
     ++mix[static_cast<std::size_t>(kernel.instructions[static_cast<std::size_t>(i)].kind)];
   return mix;
+}
+
+int size_of(const model::Loop& range) { return range.last - range.first + 1; }
+
+int products_of(const model::CompiledKernel& kernel, const model::Loop& range) {
+  const InstructionClass product = kernel.is_tensor() ? InstructionClass::tensor : InstructionClass::fma;
+  return mix_of(kernel, range)[static_cast<std::size_t>(product)];
 }
 
 /// Accesses to memory in a range of instructions, by the bytes that a lane moves with each.
@@ -57,7 +67,7 @@ std::string accesses(const model::CompiledKernel& kernel, const model::Loop& loo
   for (const auto& [access, count] : widths_of(kernel, loop))
     text += fmt::format("{}{} {} of {} bytes", text.empty() ? "" : ", ", count, model::name_of(access.first),
                         access.second);
-  return text;
+  return text.empty() ? "none to memory" : text;
 }
 
 bool is_stale(const model::CompiledKernel& compiled) {
@@ -73,19 +83,23 @@ void print_summary(const model::CompiledKernel& compiled, bool ptx, const std::o
     fmt::print("recorded from another version of the source: script/compiled brings it up to date\n");
   const model::Loop* const loop = compiled.main_loop();
   if (!loop) return;
-  const Mix mix = mix_of(compiled, loop->first, loop->last);
-  const int all = loop->last - loop->first + 1;
-  fmt::print("main loop, marked by |: {} instructions", all);
+  const Mix mix = mix_of(compiled, *loop);
+  fmt::print("main loop, marked by |: {} instructions", size_of(*loop));
   for (std::size_t c = 0; c < mix.size(); ++c)
     if (mix[c] > 0) fmt::print(", {} {}", mix[c], model::name_of(static_cast<InstructionClass>(c)));
-  const int fma = mix[static_cast<std::size_t>(InstructionClass::fma)],
-            loads = mix[static_cast<std::size_t>(InstructionClass::shared_load)];
-  fmt::print("\na lane's accesses in it: {}\n{:.0f} % multiply-adds; {:.3g} loads of shared memory for each\n",
-             accesses(compiled, *loop), 100.0 * fma / all, static_cast<double>(loads) / fma);
+  fmt::print("\na lane's accesses in it: {}\n", accesses(compiled, *loop));
+  const model::Loop& inner = *compiled.product_loop();
+  const int products = products_of(compiled, inner),
+            loads = mix_of(compiled, inner)[static_cast<std::size_t>(InstructionClass::shared_load)];
+  if (&inner != loop) fmt::print("the loop in it that has the products, {} instructions: ", size_of(inner));
+  fmt::print("{:.0f} % {}; {:.3g} loads of shared memory for each\n", 100.0 * products / size_of(inner),
+             compiled.is_tensor() ? "products of tensor cores" : "multiply-adds",
+             static_cast<double>(loads) / products);
+  if (const auto work = ptx ? std::nullopt : model::address_work(compiled))
+    fmt::print("{}\n", lens::addresses_text(*work));
   if (const model::Loop* const made = sass ? sass->main_loop() : nullptr)
-    fmt::print("ptxas made of the loop: {} instructions, {} multiply-add, {}\n", made->last - made->first + 1,
-               mix_of(*sass, made->first, made->last)[static_cast<std::size_t>(InstructionClass::fma)],
-               accesses(*sass, *made));
+    fmt::print("ptxas made of the loop: {} instructions, {} {}, {}\n", size_of(*made), products_of(*sass, *made),
+               sass->is_tensor() ? "tensor" : "multiply-add", accesses(*sass, *made));
 }
 
 void print_listing(const model::CompiledKernel& compiled, int only, bool ptx) {
@@ -135,9 +149,12 @@ Json compiled_json(const model::CompiledKernel& compiled, bool ptx) {
                {"registers", compiled.registers},
                {"stack_bytes", compiled.stack_bytes},
                {"spilled_bytes", compiled.spilled_bytes}};
-  json["all"] = mix_json(mix_of(compiled, 0, static_cast<int>(compiled.instructions.size()) - 1));
+  json["all"] = mix_json(mix_of(compiled, {0, static_cast<int>(compiled.instructions.size()) - 1}));
   const model::Loop* const loop = compiled.main_loop();
-  json["main_loop"] = loop ? mix_json(mix_of(compiled, loop->first, loop->last)) : Json(nullptr);
+  json["main_loop"] = loop ? mix_json(mix_of(compiled, *loop)) : Json(nullptr);
+  json["product_loop"] = loop ? mix_json(mix_of(compiled, *compiled.product_loop())) : Json(nullptr);
+  const auto work = ptx ? std::nullopt : model::address_work(compiled);
+  json["addresses"] = work ? addresses_json(*work) : Json(nullptr);
   json["main_loop_accesses"] = Json::array();
   for (const auto& [access, count] : loop ? widths_of(compiled, *loop) : Widths())
     json["main_loop_accesses"].push_back(

@@ -59,6 +59,16 @@ void ask_for_guess(const Explanation& e) {
   }
 }
 
+Json mix_json(const model::InstructionMix& mix) {
+  Json classes = Json::object();
+  for (std::size_t c = 0; c < model::instruction_classes; ++c)
+    classes[name_of(static_cast<model::InstructionClass>(c))] = mix.counts[c];
+  return {{"instructions", mix.all()},
+          {"products", mix.products()},
+          {"share", mix.products() / mix.all()},
+          {"classes", classes}};
+}
+
 Json explanation_json(const Explanation& e) {
   const lens::Question& q = e.question;
   Json json = {{"kernel", q.rung->name()},
@@ -134,6 +144,12 @@ Json explanation_json(const Explanation& e) {
                         {"stale", e.stale},
                         {"registers", e.compiled->registers},
                         {"spilled_bytes", e.compiled->spilled_bytes}};
+  json["executed"] = nullptr;
+  if (e.executed)
+    json["executed"] = {{"pass", mix_json(e.executed->pass)},
+                        {"warp", e.executed->warp ? mix_json(*e.executed->warp) : Json(nullptr)},
+                        {"passes", e.executed->warp ? Json(e.program->iterations) : Json(nullptr)}};
+  json["addresses"] = e.addresses ? addresses_json(*e.addresses) : Json(nullptr);
   const LaunchShape& launch = e.observation.launch;
   json["threads"] = launch.block.x * launch.block.y * launch.block.z;
   json["shared_bytes"] = launch.shared_bytes;

@@ -77,6 +77,11 @@ Json occupancy_json(const model::Occupancy& o) {
           {"reason", o.reason.empty() ? Json() : Json(o.reason)}};
 }
 
+Json addresses_json(const model::AddressWork& work) {
+  return {{"products", work.products},         {"tensor", work.tensor},   {"integer", work.integer},
+          {"per_product", work.per_product()}, {"uniform", work.uniform}, {"data", work.data}};
+}
+
 void add_verification(Json& json, const bench::Verification& v) {
   json["ok"] = v.ok;
   json["max_error"] = v.max_error;

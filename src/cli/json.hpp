@@ -5,6 +5,7 @@
 #include "bench/problem.hpp"
 #include "bench/verify.hpp"
 #include "emulator/report.hpp"
+#include "model/address_work.hpp"
 #include "model/occupancy.hpp"
 
 namespace lapidary::cli {
@@ -19,6 +20,8 @@ Json lines_json(const emulator::Report& report);
 
 /// What a multiprocessor holds of a kernel, by each limit and in all.
 Json occupancy_json(const model::Occupancy& occupancy);
+/// What `explain` and `asm` say of address arithmetic.
+Json addresses_json(const model::AddressWork& work);
 
 /// Adds ok, max_error, bound, row, col, results, compared, wrong, outside and message.
 void add_verification(Json& json, const bench::Verification& verification);

@@ -114,6 +114,15 @@ double tflops(std::int64_t size, const bench::Timing& time) {
   return 2 * n * n * n / (time.median_ms * 1e-3) / 1e12;
 }
 
+/// The rate of a rung over that of its parent; nothing unless both were timed with the same type.
+std::optional<double> over_parent(const std::vector<Entry>& entries, const Entry& entry) {
+  const auto parent = std::find_if(entries.begin(), entries.end(),
+                                   [&](const Entry& e) { return e.rung->name() == entry.rung->info->parent; });
+  if (parent == entries.end() || !parent->time || !entry.time || parent->variant->kind != entry.variant->kind)
+    return std::nullopt;
+  return parent->time->median_ms / entry.time->median_ms;
+}
+
 /// What a reader may want to do after the table.
 std::string next_step(const std::vector<Entry>& entries) {
   for (const Entry& entry : entries) {
@@ -132,9 +141,11 @@ std::string next_step(const std::vector<Entry>& entries) {
   return fmt::format("lapidary run {} --count   shows which line costs what", shown.rung->name());
 }
 
-Json to_json(const Entry& entry, std::int64_t size) {
-  Json json = {{"kernel", entry.rung->name()},
-               {"idea", entry.rung->info->idea},
+Json to_json(const std::vector<Entry>& entries, const Entry& entry, std::int64_t size) {
+  const RungInfo& info = *entry.rung->info;
+  Json json = {{"kernel", info.name},
+               {"parent", *info.parent ? Json(info.parent) : Json()},
+               {"idea", info.idea},
                {"type", to_string(entry.variant->kind)},
                {"tile", to_string(entry.variant->tile)}};
   if (entry.fault.empty()) {
@@ -149,6 +160,8 @@ Json to_json(const Entry& entry, std::int64_t size) {
     json["min_ms"] = entry.time->min_ms;
     json["max_ms"] = entry.time->max_ms;
     json["cublas_tflops"] = entry.cublas ? Json(tflops(size, *entry.cublas)) : Json();
+    const std::optional<double> gain = over_parent(entries, entry);
+    json["over_parent"] = gain ? Json(*gain) : Json();
   }
   return json;
 }
@@ -170,7 +183,7 @@ report::Table emulator_table(const std::vector<Entry>& entries) {
                        {"wavefronts", Column::number, "shared loads"},
                        {"minimum", Column::number, "shared loads"},
                        {"excess", Column::number, "shared loads"},
-                       {"fma", Column::number}});
+                       {"multiply-adds", Column::number}});
   for (const Entry& entry : entries) {
     std::vector<report::Cell> row = {
         {std::string(entry.rung->name())}, {to_string(entry.variant->tile)}, verdict(entry)};
@@ -189,7 +202,7 @@ report::Table emulator_table(const std::vector<Entry>& entries) {
                              {shared.wavefronts},
                              {shared.minimum},
                              {excess, excess > 0 ? report::Style::bad : report::Style::plain},
-                             {entry.counters->fma}});
+                             {c.multiply_adds()}});
     }
     table.add_row(std::move(row));
   }
@@ -203,6 +216,7 @@ report::Table gpu_table(const std::vector<Entry>& entries, std::int64_t size) {
                        {"type"},
                        {"right"},
                        {"TFLOP/s", Column::number},
+                       {"over parent", Column::number},
                        {"cuBLAS", Column::number},
                        {"share", Column::number},
                        {"median", Column::number, "ms a launch"},
@@ -216,7 +230,9 @@ report::Table gpu_table(const std::vector<Entry>& entries, std::int64_t size) {
     if (entry.time) {
       const double rate = tflops(size, *entry.time);
       const double cublas = entry.cublas ? tflops(size, *entry.cublas) : 0;
+      const std::optional<double> gain = over_parent(entries, entry);
       row.insert(row.end(), {{fmt::format("{:.2f}", rate)},
+                             {gain ? fmt::format("{:.2f}x", *gain) : "-"},
                              {entry.cublas ? fmt::format("{:.2f}", cublas) : "-"},
                              {entry.cublas ? fmt::format("{:.1f} %", 100 * rate / cublas) : "-"},
                              {fmt::format("{:.3f}", entry.time->median_ms)},
@@ -241,7 +257,7 @@ ExitCode climb_ladder(const Arguments& arguments) {
   const bool ok = std::all_of(climbed.begin(), climbed.end(), [](const Entry& e) { return e.ok(); });
   if (arguments.json) {
     Json rungs = Json::array();
-    for (const Entry& entry : climbed) rungs.push_back(to_json(entry, size));
+    for (const Entry& entry : climbed) rungs.push_back(to_json(climbed, entry, size));
     print({{"device", name_of(device->kind())},
            {"device_name", device->properties().name},
            {"size", size},

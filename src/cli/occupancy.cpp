@@ -63,9 +63,7 @@ Subject subject_of_kernel(const Arguments& a, int multiprocessors) {
   subject.tile = to_string(tile);
   subject.title = fmt::format("{} {} in {}", rung.name(), to_string(tile), to_string(kind));
   if (a.registers) return subject;
-  // Of kernels of several types the first one's machine code is on record.
-  std::optional<model::CompiledKernel> compiled;
-  if (kind == rung.variants.front().kind) compiled = model::find_compiled(rung.name(), to_string(tile));
+  const auto compiled = model::find_compiled(rung.name(), to_string(tile), to_string(kind));
   if (!compiled)
     throw InvalidArgument(
         fmt::format("there is no record of the machine code of {}, which tells its registers; --registers N gives them",

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -321,6 +322,7 @@ void predict(Explanation& e) {
         loads += static_cast<double>(site.instructions);
     work.loads_per_tile = loads / (static_cast<double>(e.observation.blocks) * warps) / steps;
   }
+  work.reads_c = q.reads_c;
   work.cost = Costs(e.observation);
   work.tensor_cycles = [&](const model::MachineInstruction& i) { return calibration.tensor_cycles(q.gpu, i); };
   e.program = model::program_of(*e.compiled, work);
@@ -366,6 +368,13 @@ bool takes_recorded_path(const Explanation& e) {
   return q.K % lanes == 0 && q.N % lanes == 0;
 }
 
+std::optional<Executed> executed_of(const Explanation& e) {
+  if (!takes_recorded_path(e) || !e.compiled->main_loop()) return std::nullopt;
+  if (e.compiled->is_warpgroup()) return Executed{model::warpgroup_pass(*e.compiled), std::nullopt};
+  if (!e.program) return std::nullopt;
+  return Executed{e.program->pass, e.program->warp};
+}
+
 std::vector<CounterComparison> compare_counters(const Explanation& e, const std::map<std::string, double>& measured) {
   const emulator::Counters& written = e.observation.written.total;
   std::vector<CounterComparison> found;
@@ -375,6 +384,11 @@ std::vector<CounterComparison> compare_counters(const Explanation& e, const std:
   };
   const auto count = [](std::uint64_t value) { return static_cast<double>(value); };
   compare("ffma_threads", count(written.fma));
+  if (e.executed && e.executed->warp) {
+    const double warps = static_cast<double>(e.observation.blocks) * ceil_div(threads_of(e), 32);
+    const double executed = std::round(warps * e.executed->warp->all());
+    compare("instructions", executed, executed);
+  }
   // The card counts asynchronous copies among the loads.
   compare("global_load_requests", count(written.global_load.requests + written.async_copy.requests));
   compare("global_load_sectors", count(written.global_load.sectors + written.async_copy.sectors));
@@ -464,7 +478,10 @@ Explanation explain(const Question& q) {
 
   e.compiled = model::find_compiled(q.rung->name(), to_string(q.variant->tile), to_string(q.variant->kind));
   e.stale = e.compiled && e.compiled->source_hash != rung_source_hash(q.rung->name());
-  if (e.compiled) e.compiled_accesses = compiled_accesses_of(e);
+  if (e.compiled) {
+    e.compiled_accesses = compiled_accesses_of(e);
+    e.addresses = model::address_work(*e.compiled);
+  }
   const bool warpgroups = total.wgmma.instructions > 0;
   if (!e.compiled && !warpgroups) {
     e.no_time = "there is no record of its machine code (script/compiled writes one)";
@@ -479,6 +496,7 @@ Explanation explain(const Question& q) {
       e.no_time = error.what();
     }
   }
+  e.executed = executed_of(e);
   for (const model::MeasuredRate& rate : model::measured_rates(q.gpu))
     if (rate.kernel == q.rung->name() && rate.tile == to_string(q.variant->tile) &&
         rate.type == to_string(q.variant->kind) && rate.mode == "burst" && rate.size == q.M && q.M == q.N && q.N == q.K)

@@ -7,6 +7,7 @@
 
 #include "kernels/registry.hpp"
 #include "lens/observe.hpp"
+#include "model/address_work.hpp"
 #include "model/energy.hpp"
 #include "model/gpu.hpp"
 #include "model/occupancy.hpp"
@@ -106,6 +107,12 @@ struct Stall {
 /// The stall reasons among the counters of a launch, the longest first.
 std::vector<Stall> stalls_of(const std::map<std::string, double>& counters);
 
+/// What its warps execute of the machine code on record, on average.
+struct Executed {
+  model::InstructionMix pass;                 ///< of the main loop; of warpgroups that of a warp that copies nothing
+  std::optional<model::InstructionMix> warp;  ///< all; nothing of warpgroups, whose warps have different parts to play
+};
+
 struct Explanation {
   Question question;
   Observation observation;
@@ -121,6 +128,8 @@ struct Explanation {
   std::optional<model::CompiledKernel> compiled;
   bool stale = false;                             ///< it was recorded from another version of the source
   std::vector<CompiledAccess> compiled_accesses;  ///< by file and line
+  std::optional<model::AddressWork> addresses;
+  std::optional<Executed> executed;  ///< nothing if the problem takes another path than the one on record
   std::optional<model::Occupancy> occupancy;
   double l1_hit = 0, l2_hit = 0;
   /// By the order in which blocks go through tiles, of kernels that stage tiles; as many blocks at a time as fit.

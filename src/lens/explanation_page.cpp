@@ -22,7 +22,7 @@ std::string plural(std::int64_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-std::string per_result(double value) {
+std::string number_text(double value) {
   return value < 1000 ? fmt::format("{:.4g}", value)
                       : report::with_separators(static_cast<std::uint64_t>(std::llround(value)));
 }
@@ -43,8 +43,8 @@ void add_matrices(Document& page, const Explanation& e) {
                    {m.sectors},
                    {fmt::format("{:.2f}", m.sectors_per_request)},
                    {percent(m.efficiency), m.efficiency < 0.5 ? report::Style::bad : report::Style::plain},
-                   {per_result(m.bytes_per_result)},
-                   {per_result(m.accesses_per_result)}});
+                   {number_text(m.bytes_per_result)},
+                   {number_text(m.accesses_per_result)}});
   }
   page.table(std::move(table));
 }
@@ -167,16 +167,51 @@ std::string widths_text(const std::map<int, Count>& counts, bool with_counts) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-void add_mix(Document& page, const model::CompiledKernel& compiled) {
-  const model::Loop* const loop = compiled.main_loop();
-  if (!loop) return;
-  std::array<int, model::instruction_classes> mix{};
-  for (int i = loop->first; i <= loop->last; ++i)
-    ++mix[static_cast<std::size_t>(compiled.instructions[static_cast<std::size_t>(i)].kind)];
-  std::vector<std::string> texts;
-  for (std::size_t c = 0; c < mix.size(); ++c)
-    if (mix[c] > 0) texts.push_back(fmt::format("{} {}", mix[c], name_of(static_cast<model::InstructionClass>(c))));
-  page.paragraph(fmt::format("instructions of the main loop: {}", fmt::join(texts, ", ")));
+/// "4096 of them multiply-adds (47 %)"
+std::string products_text(const model::InstructionMix& mix) {
+  const bool tensor = mix[model::InstructionClass::tensor] > 0;
+  return fmt::format("{} of them {} ({})", number_text(mix.products()),
+                     tensor ? "products of tensor cores" : "multiply-adds", percent(mix.products() / mix.all()));
+}
+
+/// What a warp executes, and what of it is there for addresses.
+void add_executed(Document& page, const Explanation& e) {
+  if (e.executed) {
+    const auto& [pass, warp] = *e.executed;
+    if (warp)
+      page.paragraph(fmt::format("main loop: {} instructions, {}, {:.4g} times; all that a warp executes: {}, {}",
+                                 number_text(pass.all()), products_text(pass), e.program->iterations,
+                                 number_text(warp->all()), products_text(*warp)));
+    else
+      page.paragraph(
+          fmt::format("one pass of the loop around the products, by a warp that copies nothing: {} instructions, {}",
+                      number_text(pass.all()), products_text(pass)));
+  }
+  if (e.addresses) page.paragraph(addresses_text(*e.addresses));
+}
+
+/// Class by class.
+void add_mix(Document& page, const Executed& executed) {
+  const auto& [pass, warp] = executed;
+  std::vector<Column> columns = {{"instructions executed"}};
+  std::vector<const model::InstructionMix*> mixes = {&pass};
+  if (warp) mixes.push_back(&*warp);
+  for (const model::InstructionMix* mix : mixes) {
+    const char* const group = mix == &pass ? "a pass" : "a warp";
+    columns.push_back({"number", Column::number, group});
+    columns.push_back({"share", Column::number, group});
+  }
+  report::Table table(std::move(columns));
+  for (std::size_t c = 0; c < model::instruction_classes; ++c) {
+    if (mixes.back()->counts[c] == 0) continue;
+    std::vector<report::Cell> cells = {{name_of(static_cast<model::InstructionClass>(c))}};
+    for (const model::InstructionMix* mix : mixes) {
+      cells.push_back({number_text(mix->counts[c])});
+      cells.push_back({fmt::format("{:.1f} %", 100 * mix->counts[c] / mix->all())});
+    }
+    table.add_row(std::move(cells));
+  }
+  page.table(std::move(table));
 }
 
 void add_accesses(Document& page, const Explanation& e) {
@@ -203,6 +238,14 @@ void add_accesses(Document& page, const Explanation& e) {
 }
 
 }  // namespace
+
+std::string addresses_text(const model::AddressWork& work) {
+  return fmt::format(
+      "addresses, counters and predicates in the loop of products: {} integer instructions for {} {}, {}; {} of the "
+      "uniform datapath",
+      work.integer, work.products, work.tensor ? "products of tensor cores" : "multiply-adds",
+      work.tensor ? fmt::format("{:.2f} each", work.per_product()) : percent(work.per_product()), work.uniform);
+}
 
 std::string time_text(double seconds) {
   return seconds < 1e-3 ? fmt::format("{:.1f} us", seconds * 1e6) : fmt::format("{:.2f} ms", seconds * 1e3);
@@ -269,13 +312,9 @@ Document compiled_page(const Explanation& e, bool accesses) {
       page.paragraph(fmt::format("no block fits: {}", e.occupancy->reason));
     page.table(limits_table(e.question.gpu, *e.occupancy));
   }
-  if (e.program)
-    page.paragraph(fmt::format("main loop: {} instructions, {} of them {}, {:.4g} times",
-                               e.program->programs.front().loop.size(), e.program->products_per_iteration,
-                               e.program->tensor ? "products of tensor cores" : "multiply-adds",
-                               e.program->iterations));
+  add_executed(page, e);
   if (accesses) {
-    add_mix(page, *e.compiled);
+    if (e.executed) add_mix(page, *e.executed);
     add_accesses(page, e);
   }
   return page;

@@ -16,6 +16,8 @@ report::Document time_page(const Explanation& e);
 /// The card's own counters beside what the lens says they are.
 report::Document counters_page(const Explanation& e);
 
+/// "addresses, counters and predicates in the loop of products: 23 integer instructions for 512 multiply-adds, ..."
+std::string addresses_text(const model::AddressWork& work);
 /// "175.6 us" or "2.79 ms"
 std::string time_text(double seconds);
 /// "12.2 TFLOP/s"

@@ -155,14 +155,14 @@ std::string reason_for(const model::PredictedCounter& c, const Explanation& e) {
   if (c.counter == "global_load_sectors")
     return "with two blocks a multiprocessor the card counts five sectors, not four, for each `LDGSTS.E` of 4 bytes a "
            "lane, with one block four; why is not known";
+  if (c.counter == "instructions")
+    return "the main loop is taken to run whole for each tile, but the last tile has no next one to load from";
   const bool empty_loads = e.compiled && std::any_of(e.compiled->instructions.begin(), e.compiled->instructions.end(),
                                                      [](const auto& i) { return i.text.starts_with("@!PT LDS"); });
   if (c.counter == "shared_load_instructions" || c.counter == "shared_load_wavefronts") {
     if (empty_loads)
       return "the code above is taken to run once for each tile, but the last tile has no next one to load from; "
              "`@!PT LDS RZ, [RZ]`, which the compiler puts before a run of `LDGSTS`, is counted and moves nothing";
-    if (c.compiled > c.measured)
-      return "the machine code is taken to run whole for each tile, the last one included, which loads none ahead";
     return "loads of one width are taken to cost the average of what the emulated machine counted for that width";
   }
   return "";

@@ -19,20 +19,6 @@ bool is_global_read(const MachineInstruction& i) {
   return i.kind == InstructionClass::global_load || i.kind == InstructionClass::async_copy;
 }
 
-/// The operands of an instruction, without its opcode.
-std::vector<std::string_view> operands(const MachineInstruction& i) {
-  std::vector<std::string_view> found;
-  const std::size_t begin = i.text.find(i.opcode) + i.opcode.size();
-  std::string_view rest = std::string_view(i.text).substr(begin);
-  while (!rest.empty()) {
-    rest.remove_prefix(std::min(rest.find_first_not_of(" ,"), rest.size()));
-    const std::size_t end = std::min(rest.find(','), rest.size());
-    if (end > 0) found.push_back(rest.substr(0, end));
-    rest.remove_prefix(end);
-  }
-  return found;
-}
-
 /// The ways through instructions [first, last] of which each step goes forward; loops within are gone through once.
 class Ways {
  public:
@@ -144,6 +130,7 @@ class Translator {
       case InstructionClass::async_copy: return Unit::async_copy;
       case InstructionClass::barrier: return i.opcode.starts_with("BAR") ? Unit::barrier : Unit::control;
       case InstructionClass::special: return Unit::variable;
+      case InstructionClass::local: return Unit::alu;  // takes an issue slot; what it takes of L1 is not simulated
       case InstructionClass::bulk_copy: return Unit::uniform;
       case InstructionClass::control:
         return i.opcode == "LDGDEPBAR"             ? Unit::commit
@@ -171,6 +158,11 @@ int count(const CompiledKernel& kernel, const Path& path, bool (*is)(const Machi
     const MachineInstruction& instruction = kernel.instructions[static_cast<std::size_t>(i)];
     return !instruction.never && is(instruction);
   }));
+}
+
+/// Adds what a warp executes that takes the path so many times.
+void add(InstructionMix& mix, const CompiledKernel& kernel, const Path& path, double times) {
+  for (const int i : path) mix[kernel.instructions[static_cast<std::size_t>(i)].kind] += times;
 }
 
 bool is_fma(const MachineInstruction& i) { return i.kind == InstructionClass::fma; }
@@ -248,9 +240,17 @@ KernelProgram program_of(const CompiledKernel& kernel, const ThreadWork& work) {
     return Cost{static_cast<double>(is_global_read(i)), -static_cast<double>(i.kind == InstructionClass::shared_load),
                 1};
   };
-  const auto most_stores = [](const MachineInstruction& i) {
-    return Cost{-static_cast<double>(i.kind == InstructionClass::global_store), static_cast<double>(is_global_read(i)),
-                1};
+  // What is read from the same lines in the loop is of A and B, where K is no multiple of what the loop takes at once.
+  const auto reads_c = [&](const MachineInstruction& i) {
+    return is_global_read(i) && std::none_of(kernel.instructions.begin() + loop->first,
+                                             kernel.instructions.begin() + loop->last + 1, [&](const auto& other) {
+                                               return is_global_read(other) && other.line == i.line &&
+                                                      other.file == i.file;
+                                             });
+  };
+  const auto most_stores = [&](const MachineInstruction& i) {
+    const double reads = work.reads_c && reads_c(i) ? -1 : is_global_read(i);
+    return Cost{-static_cast<double>(i.kind == InstructionClass::global_store), reads, 1};
   };
   const auto through = [&](auto measure) {
     const Path path = Ways(kernel.instructions, loop->first, loop->last).best(measure);
@@ -261,30 +261,50 @@ KernelProgram program_of(const CompiledKernel& kernel, const ThreadWork& work) {
   const Path loading = through(most_loads), idle = through(fewest_loads);
   program.tensor = product == InstructionClass::tensor;
   program.fma_per_iteration = multiply_adds(kernel, loading, product);
-  program.products_per_iteration = count(kernel, loading, program.tensor ? is_tensor : is_fma);
   if (program.fma_per_iteration == 0)
     throw Error("the way through the main loop of " + kernel.kernel + " has no products of a known shape");
-  program.iterations = work.fma / program.fma_per_iteration;
   program.loop_bytes = 16 * (loop->last - loop->first + 1);
 
-  WarpProgram all;
-  if (loop->first > 0) all.prologue = translate(Ways(kernel.instructions, 0, loop->first - 1).best(most_loads));
-  if (loop->last < last) all.epilogue = translate(Ways(kernel.instructions, loop->last + 1, last).best(most_stores));
-  all.loop = translate(loading);
   const int loads = count(kernel, loading, is_global_read), fewest = count(kernel, idle, is_global_read);
   const double wanted = work.fma_per_tile > 0 ? work.loads_per_tile * program.fma_per_iteration / work.fma_per_tile
                                               : loads;
-  if (loads > fewest && wanted < loads - 0.01) {
-    WarpProgram rest = all;
-    rest.loop = translate(idle);
-    all.share = std::clamp((wanted - fewest) / (loads - fewest), 0.0, 1.0);
-    rest.share = 1 - all.share;
-    if (all.share > 0) program.programs.push_back(std::move(all));
-    program.programs.push_back(std::move(rest));
-  } else {
-    program.programs.push_back(std::move(all));
+  const bool some = loads > fewest && wanted < loads - 0.01;  // of the warps load less than the code could
+  const double share = some ? std::clamp((wanted - fewest) / (loads - fewest), 0.0, 1.0) : 1;
+
+  Path before, after;
+  if (loop->first > 0) before = Ways(kernel.instructions, 0, loop->first - 1).best(most_loads);
+  if (loop->last < last) after = Ways(kernel.instructions, loop->last + 1, last).best(most_stores);
+  // What is left over are the multiply-adds of beta.
+  const int taken_out = (multiply_adds(kernel, before, product) + multiply_adds(kernel, after, product)) /
+                        program.fma_per_iteration;
+  program.iterations = std::max(0.0, work.fma / program.fma_per_iteration - taken_out);
+  add(program.pass, kernel, loading, share);
+  add(program.pass, kernel, idle, 1 - share);
+  add(program.warp, kernel, before, 1);
+  add(program.warp, kernel, after, 1);
+  for (std::size_t c = 0; c < program.warp.counts.size(); ++c)
+    program.warp.counts[c] += program.iterations * program.pass.counts[c];
+
+  const WarpProgram all{share, translate(before), translate(loading), translate(after)};
+  if (share > 0) program.programs.push_back(all);
+  if (some) {
+    program.programs.push_back(all);
+    program.programs.back().share = 1 - share;
+    program.programs.back().loop = translate(idle);
   }
   return program;
+}
+
+InstructionMix warpgroup_pass(const CompiledKernel& kernel) {
+  const Loop* const loop = kernel.main_loop();
+  if (!loop || !kernel.is_warpgroup()) throw Error(kernel.kernel + " has no loop in which warpgroups multiply");
+  const auto copies_nothing = [](const MachineInstruction& i) {
+    return std::array{static_cast<double>(i.kind == InstructionClass::bulk_copy), -static_cast<double>(is_tensor(i)),
+                      1.0};
+  };
+  InstructionMix mix;
+  add(mix, kernel, Ways(kernel.instructions, loop->first, loop->last).best(copies_nothing), 1);
+  return mix;
 }
 
 }  // namespace lapidary::model

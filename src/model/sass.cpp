@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "core/error.hpp"
@@ -31,6 +32,7 @@ InstructionClass class_of(std::string_view opcode) {
   if (base == "LDG") return InstructionClass::global_load;
   if (base == "STG") return InstructionClass::global_store;
   if (base == "LDGSTS") return InstructionClass::async_copy;
+  if (base == "LDL" || base == "STL") return InstructionClass::local;
   if (starts_with_any(base, {"UTMALDG", "UTMASTG", "UTMAREDG", "UTMAPF", "UBLKCP", "UBLKRED", "UBLKPF"}))
     return InstructionClass::bulk_copy;
   if (starts_with_any(base, {"BAR", "SYNCS", "UCGABAR", "ARRIVES"})) return InstructionClass::barrier;
@@ -39,7 +41,7 @@ InstructionClass class_of(std::string_view opcode) {
     return InstructionClass::control;
   if (starts_with_any(base, {"LDC", "S2", "MUFU", "I2F", "F2I", "CS2R", "R2UR"})) return InstructionClass::special;
   if (starts_with_any(base, {"FADD", "FMUL", "HADD2", "HMUL2", "HFMA2", "F2F"})) return InstructionClass::other_float;
-  if (base.starts_with("U")) return InstructionClass::uniform;
+  if (base.starts_with("U") || base == "VOTEU") return InstructionClass::uniform;
   return InstructionClass::integer;
 }
 
@@ -61,7 +63,7 @@ int access_bytes(std::string_view opcode, InstructionClass kind) {
 }
 
 InstructionClass ptx_class_of(std::string_view opcode, std::string_view operands) {
-  constexpr std::array<std::pair<std::string_view, InstructionClass>, 28> prefixes = {
+  constexpr std::array<std::pair<std::string_view, InstructionClass>, 30> prefixes = {
       {{"fma.", InstructionClass::fma},
        {"mma.sync", InstructionClass::tensor},
        {"wgmma.mma_async", InstructionClass::tensor},
@@ -72,6 +74,8 @@ InstructionClass ptx_class_of(std::string_view opcode, std::string_view operands
        {"st.shared", InstructionClass::shared_store},
        {"ld.global", InstructionClass::global_load},
        {"st.global", InstructionClass::global_store},
+       {"ld.local", InstructionClass::local},
+       {"st.local", InstructionClass::local},
        {"ld.param", InstructionClass::special},
        {"cp.async.ca", InstructionClass::async_copy},
        {"cp.async.cg", InstructionClass::async_copy},
@@ -108,6 +112,13 @@ int ptx_access_bytes(std::string_view opcode, std::string_view operands, Instruc
   const std::string_view type = opcode.substr(opcode.rfind('.') + 1);
   if (!parse_number(type.substr(1), number)) return 0;
   return number / 8 * (opcode.find(".v4.") != opcode.npos ? 4 : opcode.find(".v2.") != opcode.npos ? 2 : 1);
+}
+
+/// Whether it writes to global memory: UTMASTG and its like are bulk copies, as UTMALDG is.
+bool stores_globally(const MachineInstruction& i) {
+  if (i.kind != InstructionClass::bulk_copy) return i.kind == InstructionClass::global_store;
+  return i.opcode.starts_with("UTMASTG") || i.opcode.starts_with("UTMAREDG") || i.opcode.starts_with("UBLKRED") ||
+         i.opcode.starts_with("cp.reduce") || i.opcode.find(".global.shared") != i.opcode.npos;
 }
 
 class Parser {
@@ -251,8 +262,33 @@ class Parser {
 const char* name_of(InstructionClass c) {
   constexpr std::array names = {"multiply-add", "tensor",       "other float", "integer",      "uniform",
                                 "shared load",  "shared store", "global load", "global store", "async copy",
-                                "barrier",      "control",      "special",     "bulk copy"};
+                                "barrier",      "control",      "special",     "bulk copy",    "local memory"};
   return names[static_cast<std::size_t>(c)];
+}
+
+double InstructionMix::all() const { return std::accumulate(counts.begin(), counts.end(), 0.0); }
+
+double InstructionMix::products() const {
+  const double tensor = (*this)[InstructionClass::tensor];
+  return tensor > 0 ? tensor : (*this)[InstructionClass::fma];
+}
+
+std::vector<std::string_view> operands(const MachineInstruction& i) {
+  std::vector<std::string_view> found;
+  const std::size_t begin = i.text.find(i.opcode) + i.opcode.size();
+  std::string_view rest = std::string_view(i.text).substr(begin);
+  while (!rest.empty()) {
+    rest.remove_prefix(std::min(rest.find_first_not_of(" ,"), rest.size()));
+    const std::size_t end = std::min(rest.find(','), rest.size());
+    if (end > 0) found.push_back(rest.substr(0, end));
+    rest.remove_prefix(end);
+  }
+  return found;
+}
+
+std::ptrdiff_t CompiledKernel::count(const Loop& loop, InstructionClass kind) const {
+  return std::count_if(instructions.begin() + loop.first, instructions.begin() + loop.last + 1,
+                       [&](const MachineInstruction& i) { return i.kind == kind; });
 }
 
 const Loop* CompiledKernel::main_loop() const {
@@ -261,9 +297,9 @@ const Loop* CompiledKernel::main_loop() const {
     const Loop* best = nullptr;
     std::ptrdiff_t most = 0;
     for (const Loop& loop : loops) {
-      const auto products = std::count_if(instructions.begin() + loop.first, instructions.begin() + loop.last + 1,
-                                          [&](const MachineInstruction& i) { return i.kind == product; });
-      if (products > most) {
+      const std::ptrdiff_t products = count(loop, product);
+      if (products > most &&
+          std::none_of(instructions.begin() + loop.first, instructions.begin() + loop.last + 1, stores_globally)) {
         most = products;
         best = &loop;
       }
@@ -271,6 +307,16 @@ const Loop* CompiledKernel::main_loop() const {
     if (best) return best;
   }
   return nullptr;
+}
+
+const Loop* CompiledKernel::product_loop() const {
+  const InstructionClass product = is_tensor() ? InstructionClass::tensor : InstructionClass::fma;
+  const Loop* best = main_loop();
+  for (const Loop& loop : loops)
+    if (best && loop.first >= best->first && loop.last <= best->last &&
+        2 * count(loop, product) > count(*best, product))
+      best = &loop;
+  return best;
 }
 
 int MachineInstruction::multiply_adds() const {
@@ -295,8 +341,7 @@ int MachineInstruction::multiply_adds() const {
 
 bool CompiledKernel::is_tensor() const {
   const Loop* const loop = main_loop();
-  return loop && std::any_of(instructions.begin() + loop->first, instructions.begin() + loop->last + 1,
-                             [](const MachineInstruction& i) { return i.kind == InstructionClass::tensor; });
+  return loop && count(*loop, InstructionClass::tensor) > 0;
 }
 
 bool CompiledKernel::is_warpgroup() const {

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,9 +29,21 @@ enum class InstructionClass : std::uint8_t {
   control,    ///< branches, fences, and waiting for copies and products
   special,    ///< constants, special registers and functions
   bulk_copy,  ///< UTMALDG and its like, in PTX cp.async.bulk: by one thread for a block
+  local,      ///< local memory: what registers have no room for
 };
-constexpr int instruction_classes = 14;
+constexpr int instruction_classes = 15;
 const char* name_of(InstructionClass c);
+
+/// Numbers of instructions by class; fractions where warps differ.
+struct InstructionMix {
+  std::array<double, instruction_classes> counts{};
+
+  double& operator[](InstructionClass c) { return counts[static_cast<std::size_t>(c)]; }
+  double operator[](InstructionClass c) const { return counts[static_cast<std::size_t>(c)]; }
+  double all() const;
+  /// Those that multiply: of tensor cores if there are any, which leave the others an epilogue, else multiply-adds.
+  double products() const;
+};
 
 /// One machine instruction with its control bits (script/compiled tells their format), or one instruction of PTX, which
 /// has none.
@@ -53,6 +66,9 @@ struct MachineInstruction {
   int multiply_adds() const;
 };
 
+/// The operands of an instruction, without its opcode.
+std::vector<std::string_view> operands(const MachineInstruction& i);
+
 /// Indices of the first and the last instruction of a loop.
 struct Loop {
   int first, last;
@@ -67,12 +83,19 @@ struct CompiledKernel {
   std::vector<MachineInstruction> instructions;
   std::vector<Loop> loops;  ///< by their first instruction; an inner loop follows the one that it is in
 
-  /// The outermost loop with the most products, of tensor cores if there are any: the walk along K. Null if there is
+  /// The walk along K: of the loops with the most products, of tensor cores if there are any, the outermost one that
+  /// stores no results. A loop over tiles of D, as blocks have that stay, holds the epilogue too. Null if there is
   /// none.
   const Loop* main_loop() const;
+  /// The loop in which most products are executed: the main loop, or one in it that has most of its products. Null if
+  /// there is none.
+  const Loop* product_loop() const;
   /// Whether tensor cores do the products of the main loop; and whether warpgroups, by wgmma, do.
   bool is_tensor() const;
   bool is_warpgroup() const;
+
+ private:
+  std::ptrdiff_t count(const Loop& loop, InstructionClass kind) const;
 };
 
 /// Reads a record; `name` is that of its file. @throws InvalidArgument naming file and line if it is not one

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -155,6 +156,21 @@ TEST_F(Program, LadderRunsEveryRung) {
     }
     EXPECT_FALSE(rung.contains("tflops"));
   }
+}
+
+// A tile of tensor cores multiplies whole, however much of it hangs over the edge; the tiles of a cluster do, too.
+TEST_F(Program, LadderCountsTheProductsOfTensorCores) {
+  REQUIRE_INSTRUMENTED_BUILD();
+  std::istringstream lines(run("ladder --size 128 --type bf16 --device emulator").out);
+  std::map<std::string, std::string> products;  // by rung
+  for (std::string line; std::getline(lines, line);)
+    if (line.find(" yes ") != std::string::npos)
+      products[line.substr(0, line.find(' '))] = line.substr(line.rfind(' ') + 1);
+  EXPECT_EQ(products["wmma"], "2,097,152");  // 128 x 128 x 128
+  EXPECT_EQ(products["mma_swizzled"], "2,097,152");
+  EXPECT_EQ(products["mma_multistage"], "4,194,304");     // its tile is 128 x 256
+  EXPECT_EQ(products["wgmma_specialized"], "4,194,304");  // its tile is 128 x 256
+  EXPECT_EQ(products["wgmma_cluster"], "8,388,608");      // two of them
 }
 
 // README's table is made of this file. Optional rungs, the last ones of the ladder, are not in it.
@@ -541,6 +557,11 @@ TEST_F(Program, ExplainWritesAPageAndWhereTheCompilerMergedAccesses) {
   expect_alone(html);
   EXPECT_NE(html.find("merged by ptxas"), std::string::npos);
   const Json e = json("explain thread_tiles_1d -m 1024 -n 1024 -k 1024 --gpu h200 --beta");
+  // 64 x 64 x 8 by 512 threads, 128 times; beta takes 8 more.
+  EXPECT_EQ(e["executed"]["pass"]["products"], 64);
+  EXPECT_EQ(e["executed"]["warp"]["products"], 128 * 64 + 8);
+  EXPECT_EQ(e["executed"]["passes"], 128);
+  EXPECT_EQ(e["addresses"]["tensor"], false);
   bool merged = false;
   for (const Json& access : e["accesses"])
     merged |= access["kind"] == "shared load" && access["merged"] == true && access["machine"].contains("16");
@@ -602,6 +623,13 @@ TEST_F(Program, AsmCountsTheInstructionsOfTheMainLoop) {
   EXPECT_EQ(ptx["main_loop"]["multiply-add"], 512);
   EXPECT_EQ(ptx["main_loop_accesses"], code["main_loop_accesses"]);
   expect_refused("asm conflict_free --ptx --sass", "excludes");
+  EXPECT_EQ(code["product_loop"], code["main_loop"]);
+  EXPECT_EQ(code["addresses"]["products"], 512);
+  EXPECT_LT(code["addresses"]["per_product"], 0.1);
+  EXPECT_TRUE(ptx["addresses"].is_null());
+  const Json warpgroups = json("asm wgmma_cluster");
+  EXPECT_EQ(warpgroups["main_loop"]["tensor"], 4);
+  EXPECT_EQ(warpgroups["main_loop"]["multiply-add"], 0) << "those of the epilogue";
 }
 
 }  // namespace

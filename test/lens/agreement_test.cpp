@@ -67,6 +67,10 @@ TEST_P(Counters, AreThoseOfTheCard) {
       }
       // cp.async is preceded by loads that are never executed and yet counted; the last tile prefetches nothing.
       EXPECT_LE(off, 0.025);
+    } else if (c.counter == "instructions") {
+      // The last tile prefetches nothing; where K ends within an iteration, a loop of its own takes the rest.
+      const std::string name(rung->name());
+      EXPECT_LE(off, ragged ? 0.04 : name == "double_buffered" ? 0.001 : name == "multistage" ? 0.003 : 0);
     } else if (c.counter == "global_load_sectors" && rung->name() == "multistage") {
       EXPECT_LE(off, 0.12);  // for copies of 4 bytes the card counts up to a sector more each
     } else if (c.counter.ends_with("sectors") && ragged) {

@@ -125,6 +125,74 @@ TEST(Program, WarpsThatLoadLessTakeTheOtherBranch) {
   EXPECT_EQ(program.programs[1].loop.size(), 5u);
   EXPECT_EQ(program.programs[0].prologue.size(), 1u);
   EXPECT_EQ(program.programs[0].epilogue.size(), 2u);
+  // One instruction before the loop and two behind it; three warps of four leave out the load.
+  EXPECT_DOUBLE_EQ(program.pass.all(), 5.25);
+  EXPECT_DOUBLE_EQ(program.pass.products(), 2);
+  EXPECT_DOUBLE_EQ(program.warp.all(), 1 + 100 * 5.25 + 2);
+  EXPECT_DOUBLE_EQ(program.warp.products(), 200);
+  EXPECT_DOUBLE_EQ(program.warp[InstructionClass::global_load], 25);
+}
+
+constexpr const char* nested_loops = R"(# kernel: example
+L0:
+  B------:R-:W-:-:S01  0000  LDG.E R4, desc[UR4][R2.64]
+  B------:R-:W-:-:S01  0010  STS [R6], R4
+L1:
+  B------:R-:W-:-:S01  0020  LDS R5, [R7]
+  B------:R-:W-:-:S01  0030  FFMA R8, R4, R5, R8
+  B------:R-:W-:Y:S05  0040  @P0 BRA L1
+  B------:R-:W-:-:S01  0050  IADD3 R2, R2, 0x4, RZ
+  B------:R-:W-:Y:S05  0060  @P1 BRA L0
+  B------:R-:W-:-:S01  0070  STG.E desc[UR4][R2.64], R8
+  B------:R-:W-:Y:S05  0080  EXIT
+)";
+
+// 80 multiply-adds, 16 for each tile: 5 passes of the outer loop, 16 of the inner one in each.
+TEST(Program, WeighsAnInnerLoopByItsTrips) {
+  const CompiledKernel kernel = parse_sass(nested_loops, "example.sass");
+  EXPECT_EQ(kernel.main_loop()->first, 0);
+  EXPECT_EQ(kernel.product_loop()->first, 2);
+  EXPECT_EQ(kernel.product_loop()->last, 4);
+  ThreadWork work{
+      .fma = 80, .fma_per_tile = 16, .loads_per_tile = 1, .cost = [](InstructionClass, int) { return AccessCost{}; }};
+  const KernelProgram program = program_of(kernel, work);
+  EXPECT_DOUBLE_EQ(program.pass.all(), 4 + 16 * 3);
+  EXPECT_DOUBLE_EQ(program.pass.products(), 16);
+  EXPECT_DOUBLE_EQ(program.warp.all(), 5 * 52 + 2);
+  EXPECT_DOUBLE_EQ(program.warp[InstructionClass::shared_load], 80);
+}
+
+constexpr const char* persistent = R"(# kernel: example
+L0:
+  B------:R-:W-:-:S01  0000  UMOV UR4, URZ
+L1:
+  B------:R-:W-:-:S01  0010  SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR5], R4
+  B------:R-:W-:-:S01  0020  @!P0 BRA L3
+L2:
+  B------:R-:W-:-:S01  0030  HGMMA.64x256x16.F32.BF16 R24, gdesc[UR16], R24, gsb0
+  B------:R-:W-:-:S01  0040  @P2 BRA L4
+  B------:R-:W-:-:S01  0050  UTMALDG.2D [UR8], [UR14], desc[UR16]
+L4:
+  B------:R-:W-:-:S01  0060  @P1 BRA L1
+  B------:R-:W-:-:S01  0070  FFMA R24, R24, R2, R3
+  B------:R-:W-:-:S01  0080  UTMASTG.2D [UR4], [UR8]
+  B------:R-:W-:-:S01  0090  @P3 BRA L0
+  B------:R-:W-:-:S01  00a0  EXIT
+L3:
+  B------:R-:W-:-:S01  00b0  SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR5], R4
+  B------:R-:W-:-:S01  00c0  @!P0 BRA L3
+  B------:R-:W-:-:S01  00d0  BRA L2
+)";
+
+// The loop over tiles stores results, and so does what lies between a wait behind the code and where it goes back to.
+TEST(Program, OfWarpgroupsIsTheLoopAroundTheirProducts) {
+  const CompiledKernel kernel = parse_sass(persistent, "example.sass");
+  EXPECT_TRUE(kernel.is_warpgroup());
+  EXPECT_EQ(kernel.main_loop()->first, 1);
+  EXPECT_EQ(kernel.main_loop()->last, 6);
+  const InstructionMix pass = warpgroup_pass(kernel);
+  EXPECT_DOUBLE_EQ(pass.all(), 5) << "without the bulk copy";
+  EXPECT_DOUBLE_EQ(pass.products(), 1);
 }
 
 TEST(Sass, ShapesTellWhatTensorCoresMultiply) {
@@ -154,7 +222,7 @@ TEST(Program, OfTensorCoresGoesByTheirProducts) {
   work.tensor_cycles = [](const MachineInstruction&) { return 6; };
   const KernelProgram program = program_of(kernel, work);
   EXPECT_TRUE(program.tensor);
-  EXPECT_EQ(program.products_per_iteration, 2 * 4 * 4);
+  EXPECT_EQ(program.pass.products(), 2 * 4 * 4);
   EXPECT_EQ(program.fma_per_iteration, 2 * 4 * 4 * 64);
   EXPECT_DOUBLE_EQ(program.iterations, 32);
 }
@@ -181,6 +249,25 @@ TEST(Records, AreThereForEveryTileOfTheFirstKindAndOfItsSource) {
       EXPECT_EQ(ptx->compiler, compiled->compiler);
     }
   }
+}
+
+TEST(Records, HaveTheProductsOfWarpgroupsInTheMainLoopAndNotTheEpilogue) {
+  int found = 0;
+  for (const Rung& rung : ladder()) {
+    for (const RungVariant& variant : rung.variants) {
+      const auto compiled = find_compiled(rung.name(), to_string(variant.tile));
+      if (!compiled || !compiled->is_warpgroup()) continue;
+      ++found;
+      const auto [first, last] = *compiled->main_loop();
+      for (int i = 0; i < static_cast<int>(compiled->instructions.size()); ++i) {
+        const InstructionClass kind = compiled->instructions[static_cast<std::size_t>(i)].kind;
+        const bool inside = i >= first && i <= last;
+        const bool product = kind == InstructionClass::tensor, beta = kind == InstructionClass::fma;
+        EXPECT_TRUE(inside ? !beta : !product) << rung.name() << ", instruction " << i;
+      }
+    }
+  }
+  EXPECT_GE(found, 7);
 }
 
 // Two orders of the loops over the thread's rows and the tile's columns; nvcc does not make the same of them.
