@@ -47,29 +47,6 @@ CLI::Validator finite_number() {
           ""};
 }
 
-Type parse_type(std::string_view name) {
-  std::string names;
-  for (const Type type : operand_types) {
-    if (name == name_of(type)) return type;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(type));
-  }
-  throw InvalidArgument(fmt::format("no element type is named '{}'; there are {}", name, names));
-}
-
-GemmKind parse_kind(std::string_view text) {
-  const std::size_t blank = text.find(' ');
-  const std::string_view types = text.substr(0, blank), orders = blank == text.npos ? "RR" : text.substr(blank + 1);
-  const std::size_t slash = types.find('/');
-  const Type type = parse_type(types.substr(0, slash));
-  const Type result = slash == types.npos ? GemmKind(type).result : parse_type(types.substr(slash + 1));
-  if (orders.size() != 2 || orders.find_first_not_of("RC") != orders.npos) {
-    throw InvalidArgument(
-        fmt::format("'{}' are no orders of A and B; they are written RR, RC, CR or CC, R for row-major", orders));
-  }
-  const auto order = [](char letter) { return letter == 'R' ? Order::row_major : Order::column_major; };
-  return {type, result, order(orders[0]), order(orders[1])};
-}
-
 DeviceKind parse_device(std::string_view name) {
   for (const DeviceKind kind : {DeviceKind::gpu, DeviceKind::emulator}) {
     if (name == name_of(kind)) return kind;
