@@ -41,6 +41,24 @@ Mix mix_of(const model::CompiledKernel& kernel, int first, int last) {
   return mix;
 }
 
+int multiply_adds(const model::CompiledKernel& kernel, const model::Loop& loop) {
+  int sum = 0;
+  for (int i = loop.first; i <= loop.last; ++i) sum += kernel.instructions[static_cast<std::size_t>(i)].multiply_adds();
+  return sum;
+}
+
+/// The loop within the main loop that has the most multiply-adds: the walk along k of a tile where it is not unrolled
+/// whole. Null if none within has any.
+const model::Loop* inner_loop(const model::CompiledKernel& kernel) {
+  const model::Loop* const main = kernel.main_loop();
+  const model::Loop* best = nullptr;
+  for (const model::Loop& loop : kernel.loops) {
+    const bool within = main && &loop != main && loop.first >= main->first && loop.last <= main->last;
+    if (within && multiply_adds(kernel, loop) > (best ? multiply_adds(kernel, *best) : 0)) best = &loop;
+  }
+  return best;
+}
+
 /// Accesses to memory in a range of instructions, by the bytes that a lane moves with each.
 using Widths = std::map<std::pair<InstructionClass, int>, int>;
 
@@ -139,6 +157,8 @@ Json compiled_json(const model::CompiledKernel& compiled, bool ptx) {
   json["all"] = mix_json(mix_of(compiled, 0, static_cast<int>(compiled.instructions.size()) - 1));
   const model::Loop* const loop = compiled.main_loop();
   json["main_loop"] = loop ? mix_json(mix_of(compiled, loop->first, loop->last)) : Json(nullptr);
+  const model::Loop* const inner = inner_loop(compiled);
+  json["inner_loop"] = inner ? mix_json(mix_of(compiled, inner->first, inner->last)) : Json(nullptr);
   json["main_loop_accesses"] = Json::array();
   for (const auto& [access, count] : loop ? widths_of(compiled, *loop) : Widths())
     json["main_loop_accesses"].push_back(

@@ -581,7 +581,10 @@ TEST_F(Program, ExplainRefusesWhatItDoesNotKnow) {
 }
 
 TEST_F(Program, ShowsOfAnOptionalRungWhatIsOnRecord) {
-  EXPECT_EQ(json("asm f16_cute")["stale"], false);
+  const Json code = json("asm f16_cute");
+  EXPECT_EQ(code["stale"], false);
+  // 64 results a thread, eight steps of k.
+  EXPECT_EQ(code["inner_loop"]["multiply-add"], 64 * 8);
   EXPECT_EQ(json("diff f16_cute")["from"], "f16_padded");
   if (optional_rungs().front().built) return;
   for (const char* command : {"explain", "run", "tiles", "banks"})
@@ -594,6 +597,7 @@ TEST_F(Program, AsmCountsTheInstructionsOfTheMainLoop) {
   EXPECT_EQ(code["stale"], false);
   EXPECT_EQ(code["main_loop"]["multiply-add"], 512);
   EXPECT_EQ(code["main_loop"]["shared load"], 32);
+  EXPECT_TRUE(code["inner_loop"].is_null());
   const Json ptx = json("asm conflict_free --ptx");
   ASSERT_TRUE(ptx.is_object());
   EXPECT_EQ(ptx["code"], "ptx");
