@@ -210,7 +210,8 @@ RungRecord record(const Rung& rung) {
     Observation seen = observe(rung.variants[variant], M, N, K, false);
     make_repeatable(seen.written);
     make_repeatable(seen.compiled);
-    return found.observations.emplace_back(variant, M, N, K, std::move(seen)).observation;
+    found.observations.push_back({variant, M, N, K, std::move(seen)});
+    return found.observations.back().observation;
   };
   const Observation& page = add(0, page_size, page_size, page_size);
   if (shown.order.at || page.blocks != page.tiles || bank_views(page).empty())

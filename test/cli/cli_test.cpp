@@ -178,11 +178,11 @@ TEST_F(Program, RecordedCountsAreThoseOfTheKernels) {
     std::ifstream record(LAPIDARY_RESULTS "/emulator/" + std::string(optional->name) + ".json");
     const Json observed = Json::parse(record);
     EXPECT_EQ(row["idea"], observed["info"]["idea"]) << advice;
-    for (const Json& one : observed["observations"])
-      if (one["M"] == recorded["size"]) {
-        for (const auto& [name, counter] : row["counters"].items())
-          EXPECT_EQ(counter, one["observation"]["written"]["total"][name]) << name << ": " << advice;
-      }
+    const auto one = std::find_if(observed["observations"].begin(), observed["observations"].end(),
+                                  [&](const Json& other) { return other["M"] == recorded["size"]; });
+    ASSERT_NE(one, observed["observations"].end());
+    for (const auto& [name, counter] : row["counters"].items())
+      EXPECT_EQ(counter, (*one)["observation"]["written"]["total"][name]) << name << ": " << advice;
   }
   EXPECT_EQ(seen, measured["rungs"].end()) << advice;
 }
