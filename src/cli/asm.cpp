@@ -14,6 +14,7 @@
 #include "kernels/registry.hpp"
 #include "kernels/sources.hpp"
 #include "lens/explanation_page.hpp"
+#include "lens/rung_record.hpp"
 #include "lens/source_text.hpp"
 #include "model/address_work.hpp"
 #include "model/sass.hpp"
@@ -163,7 +164,7 @@ Json compiled_json(const model::CompiledKernel& compiled, bool ptx) {
 }
 
 ExitCode run(const Arguments& a) {
-  const Rung& rung = find_rung(a.kernel);
+  const Rung& rung = lens::known_rung(a.kernel);
   const RungVariant& variant = rung.variant(a.type ? parse_kind(*a.type) : rung.variants.front().kind, a.tile);
   const std::string tile = to_string(variant.tile), type = to_string(variant.kind);
   const auto sass = model::find_compiled(rung.name(), tile, type);

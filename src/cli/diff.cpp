@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/sources.hpp"
+#include "lens/rung_record.hpp"
 #include "report/diff.hpp"
 #include "report/table.hpp"
 
@@ -30,13 +31,13 @@ report::Style style_of(std::string_view line) {
 }
 
 ExitCode diff(const Arguments& arguments) {
-  const Rung& given = find_rung(arguments.a);
+  const Rung& given = lens::known_rung(arguments.a);
   const bool against_parent = arguments.b.empty();
   if (against_parent && !*given.info->parent) {
     throw InvalidArgument(fmt::format("{} has no parent; name two kernels: lapidary diff A B", given.name()));
   }
-  const Rung& from = against_parent ? find_rung(given.info->parent) : given;
-  const Rung& to = against_parent ? given : find_rung(arguments.b);
+  const Rung& from = against_parent ? lens::known_rung(given.info->parent) : given;
+  const Rung& to = against_parent ? given : lens::known_rung(arguments.b);
   const std::string text = report::unified_diff(from.source, rung_source(from.name()), to.source,
                                                 rung_source(to.name()));
 

@@ -48,30 +48,15 @@ CLI::Validator finite_number() {
           ""};
 }
 
-Type parse_type(std::string_view name) {
-  const std::string_view known = known_type_name(name);
-  std::string names;
-  for (const Type type : operand_types) {
-    if (known == name_of(type)) return type;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(type));
-  }
-  if (known == "f64" || known == "e5m2")
-    throw InvalidArgument(fmt::format("no kernel has elements of {}; there are {}", known, names));
-  throw InvalidArgument(fmt::format("no element type is named '{}'; there are {}", name, names));
-}
+Type parse_type(std::string_view name) { return lapidary::parse_type(known_type_name(name)); }
 
 GemmKind parse_kind(std::string_view text) {
-  const std::size_t blank = text.find(' ');
-  const std::string_view types = text.substr(0, blank), orders = blank == text.npos ? "RR" : text.substr(blank + 1);
+  const std::size_t end = std::min(text.find(' '), text.size());
+  const std::string_view types = text.substr(0, end);
   const std::size_t slash = types.find('/');
-  const Type type = parse_type(types.substr(0, slash));
-  const Type result = slash == types.npos ? GemmKind(type).result : parse_type(types.substr(slash + 1));
-  if (orders.size() != 2 || orders.find_first_not_of("RC") != orders.npos) {
-    throw InvalidArgument(
-        fmt::format("'{}' are no orders of A and B; they are written RR, RC, CR or CC, R for row-major", orders));
-  }
-  const auto order = [](char letter) { return letter == 'R' ? Order::row_major : Order::column_major; };
-  return {type, result, order(orders[0]), order(orders[1])};
+  std::string known(known_type_name(types.substr(0, slash)));
+  if (slash != types.npos) known += fmt::format("/{}", known_type_name(types.substr(slash + 1)));
+  return lapidary::parse_kind(known + std::string(text.substr(end)));
 }
 
 DeviceKind parse_device(std::string_view name) {

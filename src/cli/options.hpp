@@ -24,12 +24,11 @@ constexpr std::int64_t most_predicted_size = std::int64_t{1} << 24;
 /// A decimal number that is a finite f32.
 CLI::Validator finite_number();
 
-/// Also by the other names that known_type_name() knows.
+/// As in kernels/registry.hpp, also by the other names that known_type_name() knows.
 /// @throws InvalidArgument naming those there are
 Type parse_type(std::string_view name);
-/// What to_string() makes of a kind: "bf16", "bf16/f32", "bf16 RC".
-/// @throws InvalidArgument saying how it is written
 GemmKind parse_kind(std::string_view text);
+
 DeviceKind parse_device(std::string_view name);
 
 /// A block tile as in 128x128x8, or 128x128, whose k is 0.

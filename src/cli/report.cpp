@@ -15,6 +15,7 @@
 #include "lens/raster_picture.hpp"
 #include "lens/roofline_picture.hpp"
 #include "lens/rung_page.hpp"
+#include "lens/rung_record.hpp"
 #include "report/file.hpp"
 #include "report/markup.hpp"
 #include "report/page.hpp"
@@ -24,7 +25,7 @@ namespace lapidary::cli {
 namespace {
 
 struct Arguments {
-  std::string folder, markdown;
+  std::string folder, markdown, record;
   bool check = false;
   GpuChoice gpu;
 };
@@ -128,14 +129,27 @@ ExitCode write_markdown(const std::filesystem::path& folder, const std::map<std:
   return success;
 }
 
+/// Of the optional rungs that this program has.
+void write_records(const std::filesystem::path& folder) {
+  make_folder(folder);
+  for (const OptionalRung& rung : optional_rungs()) {
+    const std::filesystem::path file = folder / std::filesystem::path(lens::record_file(rung.name)).filename();
+    if (rung.built) report::write_file(file, lens::to_text(lens::record(find_rung(rung.name))));
+    fmt::print("{}{}\n", file.string(), rung.built ? "" : ": not written, this program was built without the kernel");
+  }
+}
+
 ExitCode run(const Arguments& a) {
   if (a.check && a.markdown.empty())
     throw InvalidArgument("--check compares the files of --markdown DIR, which is missing");
+  if (!a.record.empty()) write_records(a.record);
+  if (!a.record.empty() && a.folder.empty() && a.markdown.empty()) return success;
   const model::Gpu gpu = chosen_gpu(a.gpu);
   std::vector<lens::Explanation> rungs;
   report::Progress progress;
-  for (const Rung& rung : ladder()) {
-    progress.update(rung.name(), static_cast<double>(rungs.size()) / static_cast<double>(ladder().size()));
+  const auto& ladder = lens::whole_ladder();
+  for (const Rung& rung : ladder) {
+    progress.update(rung.name(), static_cast<double>(rungs.size()) / static_cast<double>(ladder.size()));
     rungs.push_back(lens::explain_for_page(rung, gpu));
   }
   progress.pause();
@@ -149,12 +163,16 @@ ExitCode run(const Arguments& a) {
 Command add_report(CLI::App& program) {
   CLI::App* app = program.add_subcommand("report", "the whole ladder as one page: what each kernel costs and why");
   const auto a = std::make_shared<Arguments>();
-  app->add_option("-o,--output", a->folder,
-                  "the folder of index.html, a page that loads nothing (report, unless --markdown is given)")
+  app->add_option(
+         "-o,--output", a->folder,
+         "the folder of index.html, a page that loads nothing (report, unless --markdown or --record is given)")
       ->type_name("DIR");
   app->add_option("--markdown", a->markdown, "write a Markdown page for each kernel, and its pictures, into DIR")
       ->type_name("DIR");
   app->add_flag("--check", a->check, "write no Markdown pages; fail unless those in DIR are what they would be");
+  app->add_option("--record", a->record,
+                  "write into DIR, a file each, what programs that were built without optional kernels show of them")
+      ->type_name("DIR");
   add_gpu_options(*app, a->gpu);
   return {app, [a] { return run(*a); }};
 }

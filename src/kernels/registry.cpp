@@ -40,9 +40,13 @@ constexpr const char* name_of(Build build) {
 
 bool same_tile(const TileShape& a, const TileShape& b) { return a.m == b.m && a.n == b.n && a.k == b.k; }
 
+std::string source_of(const char* family, const char* name) {
+  return fmt::format("src/kernels/{}/{}.cuh", family, name);
+}
+
 /// Joins what the builds of a rung registered, in the order of `Build`.
 Rung make_rung(const char* family, const char* name, const std::array<RungVariants, 3>& builds) {
-  Rung rung{builds[0].info, family, fmt::format("src/kernels/{}/{}.cuh", family, name), {}};
+  Rung rung{builds[0].info, family, source_of(family, name), {}};
   for (std::size_t build = 0; build < builds.size(); ++build) {
     for (const Variant& variant : std::span(builds[build].variants, static_cast<std::size_t>(builds[build].count))) {
       auto place = std::find_if(rung.variants.begin(), rung.variants.end(), [&](const RungVariant& known) {
@@ -79,6 +83,26 @@ std::vector<Rung> all_rungs() {
 
 #undef LAPIDARY_RUNG_INSTRUMENTED
 #undef LAPIDARY_RUNG_GPU
+
+// What optional rungs need: needs_<WHAT>.
+constexpr std::string_view needs_CUTLASS =
+    "CUTLASS's headers; get them and build with them, as docs/cute.md tells: "
+    "python3 -m venv /tmp/cutlass && /tmp/cutlass/bin/pip install --no-deps nvidia-cutlass && "
+    "cmake -S . -B build -DLAPIDARY_CUTLASS_DIR=$(echo /tmp/cutlass/lib/python3*/site-packages/cutlass_library/source) "
+    "&& cmake --build build --target lapidary_program";
+
+std::vector<OptionalRung> all_optional_rungs() {
+  std::vector<OptionalRung> rungs;
+  std::size_t place = 0;
+#undef LAPIDARY_OPTIONAL_RUNG
+#define LAPIDARY_RUNG(family, name) ++place;
+#define LAPIDARY_OPTIONAL_RUNG(family, name, what) \
+  rungs.push_back({#name, #family, source_of(#family, #name), needs_##what, LAPIDARY_WITH_##what, place++});
+#include "kernels/ladder.def"
+#undef LAPIDARY_RUNG
+#undef LAPIDARY_OPTIONAL_RUNG
+  return rungs;
+}
 
 /// Up to three rungs that the name may have meant, nearest first; a part of a name counts as near.
 std::vector<std::string_view> nearest_rungs(std::string_view name) {
@@ -214,9 +238,18 @@ std::span<const Rung> ladder() {
   return rungs;
 }
 
+std::span<const OptionalRung> optional_rungs() {
+  static const std::vector<OptionalRung> rungs = all_optional_rungs();
+  return rungs;
+}
+
 const Rung& find_rung(std::string_view name) {
   for (const Rung& rung : ladder()) {
     if (rung.name() == name) return rung;
+  }
+  for (const OptionalRung& rung : optional_rungs()) {
+    if (rung.name == name)
+      throw InvalidArgument(fmt::format("this program was built without {}, which needs {}", name, rung.needs));
   }
   const std::vector<std::string_view> near = nearest_rungs(name);
   std::string names;
@@ -236,6 +269,31 @@ std::string to_string(const GemmKind& kind) {
   return fmt::format("{}{}{}{}", name_of(kind.type), kind.result == kind.type ? "" : "/",
                      kind.result == kind.type ? "" : name_of(kind.result),
                      row_major ? "" : fmt::format(" {}{}", letter(kind.a), letter(kind.b)));
+}
+
+Type parse_type(std::string_view name) {
+  std::string names;
+  for (const Type type : operand_types) {
+    if (name == name_of(type)) return type;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(type));
+  }
+  if (name == "f64" || name == "e5m2")
+    throw InvalidArgument(fmt::format("no kernel has elements of {}; there are {}", name, names));
+  throw InvalidArgument(fmt::format("no element type is named '{}'; there are {}", name, names));
+}
+
+GemmKind parse_kind(std::string_view text) {
+  const std::size_t blank = text.find(' ');
+  const std::string_view types = text.substr(0, blank), orders = blank == text.npos ? "RR" : text.substr(blank + 1);
+  const std::size_t slash = types.find('/');
+  const Type type = parse_type(types.substr(0, slash));
+  const Type result = slash == types.npos ? GemmKind(type).result : parse_type(types.substr(slash + 1));
+  if (orders.size() != 2 || orders.find_first_not_of("RC") != orders.npos) {
+    throw InvalidArgument(
+        fmt::format("'{}' are no orders of A and B; they are written RR, RC, CR or CC, R for row-major", orders));
+  }
+  const auto order = [](char letter) { return letter == 'R' ? Order::row_major : Order::column_major; };
+  return {type, result, order(orders[0]), order(orders[1])};
 }
 
 void run(const RungVariant& variant, Build build, const Stream& stream, const GemmProblem& problem) {

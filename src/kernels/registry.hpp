@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -36,10 +37,22 @@ struct Rung {
   const RungVariant& variant(const GemmKind& kind, std::string_view tile = "") const;
 };
 
-/// All rungs, in the order of the ladder.
+/// All rungs that this program has, in the order of the ladder.
 std::span<const Rung> ladder();
 
-/// @throws InvalidArgument naming the nearest rungs
+/// A rung that a program has only if its build found what the kernel needs.
+struct OptionalRung {
+  std::string_view name, family;
+  std::string source;      ///< as Rung::source
+  std::string_view needs;  ///< what that is, and how to build with it
+  bool built;              ///< it is on ladder()
+  std::size_t place;       ///< on the ladder of all rungs
+};
+
+/// In the order of the ladder.
+std::span<const OptionalRung> optional_rungs();
+
+/// @throws InvalidArgument naming the nearest rungs, or what an optional rung needs that this program was built without
 const Rung& find_rung(std::string_view name);
 
 /// "128x128x8", or "32x32" where k is 0.
@@ -48,6 +61,12 @@ std::string to_string(const TileShape& tile);
 /// "bf16": types of A and B and of C and D alike, all row-major; "bf16/f32": results of f32; "bf16 RC": A row-major, B
 /// column-major.
 std::string to_string(const GemmKind& kind);
+
+/// @throws InvalidArgument naming those there are
+Type parse_type(std::string_view name);
+/// What to_string() makes of a kind: "bf16", "bf16/f32", "bf16 RC".
+/// @throws InvalidArgument saying how it is written
+GemmKind parse_kind(std::string_view text);
 
 /// Runs D = alpha * A * B + beta * C with one variant of a rung; does nothing if M or N is 0.
 /// @throws InvalidArgument if the problem is not legal or the program has no such build of the kernel

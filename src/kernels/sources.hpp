@@ -3,7 +3,8 @@
 
 namespace lapidary {
 
-/// The text of a rung's source file as this program was built from it; empty if there is no such rung.
+/// The text of a rung's source file as it was when this program was built, also of optional rungs that the program
+/// lacks; empty if there is no such rung.
 std::string_view rung_source(std::string_view name);
 
 /// A hash of that file and of all that it includes, without comments and spacing, which records of its machine code

@@ -11,6 +11,7 @@
 #include "core/math.hpp"
 #include "kernels/sources.hpp"
 #include "layout/bank_conflict.hpp"
+#include "lens/rung_record.hpp"
 #include "model/measured.hpp"
 #include "model/raster.hpp"
 #include "model/warpgroup_time.hpp"
@@ -451,7 +452,7 @@ double steps_in_flight(const Explanation& e) {
 Explanation explain(const Question& q) {
   Explanation e{};
   e.question = q;
-  e.observation = observe(*q.variant, q.M, q.N, q.K, q.reads_c, q.gpu.sms);
+  e.observation = observation_of(q);
   const model::GemmShape shape = shape_of(q);
   e.flop = model::flop(shape);
   e.compulsory_bytes = model::compulsory_bytes(shape);

@@ -6,6 +6,8 @@
 #include <limits>
 
 #include "lens/explain.hpp"
+#include "lens/rung_record.hpp"
+#include "model/calibration.hpp"
 #include "model/measured.hpp"
 #include "model/traffic.hpp"
 
@@ -46,10 +48,10 @@ double merged_passes(const Explanation& e) {
 
 /// One tile of D and some steps along K tell it for all: the others are like them.
 std::optional<Explanation> explain_tile(const Rung& rung, const RungVariant& variant, const model::Gpu& gpu,
-                                        int steps = 4) {
-  if (!variant.launch[static_cast<std::size_t>(Build::instrumented)]) return std::nullopt;
+                                        int steps = roofline_steps) {
+  if (!is_observable(rung, variant)) return std::nullopt;
   const TileShape& tile = variant.tile;
-  return explain({&rung, &variant, tile.m, tile.n, tile.k > 0 ? steps * tile.k : 64, false, gpu});
+  return explain({&rung, &variant, tile.m, tile.n, depth_of(tile, steps), false, gpu});
 }
 
 /// What a kernel executes: by tensor cores also for what lies beyond the matrix, which may be whole blocks of a
@@ -65,7 +67,7 @@ double executed_flop(const Explanation& e) {
 double merged_intensity(const Explanation& e) {
   const Question& q = e.question;
   if (q.variant->tile.k == 0) return model::arithmetic_intensity(e.flop, 128 * merged_passes(e));
-  const Explanation longer = *explain_tile(*q.rung, *q.variant, q.gpu, 8);
+  const Explanation longer = *explain_tile(*q.rung, *q.variant, q.gpu, more_roofline_steps);
   return model::arithmetic_intensity(executed_flop(longer) - executed_flop(e),
                                      128 * (merged_passes(longer) - merged_passes(e)));
 }
@@ -123,7 +125,7 @@ std::optional<double> RooflineEntry::intensity(const std::string& of_level) cons
 Roofline roofline(const model::Gpu& gpu, std::int64_t size, const std::string& mode) {
   Roofline result{gpu, model::ceilings(gpu), size, mode, {}};
   const std::vector<model::MeasuredRate> rates = model::measured_rates(gpu);
-  for (const Rung& rung : ladder())
+  for (const Rung& rung : whole_ladder())
     for (const RungVariant& variant : rung.variants)
       if (variant.kind == rung.variants.front().kind) result.entries.push_back(entry_of(rung, variant, result, rates));
   return result;

@@ -10,6 +10,13 @@
 
 namespace lapidary::lens {
 
+/// Steps along K of one tile of D that tell a kernel's L1 intensity; and of a longer run, where what comes before and
+/// after them is to be taken off.
+constexpr int roofline_steps = 4, more_roofline_steps = 8;
+
+/// K of so many steps; 64 for kernels that have none.
+constexpr std::int64_t depth_of(const TileShape& tile, int steps) { return tile.k > 0 ? steps * tile.k : 64; }
+
 /// A kernel below its roof, M = N = K.
 struct RooflineEntry {
   const Rung* rung;
@@ -18,8 +25,8 @@ struct RooflineEntry {
   std::optional<double> l2_intensity;  ///< FLOP for each byte into the SMs; of kernels that stage tiles
   /// FLOP for each byte of what L1 and shared memory, which are one memory, pass: 128 bytes for each line of a load
   /// from global memory and for each wavefront of shared memory, of the machine code where it is on record, otherwise
-  /// of the source with neighbouring accesses merged. Empty if the program has no instrumented build of the kernel,
-  /// which is run to count them.
+  /// of the source with neighbouring accesses merged. Empty if the program has neither an instrumented build of the
+  /// kernel, which is run to count them, nor its record (lens/rung_record.hpp).
   std::optional<double> l1_intensity;
 
   double peak;          ///< FLOP/s of the units that multiply

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "kernels/sources.hpp"
@@ -16,6 +15,7 @@
 #include "lens/coalescing_picture.hpp"
 #include "lens/explanation_page.hpp"
 #include "lens/fragment_picture.hpp"
+#include "lens/rung_record.hpp"
 #include "lens/tile_picture.hpp"
 #include "model/measured.hpp"
 #include "model/roofline.hpp"
@@ -36,12 +36,12 @@ std::string tflops_text(std::int64_t size, double seconds) {
 
 void add_idea(Document& page, const Rung& rung, const PageTarget& target) {
   const RungInfo& info = *rung.info;
-  const std::span<const Rung> rungs = ladder();
+  const auto& rungs = whole_ladder();
   const auto at = std::find_if(rungs.begin(), rungs.end(), [&](const Rung& r) { return r.name() == rung.name(); });
   std::vector<Document::Link> links = {{fmt::format("source of {}", info.name), target.source(rung.source)}};
   if (*info.parent) links.push_back({fmt::format("parent: {}", info.parent), target.page(info.parent)});
   if (at != rungs.end() && at + 1 != rungs.end())
-    links.push_back({fmt::format("next: {}", (at + 1)->name()), target.page((at + 1)->name())});
+    links.push_back({fmt::format("next: {}", at[1].get().name()), target.page(at[1].get().name())});
   page.links(std::move(links));
   page.paragraph(fmt::format("{}. {}.", info.change, info.why));
   page.paragraph(fmt::format("What should move: {}.", info.counter));
@@ -55,7 +55,7 @@ void add_difference(Document& page, const Rung& rung) {
     page.folded("The source", std::move(part));
     return;
   }
-  const Rung& parent = find_rung(rung.info->parent);
+  const Rung& parent = known_rung(rung.info->parent);
   part.code(report::unified_diff(parent.source, rung_source(parent.name()), rung.source, rung_source(rung.name())),
             "diff");
   page.folded(fmt::format("The difference from {}", parent.name()), std::move(part));
@@ -69,7 +69,7 @@ void add_pictures(Document& page, const Explanation& e) {
   const std::string title = fmt::format("{} {}", q.rung->name(), to_string(q.variant->tile));
   // Results that bulk copies store are no thread's.
   if (e.observation.written.total.bulk_store.requests == 0)
-    page.picture(tile_picture(title, tile_owners(*q.variant), 0), name + "-tiles",
+    page.picture(tile_picture(title, owners_of(*q.rung), 0), name + "-tiles",
                  "What thread 0 and its warp compute, and what of A and B they take.");
   std::vector<BankView> banks = bank_views(e.observation);
   if (banks.empty()) {
@@ -105,7 +105,8 @@ void add_fragment(Document& page, const Explanation& e) {
   }
   const std::string text = to_string(instruction);
   std::string name = "fragment " + text;  // rungs of the same instruction share its picture
-  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '-');
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '-');
   page.picture(fragment_picture(fragment_of(instruction), 0), name,
                fmt::format("Which thread holds what of the operands of `{}`, the instruction of its products; as text: "
                            "`lapidary fragment {}`.",
@@ -251,7 +252,7 @@ std::vector<Floor> floors_of(const model::Gpu& gpu) {
   const double tensor = model::tensor_peak(gpu, model::tensor_flop_per_clk(gpu, Type::bf16));
   Floor cuda{"f32", model::ceilings(gpu).f32_flops, peer_flops(gpu, "f32"), {}};
   Floor cores{"bf16", tensor, peer_flops(gpu, "bf16"), {}};
-  for (const Rung& rung : ladder()) {
+  for (const Rung& rung : whole_ladder()) {
     const auto best = fastest(all, rung);
     const bool simt = rung.family == "simt";
     // Of FP8, whose ceiling is another one, there is a single rung.
@@ -362,7 +363,7 @@ report::Table ladder_table(const model::Gpu& gpu) {
                        {"predicted", Column::number, "TFLOP/s"},
                        {"measured", Column::number, "TFLOP/s"},
                        {"limited by, predicted", Column::wrapped}});
-  for (const Rung& rung : ladder()) {
+  for (const Rung& rung : whole_ladder()) {
     const auto best = fastest(all, rung);
     table.add_row({{std::string(rung.name())},
                    {rung.info->idea},

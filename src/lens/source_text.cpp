@@ -16,6 +16,9 @@ std::string read(const std::string& file) {
   for (const Rung& rung : ladder()) {
     if (rung.source == file) return std::string(rung_source(rung.name()));
   }
+  for (const OptionalRung& rung : optional_rungs()) {
+    if (rung.source == file) return std::string(rung_source(rung.name));
+  }
   std::ifstream stream(file);
   if (!stream) stream.open(model::data_file(file));
   return {std::istreambuf_iterator<char>(stream), {}};

@@ -1,9 +1,12 @@
 #include "kernels/registry.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <set>
 #include <string>
 
@@ -46,6 +49,25 @@ TEST(Registry, NamesTheNearestRungs) {
   EXPECT_EQ(message_of([] { find_rung("shared"); }), "no kernel is named 'shared'; near it are shared_tiles");
   EXPECT_NE(message_of([] { find_rung("xyzzy"); }).find("there are naive, coalesced"), std::string::npos);
   EXPECT_NE(message_of([] { find_rung(""); }).find("there are naive, coalesced"), std::string::npos);
+}
+
+TEST(Registry, TellsHowToGetWhatAnOptionalRungNeeds) {
+  std::ifstream page(LAPIDARY_SOURCE_DIR "/docs/cute.md");
+  const std::string text{std::istreambuf_iterator<char>(page), {}};
+  for (const OptionalRung& rung : optional_rungs()) {
+    EXPECT_NE(rung_source(rung.name), "");
+    EXPECT_EQ(rung_source_hash(rung.name).size(), 16u);
+    const std::string message = message_of([&] { find_rung(rung.name); });
+    EXPECT_EQ(message.empty(), rung.built);
+    if (rung.built) continue;
+    EXPECT_EQ(message.find(fmt::format("this program was built without {}, which needs ", rung.name)), 0u) << message;
+    for (const char* command : {"pip install --no-deps ", "cmake -S . -B build -D", "cmake --build build --target "}) {
+      const std::size_t begin = message.find(command);
+      ASSERT_NE(begin, std::string::npos) << command;
+      const std::string whole = message.substr(begin, message.find(" &&", begin) - begin);
+      EXPECT_NE(text.find(whole + "\n"), std::string::npos) << whole;
+    }
+  }
 }
 
 TEST(Registry, NamesTheTilesAndTypesThatThereAre) {
