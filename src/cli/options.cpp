@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <vector>
 
 #include "cli/type_names.hpp"
 #include "core/error.hpp"
+#include "kernels/registry.hpp"
 
 namespace lapidary::cli {
 namespace {

@@ -255,7 +255,7 @@ TEST(Records, HaveTheProductsOfWarpgroupsInTheMainLoopAndNotTheEpilogue) {
   int found = 0;
   for (const Rung& rung : ladder()) {
     for (const RungVariant& variant : rung.variants) {
-      const auto compiled = find_compiled(rung.name(), to_string(variant.tile));
+      const auto compiled = find_compiled(rung.name(), to_string(variant.tile), to_string(variant.kind));
       if (!compiled || !compiled->is_warpgroup()) continue;
       ++found;
       const auto [first, last] = *compiled->main_loop();
