@@ -140,8 +140,8 @@ TEST(Time, OnRecordIsWithinFifteenPercentAtTheSizesThatAreAskedFor) {
         << time.kernel << " " << time.type << " " << time.tile << " " << time.size << " is there twice";
     if (time.size != 1024 && time.size != 4096) continue;
     ++all;
-    // Latencies weigh more where tensor cores are fast, and how WMMA loads its fragments is not known. Nor is what lets
-    // the card overlap more of f16_unpadded's 128-bit loads.
+    // Latencies weigh more where tensor cores are fast, and how WMMA loads its fragments is not known. Nor is why
+    // f16_unpadded is faster than predicted.
     const std::string family = known_rung(time.kernel).family;
     const double bound = time.kernel == "wmma"           ? 0.7
                          : time.kernel == "f16_unpadded" ? 0.18
