@@ -196,9 +196,7 @@ Command add_asm(CLI::App& program) {
   CLI::Option* sass = app->add_flag("--sass", a->sass, "the machine code (what is shown without an option)");
   app->add_flag("--ptx", a->ptx, "the PTX that ptxas made it of")->excludes(sass);
   app->add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)")->type_name("TILE");
-  app->add_option("--type", a->type,
-                  "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC' (the kernel's first one)")
-      ->type_name("TYPE");
+  add_type_option(*app, a->type);
   app->add_option("--line", a->line, "of this source line alone")->check(whole_number(1, 100000));
   app->add_flag("--summary", a->summary, "registers and the mix of instructions alone");
   app->add_flag("--json", a->json, "print registers and mix as JSON");

@@ -145,9 +145,7 @@ Command add_check(CLI::App& program) {
       "results, on the emulated machine");
   const auto a = std::make_shared<Arguments>();
   app->add_option("KERNEL", a->kernel, "a name that `lapidary list` shows")->type_name("");
-  app->add_option("--type", a->type,
-                  "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC' (the kernel's first one)")
-      ->type_name("TYPE");
+  add_type_option(*app, a->type);
   app->add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)")->type_name("TILE");
   app->add_option("-m", a->m, "rows of A and D (with none of these three: sizes around the tile's)")
       ->check(whole_number(0));

@@ -161,10 +161,7 @@ Command add_coalescing(CLI::App& program) {
       "whose accesses to global memory are shown, as its first block makes them; without it, the "
       "access that the options below describe");
   app->add_option("--tile", a->tile, "which tile of the kernel (its first one)")->needs(kernel)->type_name("TILE");
-  app->add_option("--type", a->type,
-                  "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC' (the kernel's first one)")
-      ->needs(kernel)
-      ->type_name("TYPE");
+  add_type_option(*app, a->type)->needs(kernel);
   app->add_option("-m", a->m, "rows of A and D (1024)")->needs(kernel)->check(whole_number(1, 1 << 14));
   app->add_option("-n", a->n, "columns of B and D (1024)")->needs(kernel)->check(whole_number(1, 1 << 14));
   app->add_option("-k", a->k, "columns of A, rows of B (1024)")->needs(kernel)->check(whole_number(1, 1 << 14));

@@ -232,9 +232,7 @@ Command add_explain(CLI::App& program) {
   app->add_option("-m", a->m, "rows of A and D (1024)")->check(whole_number(1, most_predicted_size));
   app->add_option("-n", a->n, "columns of B and D (1024)")->check(whole_number(1, most_predicted_size));
   app->add_option("-k", a->k, "columns of A and rows of B (1024)")->check(whole_number(1, most_predicted_size));
-  app->add_option("--type", a->type,
-                  "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC' (the kernel's first one)")
-      ->type_name("TYPE");
+  add_type_option(*app, a->type);
   app->add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)")->type_name("TILE");
   app->add_flag("--beta", a->beta, "beta is not 0: C is read");
   app->add_flag("--as-compiled", a->as_compiled,

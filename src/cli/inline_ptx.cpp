@@ -34,7 +34,7 @@ std::string unescaped(std::string_view literal) {
   return text;
 }
 
-/// asm(...) taken apart.
+/// What stands between those brackets, taken apart.
 struct Statement {
   std::string ptx;
   std::vector<std::string> operands;  ///< expressions, outputs first

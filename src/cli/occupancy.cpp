@@ -194,10 +194,7 @@ Command add_occupancy(CLI::App& program) {
   CLI::Option* kernel = app->add_option("KERNEL", a->kernel, "a name that `lapidary list` shows; or none, and numbers")
                             ->type_name("");
   app->add_option("--tile", a->tile, "which tile of the kernel (its first one)")->needs(kernel)->type_name("TILE");
-  app->add_option("--type", a->type,
-                  "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC' (the kernel's first one)")
-      ->needs(kernel)
-      ->type_name("TYPE");
+  add_type_option(*app, a->type)->needs(kernel);
   app->add_option("--threads", a->threads, "of a block (the kernel's)")->check(whole_number(1, most));
   app->add_option("--registers", a->registers, "of a thread (those of the record of the kernel's machine code)")
       ->check(whole_number(1, most));

@@ -61,6 +61,13 @@ GemmKind parse_kind(std::string_view text) {
   return lapidary::parse_kind(known + std::string(text.substr(end)));
 }
 
+CLI::Option* add_type_option(CLI::App& app, std::optional<std::string>& type) {
+  return app
+      .add_option("--type", type,
+                  "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC' (the kernel's first one)")
+      ->type_name("TYPE");
+}
+
 DeviceKind parse_device(std::string_view name) {
   for (const DeviceKind kind : {DeviceKind::gpu, DeviceKind::emulator}) {
     if (name == name_of(kind)) return kind;

@@ -29,6 +29,9 @@ CLI::Validator finite_number();
 Type parse_type(std::string_view name);
 GemmKind parse_kind(std::string_view text);
 
+/// Adds --type, which types and orders of a kernel are meant: parse_kind() reads it.
+CLI::Option* add_type_option(CLI::App& app, std::optional<std::string>& type);
+
 DeviceKind parse_device(std::string_view name);
 
 /// A block tile as in 128x128x8, or 128x128, whose k is 0.

@@ -159,9 +159,7 @@ Command add_run(CLI::App& program) {
   app->add_option("--ldb", a->ldb, "of B")->check(whole_number(1));
   app->add_option("--ldc", a->ldc, "of C")->check(whole_number(1));
   app->add_option("--ldd", a->ldd, "of D")->check(whole_number(1));
-  app->add_option("--type", a->type,
-                  "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC' (the kernel's first one)")
-      ->type_name("TYPE");
+  add_type_option(*app, a->type);
   app->add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)")->type_name("TILE");
   app->add_option("--seed", a->seed, "seed of the random data (1)")->check(whole_number(0));
   app->add_option("--device", a->device, "gpu or emulator (gpu where there is one and nothing is counted or checked)")

@@ -95,9 +95,7 @@ Command add_tiles(CLI::App& program) {
   const auto a = std::make_shared<Arguments>();
   app->add_option("KERNEL", a->kernel, "its name; see lapidary list")->required();
   app->add_option("--tile", a->tile, "which tile of the kernel (its first one)")->type_name("TILE");
-  app->add_option("--type", a->type,
-                  "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC' (the kernel's first one)")
-      ->type_name("TYPE");
+  add_type_option(*app, a->type);
   app->add_option("--thread", a->thread, "the thread that is marked (0)")->check(CLI::Range(0, 1023));
   add_picture_options(*app, a->picture);
   app->add_flag("--json", a->json, "print JSON");
