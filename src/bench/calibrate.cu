@@ -182,6 +182,10 @@ std::vector<Constant> calibrate(Device& gpu) {
   bench.cycles<Integer<true>>("imad_16_warps", "an integer multiply-add, 16 warps", 16, 64, 0, 0, 1 / 16.0);
   bench.cycles<HalfToFloat>("half_to_float_16_warps", "a conversion of a half and half a multiply-add, 16 warps", 16,
                             64, 0, 0, 1 / 16.0);
+  bench.cycles<Mixed<false>>("imad_and_3_ffma_16_warps", "an integer multiply-add and three multiply-adds, 16 warps",
+                             16, 64, 0, 0, 1 / 16.0);
+  bench.cycles<Mixed<true>>("half_to_float_and_3_ffma_16_warps",
+                            "a conversion of a half and three multiply-adds, 16 warps", 16, 64, 0, 0, 1 / 16.0);
 
   bench.cycles<SharedChase>("shared_latency", "a 32-bit load of shared memory that needs the one before it", 1, 64);
   bench.cycles<SharedLoad<float, 4>>("lds32", "a 32-bit load, neighbours, 32 warps", 32, 64, 0, 0, 1 / 32.0);

@@ -136,6 +136,37 @@ struct HalfToFloat {
   __device__ float result() const { return x[0] + x[1] + x[2] + x[3]; }
 };
 
+/// An integer multiply-add, or with `convert` a conversion of a half to a float, in front of each three multiply-adds;
+/// all in chains of their own.
+template <bool convert>
+struct Mixed {
+  static constexpr int operations = 32;
+  unsigned x[8], y;
+  float z[12], w;
+  __device__ explicit Mixed(const Arguments& g)
+      : y(static_cast<unsigned>(g.words) | threadIdx.x), w(g.memory[threadIdx.x]) {
+    for (unsigned i = 0; i < 8; ++i) x[i] = __float_as_uint(g.memory[i]);
+    for (int i = 0; i < 12; ++i) z[i] = g.memory[i];
+  }
+  __device__ void run(const Arguments&, int) {
+#pragma unroll
+    for (int k = 0; k < operations; ++k) {
+      unsigned& number = x[k % 8];
+      // The lower half of what it was before.
+      number = convert ? __float_as_uint(__half2float(__ushort_as_half(static_cast<unsigned short>(number))))
+                       : number * y + x[(k + 1) % 8];
+#pragma unroll
+      for (int i = 0; i < 3; ++i) z[(3 * k + i) % 12] = fmaf(z[(3 * k + i) % 12], w, w);
+    }
+  }
+  __device__ float result() const {
+    float sum = 0;
+    for (int i = 0; i < 8; ++i) sum += __uint_as_float(x[i]);
+    for (int i = 0; i < 12; ++i) sum += z[i];
+    return sum;
+  }
+};
+
 // ------------------------------------------------------------------------------------------------ shared memory
 
 extern __shared__ __align__(1024) float4 calibration_shared[];

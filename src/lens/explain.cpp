@@ -150,9 +150,15 @@ class Costs {
   model::AccessCost operator()(InstructionClass kind, int bytes) const {
     for (const Sums* sums : {&sums_, &written_}) {
       const auto found = sums->find({kind, bytes});
-      if (found == sums->end()) continue;
-      const Sum& sum = found->second;
-      return {.passes = sum.passes / sum.instructions, .sectors = sum.sectors / sum.instructions};
+      if (found != sums->end()) return found->second.average();
+    }
+    // Of what ptxas has split, each part takes its share: a matrix of ldmatrix as words of its own has as many lanes
+    // that meet in a bank.
+    const auto wider = written_.upper_bound({kind, bytes});
+    if (wider != written_.end() && wider->first.first == kind) {
+      const model::AccessCost whole = wider->second.average();
+      const double share = static_cast<double>(bytes) / wider->first.second;
+      return {.passes = std::max(1.0, whole.passes * share), .sectors = whole.sectors * share};
     }
     // What the emulated machine did not see is done by few threads, if at all.
     return {.passes = static_cast<double>(ceil_div(bytes, 4)), .sectors = static_cast<double>(bytes)};
@@ -161,6 +167,7 @@ class Costs {
  private:
   struct Sum {
     double instructions = 0, passes = 0, sectors = 0;
+    model::AccessCost average() const { return {.passes = passes / instructions, .sectors = sectors / instructions}; }
   };
   using Sums = std::map<std::pair<InstructionClass, int>, Sum>;
 

@@ -78,7 +78,8 @@ class Multiprocessor {
     std::size_t last = 0;
     double next_fetch = 0;
     std::array<double, 2> bank_free{};
-    double fma_free = 0, alu_free = 0, uniform_free = 0, tensor_free = 0;
+    double heavy_free = 0, lite_free = 0;  // the halves of the multiply-add pipe
+    double alu_free = 0, uniform_free = 0, tensor_free = 0;
     std::deque<double> queue;  // when each waiting memory instruction leaves
   };
 
@@ -89,10 +90,11 @@ class Multiprocessor {
       if (i.wait >> s & 1) at = std::max(at, warp.free[static_cast<std::size_t>(s)]);
     switch (i.unit) {
       case Unit::fma:
-        at = std::max(at, scheduler.fma_free);
+        at = std::max(at, std::min(scheduler.heavy_free, scheduler.lite_free));
         for (int bank = 0; bank < 2; ++bank)
           if (i.reads[bank]) at = std::max(at, scheduler.bank_free[static_cast<std::size_t>(bank)] - c_.bank_slack);
         break;
+      case Unit::fma_heavy: at = std::max(at, scheduler.heavy_free); break;
       // The next one may issue in the cycle in which the last one leaves, so that parts of cycles add up.
       case Unit::tensor: at = std::max(at, std::floor(scheduler.tensor_free)); break;
       case Unit::alu: at = std::max(at, scheduler.alu_free); break;
@@ -144,10 +146,14 @@ class Multiprocessor {
     double operands = now_ + 2, result = now_ + 4;
     switch (i.unit) {
       case Unit::fma:
-        scheduler.fma_free = now_ + i.cycles;
+        (scheduler.lite_free <= now_ ? scheduler.lite_free : scheduler.heavy_free) = now_ + c_.pipe_cycles;
         for (std::size_t bank = 0; bank < 2; ++bank)
           if (i.reads[bank]) scheduler.bank_free[bank] = std::max(scheduler.bank_free[bank], now_) + i.reads[bank];
-        fma += i.cycles;
+        fma += c_.pipe_cycles / 2;
+        break;
+      case Unit::fma_heavy:
+        scheduler.heavy_free = now_ + c_.pipe_cycles;
+        fma += c_.pipe_cycles / 2;
         break;
       case Unit::tensor: {
         const auto cycles = static_cast<double>(i.tensor_cycles);
@@ -155,8 +161,8 @@ class Multiprocessor {
         tensor += cycles;
         break;
       }
-      case Unit::alu: scheduler.alu_free = now_ + i.cycles; break;
-      case Unit::uniform: scheduler.uniform_free = now_ + i.cycles; break;
+      case Unit::alu: scheduler.alu_free = now_ + c_.pipe_cycles; break;
+      case Unit::uniform: scheduler.uniform_free = now_ + c_.pipe_cycles; break;
       case Unit::variable: result = now_ + 20; break;
       case Unit::shared_load:
       case Unit::shared_store: {

@@ -9,11 +9,12 @@ namespace lapidary::model {
 
 /// Who executes an instruction.
 enum class Unit : std::uint8_t {
-  fma,       ///< FFMA, FMUL, FADD, HFMA2, IMAD
-  tensor,    ///< HMMA, IMMA, DMMA: a scheduler's tensor cores; when what they give is there is in the stall counts
-  alu,       ///< integer and logic
-  uniform,   ///< the warp-wide datapath
-  variable,  ///< special functions, constants and special registers: slow and rare
+  fma,        ///< FFMA, FMUL, FADD: either half of the multiply-add pipe
+  fma_heavy,  ///< IMAD, HADD2, HFMA2: that half of it which does more than FFMA
+  tensor,     ///< HMMA, IMMA, DMMA: a scheduler's tensor cores; when what they give is there is in the stall counts
+  alu,        ///< integer and logic
+  uniform,    ///< the warp-wide datapath
+  variable,   ///< special functions, constants and special registers: slow and rare
   shared_load,
   shared_store,
   global_load,
@@ -33,7 +34,6 @@ struct SassInstruction {
   std::int8_t write_barrier = -1;  ///< scoreboard, 0 to 5, that it holds until its result is there; -1: none
   std::int8_t read_barrier = -1;   ///< ... until its operands have been read
   std::uint8_t wait = 0;           ///< scoreboards, one bit each, that must be free before it issues
-  std::uint8_t cycles = 1;         ///< that it keeps its unit busy
   std::uint8_t bytes = 4;          ///< width of a lane's access to memory
   std::uint8_t argument = 0;
   std::uint8_t reads[2] = {};  ///< operands that a multiply-add takes from the even and the odd register bank
@@ -62,6 +62,9 @@ struct MultiprocessorConstants {
   double barrier_latency = 0;  ///< from the last arrival to the first instruction behind the barrier
   double bank_slack = 0;       ///< that a register bank may be behind when the next multiply-add issues
   double fetch_interval = 1;   ///< between two instructions of a scheduler, at best
+  /// That an instruction keeps what executes it busy: half of the multiply-add pipe, or the integer pipe. Each is half
+  /// a warp wide.
+  double pipe_cycles = 2;
   double lines_per_cycle = 0;  ///< 128-byte lines of global memory that L1 looks up
   double shared_issue = 0;     ///< cycles between two shared accesses, however few wavefronts they take
   int queue_entries = 0;       ///< memory instructions of one scheduler that wait for the memory pipe

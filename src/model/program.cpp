@@ -97,13 +97,6 @@ class Translator {
       to.unit = Unit::idle;
       return to;
     }
-    // FFMA issues every cycle; conversions of halves and integer multiply-adds take the pipe for two, and what runs on
-    // the integer pipe, half a warp wide, takes that for two (measured: ffma_code_8k, half_to_float_16_warps,
-    // imad_16_warps, logic_16_warps).
-    if (to.unit == Unit::fma && from.kind != InstructionClass::fma && !from.opcode.starts_with("FMUL") &&
-        !from.opcode.starts_with("FADD"))
-      to.cycles = 2;
-    if (to.unit == Unit::alu || to.unit == Unit::uniform) to.cycles = 2;
     for (std::size_t bank = 0; bank < 2; ++bank)
       to.reads[bank] = static_cast<std::uint8_t>(reads_[static_cast<std::size_t>(index)][bank]);
     if (from.kind >= InstructionClass::shared_load && from.kind <= InstructionClass::async_copy) {
@@ -116,12 +109,14 @@ class Translator {
     return to;
   }
 
+  // Which half of the multiply-add pipe: measured by imad_16_warps and half_to_float_16_warps, two cycles each, and by
+  // imad_and_3_ffma_16_warps and half_to_float_and_3_ffma_16_warps, little over four; the integer pipe by logic_16_warps.
   static Unit unit_of(const MachineInstruction& i) {
     switch (i.kind) {
-      case InstructionClass::fma:
-      case InstructionClass::other_float: return Unit::fma;
+      case InstructionClass::fma: return Unit::fma;
+      case InstructionClass::other_float: return unit_of_float(i);
       case InstructionClass::tensor: return Unit::tensor;
-      case InstructionClass::integer: return i.opcode.starts_with("IMAD") ? Unit::fma : Unit::alu;
+      case InstructionClass::integer: return i.opcode.starts_with("IMAD") ? Unit::fma_heavy : Unit::alu;
       case InstructionClass::uniform: return Unit::uniform;
       case InstructionClass::shared_load: return Unit::shared_load;
       case InstructionClass::shared_store: return Unit::shared_store;
@@ -138,6 +133,11 @@ class Translator {
                                                    : Unit::control;
     }
     return Unit::idle;
+  }
+
+  static Unit unit_of_float(const MachineInstruction& i) {
+    if (i.opcode.starts_with("FMUL") || i.opcode.starts_with("FADD")) return Unit::fma;
+    return i.opcode.starts_with("F2F") ? Unit::alu : Unit::fma_heavy;  // F2FP packs two halves
   }
 
   // "DEPBAR.LE SB0, 0x1"

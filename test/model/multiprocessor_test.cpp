@@ -48,6 +48,15 @@ TEST(Multiprocessor, TwoOperandsOfOneBankTakeTwoCycles) {
   EXPECT_NEAR(loop_cycles(std::vector(64, fma(2, 0)), 4), 128, 1);
 }
 
+TEST(Multiprocessor, HalfOfTheMultiplyAddPipeDoesWhatTheOtherCannot) {
+  SassInstruction multiply;
+  multiply.unit = Unit::fma_heavy;
+  EXPECT_NEAR(loop_cycles(std::vector(64, multiply), 16), 64 * 4 * 2, 8) << "alone it leaves the other half idle";
+  std::vector<SassInstruction> mixed;
+  for (int group = 0; group < 16; ++group) mixed.insert(mixed.end(), {multiply, fma(), fma(), fma()});
+  EXPECT_NEAR(loop_cycles(mixed, 16), 64 * 4, 8) << "with three multiply-adds, two of them beside it";
+}
+
 TEST(Multiprocessor, TensorCoresTakeTheirTimeForEachOfASchedulersWarps) {
   SassInstruction mma;
   mma.unit = Unit::tensor;
