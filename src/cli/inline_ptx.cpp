@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <map>
 #include <regex>
+#include <sstream>
 #include <vector>
 
 #include "cli/cuda_source.hpp"
@@ -62,6 +64,36 @@ Statement take_apart(std::string_view text) {
     }
   }
   return statement;
+}
+
+/// The name of an instruction with its qualifiers in the order of the PTX ISA. ptxas takes them in any order, but for
+/// those of one kind among each other: layouts, state spaces, types.
+std::string in_order(const std::string& name) {
+  static const std::array<std::regex, 12> kinds = {
+      std::regex("async"),
+      std::regex("sync"),
+      std::regex("aligned"),
+      std::regex("m\\d+n\\d+(k\\d+)?"),
+      std::regex("x\\d"),
+      std::regex("trans"),
+      std::regex("row|col"),
+      std::regex("satfinite"),
+      std::regex("c[ag]"),
+      std::regex("to"),
+      std::regex("(shared|global)(::\\w+)?"),
+      std::regex("L2::\\w+"),
+  };
+  const auto rank = [](const std::string& qualifier) {
+    return std::find_if(kinds.begin(), kinds.end(),
+                        [&](const std::regex& kind) { return std::regex_match(qualifier, kind); });
+  };
+  std::vector<std::string> parts;
+  std::istringstream text(name);
+  for (std::string part; std::getline(text, part, '.');) parts.push_back(part);
+  if (parts.size() > 1)
+    std::stable_sort(parts.begin() + 1, parts.end(),
+                     [&](const std::string& a, const std::string& b) { return rank(a) < rank(b); });
+  return fmt::format("{}", fmt::join(parts, "."));
 }
 
 class Translator {
@@ -129,7 +161,7 @@ class Translator {
 
   std::string translate(const std::string& text) {
     const std::size_t blank = std::min(text.find_first_of(" \t\n"), text.size());
-    const std::string name = text.substr(0, blank);
+    const std::string written = text.substr(0, blank), name = in_order(written);
     const std::vector<std::string> operands = split_arguments(text.substr(blank));  // a vector is one
     const auto takes = [&](std::size_t least, std::size_t most) {
       if (operands.size() < least || operands.size() > most) refuse(text);
@@ -157,7 +189,7 @@ class Translator {
     }
     if (name.starts_with("mma.sync.")) {
       takes(4, 4);
-      return multiply(name, operands);
+      return multiply(written, operands);
     }
     if (std::regex_match(name, match, cp_async)) {
       takes(3, 4);
@@ -179,10 +211,10 @@ class Translator {
       return name == "cvt.u32.u64" ? fmt::format("{} = static_cast<std::uint32_t>({});", to, from)
                                    : fmt::format("{} = {};", to, from);
     }
-    refuse(name);
+    refuse(written);
   }
 
-  std::string multiply(const std::string& name, const std::vector<std::string>& operands) const {
+  std::string multiply(const std::string& written, const std::vector<std::string>& operands) const {
     static const std::regex form(
         R"(mma\.sync\.aligned\.m(\d+)n(\d+)k(\d+)\.row\.col(\.satfinite)?\.(\w+)\.(\w+)\.(\w+)\.(\w+))");
     struct Number {
@@ -198,18 +230,19 @@ class Translator {
                                                           {"u8", {"std::uint8_t", {16, 32}}},
                                                           {"s32", {"std::int32_t", {}}},
                                                           {"f32", {"float", {}}}};
+    const std::string name = in_order(written);
     std::smatch match;
-    if (!std::regex_match(name, match, form) || match[5] != match[8]) refuse(name);
+    if (!std::regex_match(name, match, form) || match[5] != match[8]) refuse(written);
     const auto number = [&](std::size_t place) {
       const auto found = numbers.find(match[place]);
-      if (found == numbers.end()) refuse(name);
+      if (found == numbers.end()) refuse(written);
       return found->second;
     };
     const auto type = [&](std::size_t place) { return number(place).type; };
     const std::vector<int> depths = number(6).depths;
     if (match[1] != "16" || match[2] != "8" ||
         std::find(depths.begin(), depths.end(), std::stoi(match[3])) == depths.end())
-      throw InvalidArgument(fmt::format("`{}` is no instruction: of {} there are m16n8k{}", name, match[6].str(),
+      throw InvalidArgument(fmt::format("`{}` is no instruction: of {} there are m16n8k{}", written, match[6].str(),
                                         fmt::join(depths, " and m16n8k")));
     const auto list = [&](const std::string& operand, const char* as) {
       std::vector<std::string> all = values(operand);

@@ -207,6 +207,16 @@ TEST(Try, InlinePtxOfTensorCoresIsRight) {
   EXPECT_EQ(json["counters"]["shared_load"]["wavefronts"], 2 * 4 * 8 * (2 * 2 + 4));
   EXPECT_EQ(json["counters"]["async_copy"]["requests"], 2 * 2 * 4 * 2 * 2);
 }
+TEST(Try, QualifiersOfInlinePtxAreTakenInEveryOrderThatPtxasTakes) {
+  for (const int at_a_time : {4, 2, 1}) {
+    const std::string kernel = fmt::format("ldmatrix_orders.cu --kernel 'gemm<{}>' --grid 'N / 16, M / 16' ",
+                                           at_a_time);
+    const Output output = run(kernel + "--block 32 -m 32 -n 48 -k 64 --json");
+    ASSERT_EQ(output.code, 0) << output.text;
+    // 6 tiles, 4 steps along k, 4 matrices of A and of B.
+    EXPECT_EQ(Json::parse(output.text)["counters"]["shared_load"]["instructions"], 6 * 4 * 2 * (4 / at_a_time));
+  }
+}
 TEST(Try, InlinePtxThatIsNoneOrNotKnownIsNamed) {
   const auto kernel = [](const std::string& assembly) {
     const std::string file = testing::TempDir() + "lapidary_inline_ptx.cu";
