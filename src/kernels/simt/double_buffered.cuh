@@ -9,12 +9,17 @@ constexpr RungInfo info = {
     .idea = "the next tile is loaded while this one is used",
     .change =
         "There are two pairs of tiles in shared memory. A thread loads its part of the next tile into "
-        "registers, multiplies from the one pair, and then stores what has come to the other",
+        "registers, multiplies from the one pair, and then stores what has come to the other. Warp tiles are those of "
+        "the parent's 128x128x16, at both depths",
     .why =
         "The latency of global memory passes while multiply-adds issue, and one barrier a tile is enough: nobody "
         "writes what anybody still reads",
-    .counter = "no counter of memory moves; fewer stalls on global loads and half the barriers are the gain",
-    .cost = "Twice the shared memory, and 8 registers for what is on its way",
+    .counter =
+        "beside the same warp tiles, as at 128x128x16, no counter of memory moves; at 128x128x8, where the parent has "
+        "smaller ones, a third of the wavefronts of shared reads goes with them",
+    .cost =
+        "Twice the shared memory, and 8 registers for what is on its way, 16 at a depth of 16: there it is slower than "
+        "its parent",
     .exercise = "`lapidary check double_buffered --puzzle`: would you have seen that the barrier is missing?",
     .architecture = 80,
 };

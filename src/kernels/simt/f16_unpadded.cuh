@@ -15,8 +15,8 @@ constexpr RungInfo info = {
         "shared_load: a quarter of the instructions, at 4 wavefronts each for B, the minimum; shared_store: "
         "A's transposed halves are 8-way conflicts",
     .cost =
-        "Those stores. A quarter of the loads, and fewer wavefronts of theirs, are no gain: on an H200 the padded tile "
-        "is ahead",
+        "Those stores: in all, as many wavefronts as the padded tile takes. A quarter of the loads is no gain, and some "
+        "registers spill: on an H200 the padded tile is ahead",
     .exercise =
         "`lapidary banks \"f16 64x128\" \"write 16 [lane % 8 * 8, lane / 8]\"`: eight lanes meet. Find a swizzle "
         "that parts them.",
