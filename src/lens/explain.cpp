@@ -236,16 +236,23 @@ model::RasterTraffic traffic_of(const Explanation& e, int per_sm) {
   return model::simulate_l2(shape_of(q), q.variant->tile, visits, {resident, q.gpu.l2_bytes});
 }
 
-/// mma.sync does not reach the peak of tensor cores that have wgmma (Calibration::mma_share).
+/// mma.sync does not reach the peak of tensor cores that have wgmma, by its short form less than by the other
+/// (Calibration::mma_share).
 Peak peak_of(const Explanation& e) {
   const emulator::Counters& total = e.observation.written.total;
   const model::Gpu& gpu = e.question.gpu;
   const Type type = e.question.variant->kind.type;
   const double tensor = model::tensor_peak(gpu, model::tensor_flop_per_clk(gpu, type));
-  if (total.wgmma.instructions > 0) return {fmt::format("wgmma {}", name_of(type)), tensor};
+  if (total.wgmma.instructions > 0) {
+    const bool there = e.question.rung->runs_on(gpu.compute_capability, e.question.variant->kind);
+    return {fmt::format("wgmma {}", name_of(type)), there ? tensor : 0};
+  }
   if (total.mma.instructions == 0) return {"f32", model::ceilings(gpu).f32_flops};
+  const double multiply_adds = static_cast<double>(total.mma.flop) / 2 / static_cast<double>(total.mma.instructions);
   bool measured = false;
-  return {fmt::format("mma.sync {}", name_of(type)), tensor * model::calibration_of(gpu, measured).mma_share(gpu)};
+  const double share = model::calibration_of(gpu, measured).mma_share(gpu, type, multiply_adds);
+  const bool short_form = size_of(type) == 2 && multiply_adds == 16 * 8 * 8;
+  return {fmt::format("mma.sync {}{}", short_form ? "m16n8k8 " : "", name_of(type)), tensor * share};
 }
 
 LeastTime least_time_of(const Explanation& e) {
@@ -491,7 +498,10 @@ Explanation explain(const Question& q) {
     e.addresses = model::address_work(*e.compiled);
   }
   const bool warpgroups = total.wgmma.instructions > 0;
-  if (!e.compiled && !warpgroups) {
+  if (!q.rung->runs_on(q.gpu.compute_capability, q.variant->kind)) {
+    e.no_time = fmt::format("{} needs {}; {} has {}.{}", q.rung->name(), q.rung->requirement(q.variant->kind),
+                            q.gpu.name, q.gpu.compute_capability / 10, q.gpu.compute_capability % 10);
+  } else if (!e.compiled && !warpgroups) {
     e.no_time = "there is no record of its machine code (script/compiled writes one)";
   } else {
     try {

@@ -84,7 +84,9 @@ struct CompiledAccess {
 
 /// What a kernel multiplies with.
 struct Peak {
-  std::string name;  ///< "f32", or of tensor cores the instruction and the operands: "mma.sync bf16", "wgmma bf16"
+  /// "f32", or of tensor cores the instruction and the operands: "mma.sync bf16", "wgmma bf16"; with its shape if
+  /// that is the shorter of two, "mma.sync m16n8k8 bf16"
+  std::string name;
   double flops = 0;  ///< their highest rate on the card, in FLOP/s; 0: it has none
 };
 

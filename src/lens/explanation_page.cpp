@@ -83,8 +83,7 @@ std::string least_time_text(const Explanation& e) {
       "memory {}: {:.4g} MB at {:.4g} TB/s of DRAM, as {}", time(least.memory_seconds), e.compulsory_bytes / 1e6,
       least.dram_bytes_per_s * 1e-12, least.dram_measured ? "measured" : "published");
   if (!least.compute_seconds)
-    return fmt::format("{}; compute: {} has no tensor cores for {}", memory, e.question.gpu.name,
-                       name_of(e.question.variant->kind.type));
+    return fmt::format("{}; compute: {} has no {}", memory, e.question.gpu.name, least.peak.name);
   return fmt::format(
       "{}; compute {}: {:.4g} GFLOP at {:.1f} TFLOP/s of {}; {} takes {:.3g} times as long", memory, time(compute),
       e.flop / 1e9, least.peak.flops * 1e-12, least.peak.name == "f32" ? "f32 on CUDA cores" : least.peak.name,
@@ -122,7 +121,9 @@ void add_products(Document& page, const Explanation& e) {
                                  count(total.wgmma.instructions),
                                  flop / 2 / static_cast<double>(total.wgmma.instructions), bytes_text(bytes));
   const model::Gpu& gpu = e.question.gpu;
-  if (const double rate = model::tensor_flop_per_clk(gpu, e.question.variant->kind.type); rate > 0)
+  // A card without wgmma has a peak, too, but none of these.
+  if (const double rate = model::tensor_flop_per_clk(gpu, e.question.variant->kind.type);
+      rate > 0 && e.least.compute_seconds)
     text += fmt::format(" from shared memory: {:.0f} of its {:.0f} bytes a cycle at the peak rate",
                         bytes / (flop / rate), gpu.shared_bytes_per_clk);
   page.paragraph(text);

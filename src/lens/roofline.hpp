@@ -30,7 +30,7 @@ struct RooflineEntry {
   std::optional<double> l1_intensity;
 
   double peak;          ///< FLOP/s of the units that multiply
-  std::string peak_is;  ///< "f32", or of tensor cores the instruction and the operands: "mma.sync bf16", "wgmma bf16"
+  std::string peak_is;  ///< Peak::name
   double roof;          ///< FLOP/s, the lowest of the ceilings
   std::string roof_is;  ///< which it is: peak_is, "L1", "L2" or "DRAM"
   std::string level;    ///< the memory whose bandwidth allows the least: "L1", "L2" or "DRAM"

@@ -45,6 +45,64 @@ TEST(LeastTime, IsOverTensorCoresWhereTheyMultiply) {
   EXPECT_FALSE(v100.least.compute_seconds);
 }
 
+// By the H200's calibration m16n8k16 takes 6.02 cycles, where the peak rate would be 4, and m16n8k8 4.13, where it
+// would be 2. The peak is 132 x 4096 x 1.98 GHz = 1070.5 TFLOP/s.
+TEST(LeastTime, IsByTheFormOfMmaThatIsExecuted) {
+  const auto peak = [](const char* kernel, const char* gpu) {
+    return explained(kernel, "128x128x32", {128, 256, 64}, gpu).least.peak;
+  };
+  for (const char* const kernel : {"mma_k8", "mma_k8_plain", "mma_k8_padded"}) {
+    const Peak k8 = peak(kernel, "h200");
+    EXPECT_EQ(k8.name, "mma.sync m16n8k8 bf16");
+    EXPECT_NEAR(k8.flops, 518.6e12, 0.1e12) << kernel;
+  }
+  for (const char* const kernel : {"wmma", "mma_swizzled"}) {
+    const Peak k16 = peak(kernel, "h200");
+    EXPECT_EQ(k16.name, "mma.sync bf16");
+    EXPECT_NEAR(k16.flops, 711.5e12, 0.1e12) << kernel;
+  }
+  EXPECT_EQ(peak("mma_k8", "a100 pcie 80gb").flops, peak("mma_swizzled", "a100 pcie 80gb").flops);
+
+  const Rung& rung = find_rung("mma_multistage");
+  const auto of_type = [&](Type type) {
+    const RungVariant& variant = rung.variant({type, Type::f32, Order::row_major, Order::column_major});
+    return explain({&rung, &variant, 128, 256, 128, false, model::find_gpu("h200")}).least.peak.flops;
+  };
+  EXPECT_NEAR(of_type(Type::e4m3), 711.5e12, 0.1e12) << "FP8 passes as f16";
+  EXPECT_NEAR(of_type(Type::s8), 1421.7e12, 0.1e12);  // 6.024 cycles of 16 x 8 x 32
+}
+
+struct Unable {
+  const char *kernel, *tile, *gpu, *why;
+};
+
+class NoTime : public testing::TestWithParam<Unable> {};
+
+TEST_P(NoTime, IsToldOfACardThatCannotRunTheKernel) {
+  const Unable& p = GetParam();
+  const Explanation e = explained(p.kernel, p.tile, {256, 256, 64}, p.gpu);
+  EXPECT_FALSE(e.time);
+  EXPECT_FALSE(e.occupancy) << "no block of it is on a multiprocessor";
+  EXPECT_EQ(e.no_time, p.why);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Cards, NoTime,
+    testing::Values(
+        Unable{"wgmma_tma", "128x128x64", "rtx 4090",
+               "wgmma_tma needs compute capability 9.0 itself, as wgmma is of sm_90a alone; RTX 4090 has 8.9"},
+        Unable{"wgmma_cluster", "128x256x64", "b200",
+               "wgmma_cluster needs compute capability 9.0 itself, as wgmma is of sm_90a alone; B200 has 10.0"},
+        Unable{"wgmma_promoted", "128x192x128", "rtx 5090",
+               "wgmma_promoted needs compute capability 9.0 itself, as wgmma is of sm_90a alone; RTX 5090 has "
+               "12.0"},
+        Unable{"mma_tiles", "128x128x32", "t4", "mma_tiles needs compute capability 8.0; T4 has 7.5"}));
+
+TEST(LeastTime, IsNotThatOfInstructionsThatTheCardLacks) {
+  EXPECT_FALSE(explained("wgmma_tma", "128x128x64", {256, 256, 64}, "b200").least.compute_seconds);
+  EXPECT_TRUE(explained("wgmma_tma", "128x128x64", {256, 256, 64}, "h100 pcie").least.compute_seconds);
+}
+
 struct Reads {
   const char *kernel, *tile;
   Problem problem;
