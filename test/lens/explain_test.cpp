@@ -5,7 +5,9 @@
 
 #include <string>
 
+#include "model/calibration.hpp"
 #include "model/gpu.hpp"
+#include "model/measured.hpp"
 
 namespace lapidary::lens {
 namespace {
@@ -70,6 +72,34 @@ TEST(LeastTime, IsByTheFormOfMmaThatIsExecuted) {
   };
   EXPECT_NEAR(of_type(Type::e4m3), 711.5e12, 0.1e12) << "FP8 passes as f16";
   EXPECT_NEAR(of_type(Type::s8), 1421.7e12, 0.1e12);  // 6.024 cycles of 16 x 8 x 32
+}
+
+// What texts of rungs say of measurements.
+TEST(RungTexts, SayWhatIsOnRecord) {
+  const model::Gpu h200 = model::find_gpu("h200");
+  bool own = false;
+  const model::Calibration calibration = model::calibration_of(h200, own);
+  ASSERT_TRUE(own);
+  const double mma = calibration.mma_share(h200, Type::bf16, 16 * 8 * 16);
+  EXPECT_NEAR(mma, 2.0 / 3, 0.01) << "mma_multistage: two thirds of the rate";
+  EXPECT_NEAR(1 / calibration.wgmma_slowdown() / mma, 1.5, 0.02) << "wgmma_tma: one and a half times that of mma.sync";
+
+  const std::vector<model::MeasuredRate> rates = model::measured_rates(h200);
+  const auto burst = [&](const char* kernel) {
+    for (const model::MeasuredRate& rate : rates)
+      if (rate.kernel == kernel && rate.tile == "128x128x8" && rate.size == 4096 && rate.mode == "burst")
+        return rate.flops;
+    return 0.0;
+  };
+  EXPECT_NEAR(1 - burst("padded_folk") / burst("vectorized"), 1.0 / 8, 0.02) << "padded_folk: an eighth of the speed";
+
+  const auto shared = [](const char* kernel, const char* tile) {
+    const Explanation e = explained(kernel, tile, {256, 256, 256}, "h200");
+    return e.observation.written.total;
+  };
+  const emulator::Counters padded = shared("f16_padded", "128x128x64"), unpadded = shared("f16_unpadded", "128x128x64");
+  EXPECT_EQ(padded.shared_load.instructions, 4 * unpadded.shared_load.instructions);
+  EXPECT_EQ(3 * padded.shared_store.instructions, 4 * unpadded.shared_store.instructions) << "a third more in all";
 }
 
 struct Unable {
