@@ -140,8 +140,8 @@ report::Table steps_table(const model::Gpu& gpu, const Occupancy& occupancy) {
 void print_page(const Subject& subject, const model::Gpu& gpu, const Occupancy& o) {
   const bool colour = report::wants_colour(stdout);
   const auto count = [](int number) { return report::with_separators(static_cast<std::uint64_t>(number)); };
-  fmt::print("{} on {}: {} threads, {} registers a thread, {} bytes of shared memory\n", subject.title, gpu.name,
-             count(o.block.threads), o.block.registers, count(o.block.shared_bytes));
+  fmt::print("{} on {}: {} thread{}, {} registers a thread, {} bytes of shared memory\n", subject.title, gpu.name,
+             count(o.block.threads), o.block.threads == 1 ? "" : "s", o.block.registers, count(o.block.shared_bytes));
   if (!subject.source.empty()) fmt::print("{}\n", subject.source);
   if (o.blocks > 0) {
     fmt::print("\n{} {} on a multiprocessor, {} of its {} warps, {:.0f} %; limited by {}\n\n", o.blocks,
