@@ -53,7 +53,9 @@ void ask_for_guess(const Explanation& e) {
   if (std::cin >> guess && guess > 0) {
     const double predicted = e.flop / e.time->seconds / 1e12;
     fmt::print("your guess {:.1f}, the model {:.1f}{}\n", guess, predicted,
-               e.measured_seconds ? fmt::format(", the card {:.1f}", e.flop / *e.measured_seconds / 1e12) : "");
+               e.measured_seconds ? fmt::format(", the card {:.1f}{}", e.flop / *e.measured_seconds / 1e12,
+                                                e.question.reads_c ? " with beta = 0" : "")
+                                  : "");
   } else {
     fmt::print("no number\n");
   }

@@ -122,11 +122,32 @@ InstructionClass kind_of(Access access) {
   }
 }
 
+using AccessesByPlace = std::map<std::tuple<std::string, int, InstructionClass>, CompiledAccess>;
+
+/// Whether of a kind, over all lines that the problem executes, the machine code has instructions of each width in the
+/// ratio in which they are written.
+bool has_widths_as_written(const AccessesByPlace& accesses, InstructionClass kind) {
+  std::map<int, std::pair<std::uint64_t, std::uint64_t>> widths;  // written, in the machine code
+  for (const auto& [place, access] : accesses) {
+    if (access.kind != kind || access.written.empty()) continue;
+    for (const auto& [bytes, count] : access.written) widths[bytes].first += count;
+    for (const auto& [bytes, count] : access.machine) widths[bytes].second += static_cast<std::uint64_t>(count);
+  }
+  if (widths.empty()) return false;
+  const auto [written, machine] = widths.begin()->second;
+  return std::all_of(widths.begin(), widths.end(), [&, written = written, machine = machine](const auto& width) {
+    const auto [own_written, own_machine] = width.second;
+    return own_written > 0 && own_machine > 0 && own_written * machine == written * own_machine;
+  });
+}
+
 std::vector<CompiledAccess> compiled_accesses_of(const Explanation& e) {
-  std::map<std::tuple<std::string, int, InstructionClass>, CompiledAccess> found;
+  AccessesByPlace found;
   for (const model::MachineInstruction& i : e.compiled->instructions) {
     if (i.bytes == 0 || i.line == 0) continue;
-    CompiledAccess& access = found.try_emplace({i.file, i.line, i.kind}, CompiledAccess{i.file, i.line, i.kind, {}, {}})
+    CompiledAccess& access = found
+                                 .try_emplace({i.file, i.line, i.kind},
+                                              CompiledAccess{i.file, i.line, i.kind, {}, {}, false})
                                  .first->second;
     ++access.machine[i.bytes];
   }
@@ -135,7 +156,10 @@ std::vector<CompiledAccess> compiled_accesses_of(const Explanation& e) {
     if (place != found.end()) place->second.written[site.bytes] += site.instructions;
   }
   std::vector<CompiledAccess> accesses;
-  for (auto& [place, access] : found) accesses.push_back(std::move(access));
+  for (auto& [place, access] : found) {
+    access.exchanged = has_widths_as_written(found, access.kind);
+    accesses.push_back(access);
+  }
   return accesses;
 }
 

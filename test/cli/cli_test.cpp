@@ -586,6 +586,15 @@ TEST_F(Program, ExplainWritesAPageAndWhereTheCompilerMergedAccesses) {
   EXPECT_GT(e["stalls"]["short_scoreboard"], 0.1);
 }
 
+TEST_F(Program, ExplainSaysOfWhichLaunchTheMeasuredTimeIs) {
+  REQUIRE_INSTRUMENTED_BUILD();
+  const std::string command = "explain vectorized -m 4096 -n 4096 -k 4096 --gpu h200";
+  EXPECT_NE(run(command).out.find("the prediction is"), std::string::npos);
+  const std::string beta = run(command + " --beta").out;
+  EXPECT_NE(beta.find("measured with beta = 0, which reads no C"), std::string::npos) << beta;
+  EXPECT_EQ(beta.find("the prediction is"), std::string::npos) << beta;
+}
+
 /// How often a text stands in another.
 int count_of(const std::string& part, const std::string& text) {
   int count = 0;

@@ -74,6 +74,28 @@ TEST(LeastTime, IsByTheFormOfMmaThatIsExecuted) {
   EXPECT_NEAR(of_type(Type::s8), 1421.7e12, 0.1e12);  // 6.024 cycles of 16 x 8 x 32
 }
 
+/// What is said of the accesses of a kind, line by line: merged, split, or neither.
+std::vector<std::string> changes_of(const char* kernel, const char* tile, model::InstructionClass kind) {
+  std::vector<std::string> changes;
+  for (const CompiledAccess& access : explained(kernel, tile, {256, 256, 256}, "h200").compiled_accesses)
+    if (access.kind == kind && !access.written.empty())
+      changes.push_back(access.is_merged() ? "merged" : access.is_split() ? "split" : "");
+  return changes;
+}
+
+// Line information has some of one line's instructions under its neighbour; and a path along ragged edges, which is not
+// taken here, stores by narrower ones.
+TEST(CompiledAccesses, AreMergedOrSplitOnlyWhereTheMachineCodeIsOtherwiseThanWritten) {
+  using Kind = model::InstructionClass;
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(changes_of("f16_padded", "128x128x64", Kind::shared_store), (Texts{"", ""}));
+  EXPECT_EQ(changes_of("f16_unpadded", "128x128x64", Kind::shared_store), (Texts{"", ""}));
+  EXPECT_EQ(changes_of("multistage", "128x128x32", Kind::async_copy), (Texts{"", ""}));
+  EXPECT_EQ(changes_of("wgmma_tma", "128x128x64", Kind::global_store), (Texts{""}));
+  EXPECT_EQ(changes_of("wmma", "128x128x32", Kind::shared_load), (Texts{"split", "split", ""}));
+  EXPECT_EQ(changes_of("thread_tiles_2d", "128x128x8", Kind::shared_load), (Texts{"merged", "merged"}));
+}
+
 // What texts of rungs say of measurements.
 TEST(RungTexts, SayWhatIsOnRecord) {
   const model::Gpu h200 = model::find_gpu("h200");
