@@ -12,6 +12,7 @@
 #include "cli/json.hpp"
 #include "cli/options.hpp"
 #include "lens/explanation_page.hpp"
+#include "lens/rung_record.hpp"
 #include "report/file.hpp"
 #include "report/page.hpp"
 #include "report/progress.hpp"
@@ -201,7 +202,7 @@ Json explanation_json(const Explanation& e) {
 }
 
 ExitCode run(const Arguments& a) {
-  const Rung& rung = find_rung(a.kernel);
+  const Rung& rung = lens::known_rung(a.kernel);
   const GemmKind kind = a.type ? parse_kind(*a.type) : rung.variants.front().kind;
   const RungVariant& variant = rung.variant(kind, a.tile);
   Explanation e;
