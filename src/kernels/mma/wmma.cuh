@@ -20,8 +20,8 @@ constexpr RungInfo info = {
         "minimum for A and 8 times for B; for bf16 it has 4 times as many loads of words, with as many wavefronts",
     .cost = "Rows have one pitch, so no swizzle; results are scaled in shared memory, where it is known which they are",
     .exercise =
-        "`lapidary asm wmma`, then `--type f16`: which of them loads operands by LDSM, what does the other do instead? "
-        "And what did the lid hide of the same in `lapidary diff wmma mma_tiles`?",
+        "`lapidary explain wmma --as-compiled`, then with `--type f16`: which loads 16 bytes a lane, by ldmatrix, "
+        "and what does the other do? And what did the lid hide of the same in `lapidary diff wmma mma_tiles`?",
     .architecture = 80,
 };
 
