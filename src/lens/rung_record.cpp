@@ -286,8 +286,8 @@ Observation observation_of(const Question& q) {
   for (const RecordedObservation& seen : record->observations)
     there += fmt::format("{}{} x {} x {}", there.empty() ? "" : ", ", seen.M, seen.N, seen.K);
   throw InvalidArgument(fmt::format(
-      "this program was built without {}; {}, from which it is told, has M x N x K = {}, with beta = 0, and not {} x {} "
-      "x {}{}",
+      "this program was built without {}; {}, from which it is told, has M x N x K = {}, with beta = 0, and not {} x "
+      "{} x {}{}",
       q.rung->name(), record_file(q.rung->name()), there, q.M, q.N, q.K, q.reads_c ? " with beta" : ""));
 }
 

@@ -18,8 +18,8 @@ constexpr RungInfo info = {
         "shared_load: the excess is 0, A's ldmatrix fall from 16 wavefronts to 4 and B's from 32; shared_store stays at "
         "the minimum",
     .cost =
-        "An eighth more memory for A's tile and a sixteenth more for B's, and lines that no copy engine could fill as one "
-        "box",
+        "An eighth more memory for A's tile and a sixteenth more for B's, and lines that no copy engine could fill as "
+        "one box",
     .exercise =
         "Pad each row of 32 elements instead: `lapidary banks \"bf16 128x32+8/32\" \"write 128 [lane / 4, lane % 4 * "
         "8]\"`. Reads are free of conflicts too, but writes are not. Why?",
