@@ -195,10 +195,10 @@ Build build_for(Device& device) {
 }
 
 void require_support(const Rung& rung, const GemmKind& kind, const Device& device) {
-  const int needed = rung.architecture(kind), there = device.properties().compute_capability;
-  if (there >= needed) return;
-  throw InvalidArgument(fmt::format("{} needs compute capability {}.{}; {} has {}.{}", rung.name(), needed / 10,
-                                    needed % 10, device.properties().name, there / 10, there % 10));
+  const int there = device.properties().compute_capability;
+  if (rung.runs_on(there, kind)) return;
+  throw InvalidArgument(fmt::format("{} needs {}; {} has {}.{}", rung.name(), rung.requirement(kind),
+                                    device.properties().name, there / 10, there % 10));
 }
 
 }  // namespace lapidary::bench

@@ -12,8 +12,8 @@ namespace lapidary::cli {
 
 const char* const layout_grammar =
     R"help(LAYOUT   [TYPE] SHAPE [":" STRIDE] ["+" ADD ["/" EVERY]] ["^" BITS "," BASE "," SHIFT]
-  TYPE     element type: f64, f32 (default), tf32, f16, bf16, e4m3, e5m2; or b64, b32, b16, b8;
-           also fp64, double, fp32, float, fp16, half, bfloat16, fp8 (e4m3)
+  TYPE     element type: f64, f32 (default), tf32, f16, bf16, e4m3, e5m2, s8, u8; or b64, b32, b16, b8;
+           also fp64, double, fp32, float, fp16, half, bfloat16, int8, uint8, fp8 (e4m3)
   SHAPE    64x128 or (64,128): one to four modes
   STRIDE   (1,64): elements between neighbours of each mode; without it the last mode is contiguous (row-major)
   +4/64    4 unused elements after every 64; +4 alone: after every row, the last mode of a row-major layout
@@ -144,15 +144,15 @@ Layout made_at(const Reader& reader, std::size_t position, Make make) {
 }
 
 int bytes_of(const Reader& reader, std::size_t at, const std::string& type) {
-  constexpr std::pair<std::string_view, int> types[] = {{"f64", 8},  {"b64", 8},  {"f32", 4},  {"tf32", 4},
-                                                        {"b32", 4},  {"f16", 2},  {"bf16", 2}, {"b16", 2},
-                                                        {"e4m3", 1}, {"e5m2", 1}, {"b8", 1}};
+  constexpr std::pair<std::string_view, int> types[] = {{"f64", 8},  {"f32", 4},  {"tf32", 4}, {"f16", 2}, {"bf16", 2},
+                                                        {"e4m3", 1}, {"e5m2", 1}, {"s8", 1},   {"u8", 1},  {"b64", 8},
+                                                        {"b32", 4},  {"b16", 2},  {"b8", 1}};
+  std::string names;
   for (const auto& [name, bytes] : types) {
     if (type == name) return bytes;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
   }
-  reader.fail_at(at, fmt::format("\"{}\" is no element type; there are f64, f32, tf32, f16, bf16, e4m3, e5m2, b64, "
-                                 "b32, b16 and b8",
-                                 type));
+  reader.fail_at(at, fmt::format("\"{}\" is no element type; there are {}", type, names));
 }
 
 /// An expression in `lane`, evaluated for all lanes as it is read.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cctype>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "kernels/registry.hpp"
 #include "lens/bank_picture.hpp"
 #include "lens/observe.hpp"
+#include "lens/rung_record.hpp"
 #include "report/terminal.hpp"
 #include "report/text.hpp"
 
@@ -127,13 +129,11 @@ void print_views(const std::vector<BankView>& views) {
   }
 }
 
-/// @throws InvalidArgument saying that an access is missing, or naming the nearest kernels
+/// @throws InvalidArgument saying that an access is missing, unless a kernel's name may be meant
 const Rung& kernel_named(const std::string& name) {
-  try {
-    return find_rung(name);
-  } catch (const InvalidArgument& error) {
-    throw InvalidArgument(fmt::format("there is no ACCESS, which all but a kernel needs; {}", error.what()));
-  }
+  const bool word = std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+  if (word && !std::isdigit(static_cast<unsigned char>(name.front()))) return lens::known_rung(name);
+  throw InvalidArgument("there is no ACCESS, which all but a kernel needs, such as \"read [lane, 0]\"");
 }
 
 /// What a kernel's first block does on the emulated machine.
@@ -142,8 +142,7 @@ ExitCode banks_of_kernel(const Arguments& arguments) {
   const GemmKind kind = arguments.type ? parse_kind(*arguments.type) : rung.variants.front().kind;
   const RungVariant& variant = rung.variant(kind, arguments.tile);
   const TileShape& tile = variant.tile;
-  const std::vector<BankView> views = bank_views(
-      lens::observe(variant, tile.m, tile.n, std::max(2 * tile.k, 1), false));
+  const std::vector<BankView> views = bank_views(lens::observation_of_block(rung, variant));
   const std::string title = fmt::format("{} {} in {}", rung.name(), to_string(tile), to_string(kind));
   if (arguments.picture.wanted()) write(lens::bank_picture(title, views, arguments.lane), arguments.picture);
   if (arguments.json) {

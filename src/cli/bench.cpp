@@ -91,7 +91,7 @@ std::vector<bench::Entry> entries(const Arguments& arguments, const Device& devi
   if (arguments.kernels.empty())
     for (const Rung& rung : ladder())
       for (const GemmKind& kind : kinds_of(rung))
-        if (device.properties().compute_capability >= rung.architecture(kind))
+        if (rung.runs_on(device.properties().compute_capability, kind))
           add_variants(entries, rung, kind, arguments.all_tiles);
   if (entries.empty()) throw InvalidArgument("no kernel has this type and runs on this device; see lapidary list");
   return entries;

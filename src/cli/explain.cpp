@@ -12,6 +12,7 @@
 #include "cli/json.hpp"
 #include "cli/options.hpp"
 #include "lens/explanation_page.hpp"
+#include "lens/rung_record.hpp"
 #include "report/file.hpp"
 #include "report/page.hpp"
 #include "report/progress.hpp"
@@ -53,7 +54,9 @@ void ask_for_guess(const Explanation& e) {
   if (std::cin >> guess && guess > 0) {
     const double predicted = e.flop / e.time->seconds / 1e12;
     fmt::print("your guess {:.1f}, the model {:.1f}{}\n", guess, predicted,
-               e.measured_seconds ? fmt::format(", the card {:.1f}", e.flop / *e.measured_seconds / 1e12) : "");
+               e.measured_seconds ? fmt::format(", the card {:.1f}{}", e.flop / *e.measured_seconds / 1e12,
+                                                e.question.reads_c ? " with beta = 0" : "")
+                                  : "");
   } else {
     fmt::print("no number\n");
   }
@@ -199,7 +202,7 @@ Json explanation_json(const Explanation& e) {
 }
 
 ExitCode run(const Arguments& a) {
-  const Rung& rung = find_rung(a.kernel);
+  const Rung& rung = lens::known_rung(a.kernel);
   const GemmKind kind = a.type ? parse_kind(*a.type) : rung.variants.front().kind;
   const RungVariant& variant = rung.variant(kind, a.tile);
   Explanation e;

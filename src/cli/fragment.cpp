@@ -13,6 +13,7 @@
 #include "cli/json.hpp"
 #include "cli/options.hpp"
 #include "cli/picture.hpp"
+#include "cli/type_names.hpp"
 #include "core/error.hpp"
 #include "lens/fragment_picture.hpp"
 #include "report/table.hpp"
@@ -178,7 +179,7 @@ ExitCode show_fragment(const Arguments& a) {
     return success;
   }
   const Fragment fragment = lens::fragment_of(
-      lens::parse_tensor_instruction(fmt::format("{}", fmt::join(a.instruction, " "))));
+      lens::parse_tensor_instruction(known_type_names(fmt::format("{}", fmt::join(a.instruction, " ")))));
   if (a.lane >= fragment.threads)
     throw InvalidArgument(fmt::format("--lane: {} is executed by {} threads, 0 to {}; got {}, the nearest is {}",
                                       to_string(fragment.instruction), fragment.threads, fragment.threads - 1, a.lane,

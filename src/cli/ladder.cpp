@@ -44,8 +44,8 @@ std::vector<Entry> entries(const std::optional<GemmKind>& kind, const Device& de
   std::vector<Entry> entries;
   for (const Rung& rung : lapidary::ladder()) {
     if (kind && !rung.has(*kind)) continue;
-    if (device.properties().compute_capability < rung.info->architecture) continue;
     const RungVariant& variant = rung.variant(kind.value_or(rung.variants.front().kind));
+    if (!rung.runs_on(device.properties().compute_capability, variant.kind)) continue;
     entries.push_back({&rung, &variant, {}, {}, {}, {}, {}});
   }
   if (entries.empty()) throw InvalidArgument("no kernel has this type and runs on this device; see lapidary list");

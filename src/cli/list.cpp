@@ -8,6 +8,8 @@
 #include "cli/json.hpp"
 #include "kernels/registry.hpp"
 #include "report/table.hpp"
+#include "report/terminal.hpp"
+#include "report/text.hpp"
 
 namespace lapidary::cli {
 namespace {
@@ -75,7 +77,10 @@ ExitCode list(bool json) {
   if (json) {
     Json kernels = Json::array();
     for (const Rung& rung : ladder()) kernels.push_back(to_json(rung));
-    print({{"kernels", kernels}});
+    Json missing = Json::array();
+    for (const OptionalRung& rung : optional_rungs())
+      if (!rung.built) missing.push_back({{"name", rung.name}, {"source", rung.source}, {"needs", rung.needs}});
+    print({{"kernels", kernels}, {"not_built", missing}});
     return success;
   }
   using report::Column;
@@ -97,6 +102,11 @@ ExitCode list(bool json) {
                    {info.idea}});
   }
   fmt::print("{}", table.render(report::wants_colour(stdout)));
+  for (const OptionalRung& rung : optional_rungs())
+    if (!rung.built)
+      fmt::print("\n{}",
+                 report::paragraph(fmt::format("not in this program: {}, which needs {}", rung.name, rung.needs),
+                                   report::page_width));
   return success;
 }
 

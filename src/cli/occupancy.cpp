@@ -21,6 +21,7 @@
 #include "lens/observe.hpp"
 #include "lens/occupancy_page.hpp"
 #include "lens/occupancy_picture.hpp"
+#include "lens/rung_record.hpp"
 #include "model/sass.hpp"
 #include "report/table.hpp"
 
@@ -50,11 +51,14 @@ struct Subject {
 
 /// A kernel's registers, where they are not typed in, are those of the record of its machine code.
 Subject subject_of_kernel(const Arguments& a, int multiprocessors) {
-  const Rung& rung = find_rung(a.kernel);
+  const Rung& rung = lens::known_rung(a.kernel);
   const GemmKind kind = a.type ? parse_kind(*a.type) : rung.variants.front().kind;
   const RungVariant& variant = rung.variant(kind, a.tile);
   const TileShape& tile = variant.tile;
-  const LaunchShape launch = lens::launch_of(variant, tile.m, tile.n, std::max(4 * tile.k, 64), false, multiprocessors);
+  const bool built = variant.launch[static_cast<std::size_t>(Build::plain)] != nullptr;
+  const LaunchShape launch = built ? lens::launch_of(variant, tile.m, tile.n, std::max(4 * tile.k, 64), false,
+                                                     multiprocessors)
+                                   : lens::observation_of_block(rung, variant).launch;
   Subject subject;
   subject.block.threads = static_cast<int>(launch.block.x * launch.block.y * launch.block.z);
   subject.block.shared_bytes = static_cast<int>(launch.shared_bytes);
@@ -140,8 +144,8 @@ report::Table steps_table(const model::Gpu& gpu, const Occupancy& occupancy) {
 void print_page(const Subject& subject, const model::Gpu& gpu, const Occupancy& o) {
   const bool colour = report::wants_colour(stdout);
   const auto count = [](int number) { return report::with_separators(static_cast<std::uint64_t>(number)); };
-  fmt::print("{} on {}: {} threads, {} registers a thread, {} bytes of shared memory\n", subject.title, gpu.name,
-             count(o.block.threads), o.block.registers, count(o.block.shared_bytes));
+  fmt::print("{} on {}: {} thread{}, {} registers a thread, {} bytes of shared memory\n", subject.title, gpu.name,
+             count(o.block.threads), o.block.threads == 1 ? "" : "s", o.block.registers, count(o.block.shared_bytes));
   if (!subject.source.empty()) fmt::print("{}\n", subject.source);
   if (o.blocks > 0) {
     fmt::print("\n{} {} on a multiprocessor, {} of its {} warps, {:.0f} %; limited by {}\n\n", o.blocks,

@@ -11,6 +11,7 @@
 #include "cli/picture.hpp"
 #include "kernels/registry.hpp"
 #include "lens/block_accesses.hpp"
+#include "lens/rung_record.hpp"
 #include "lens/tile_picture.hpp"
 #include "model/traffic.hpp"
 #include "report/table.hpp"
@@ -49,10 +50,11 @@ void add_row(report::Table& table, const std::string& who, const Share& share) {
 }
 
 ExitCode tiles(const Arguments& a) {
-  const Rung& rung = find_rung(a.kernel);
+  const Rung& rung = lens::known_rung(a.kernel);
   const GemmKind kind = a.type ? parse_kind(*a.type) : rung.variants.front().kind;
   const RungVariant& variant = rung.variant(kind, a.tile);
-  const lens::TileOwners owners = lens::tile_owners(variant);
+  const bool first = &variant == &rung.variants.front();
+  const lens::TileOwners owners = first ? lens::owners_of(rung) : lens::tile_owners(variant);
   const Share thread = lens::share_of_thread(owners, a.thread), warp = lens::share_of_warp(owners, a.thread / 32);
   const std::string title = fmt::format("{} {} in {}", rung.name(), to_string(variant.tile), to_string(kind));
   if (a.picture.wanted()) write(lens::tile_picture(title, owners, a.thread), a.picture);

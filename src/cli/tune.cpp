@@ -63,7 +63,7 @@ std::optional<double> predicted_tflops(const Rung& rung, const RungVariant& vari
 std::vector<Candidate> ranked(const GemmKind& kind, std::int64_t size, const model::Gpu& gpu) {
   std::vector<Candidate> all;
   for (const Rung& rung : ladder()) {
-    if (gpu.compute_capability < rung.architecture(kind)) continue;
+    if (!rung.runs_on(gpu.compute_capability, kind)) continue;
     for (const RungVariant& variant : rung.variants) {
       if (variant.kind != kind) continue;
       all.push_back({{&rung, &variant}, predicted_tflops(rung, variant, size, gpu)});

@@ -40,6 +40,8 @@ constexpr const char* name_of(Build build) {
 
 bool same_tile(const TileShape& a, const TileShape& b) { return a.m == b.m && a.n == b.n && a.k == b.k; }
 
+constexpr int architecture_of_wgmma = 90;
+
 std::string source_of(const char* family, const char* name) {
   return fmt::format("src/kernels/{}/{}.cuh", family, name);
 }
@@ -212,6 +214,17 @@ bool Rung::has(const GemmKind& kind) const {
 
 int Rung::architecture(const GemmKind& kind) const {
   return kind.type == Type::e4m3 ? std::max(info->architecture, 89) : info->architecture;
+}
+
+bool Rung::runs_on(int compute_capability, const GemmKind& kind) const {
+  return info->architecture == architecture_of_wgmma ? compute_capability == architecture_of_wgmma
+                                                     : compute_capability >= architecture(kind);
+}
+
+std::string Rung::requirement(const GemmKind& kind) const {
+  const int least = architecture(kind);
+  return fmt::format("compute capability {}.{}{}", least / 10, least % 10,
+                     least == architecture_of_wgmma ? " itself, as wgmma is of sm_90a alone" : "");
 }
 
 const RungVariant& Rung::variant(const GemmKind& kind, std::string_view tile) const {

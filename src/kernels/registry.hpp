@@ -33,6 +33,10 @@ struct Rung {
   bool has(const GemmKind& kind) const;
   /// Least compute capability, major * 10 + minor, for products of a kind: FP8 came with 8.9.
   int architecture(const GemmKind& kind) const;
+  /// Whether cards of a compute capability run products of a kind.
+  bool runs_on(int compute_capability, const GemmKind& kind) const;
+  /// What they must have for it: "compute capability 8.0".
+  std::string requirement(const GemmKind& kind) const;
   /// The first variant of that kind and, unless it is empty, that tile. @throws InvalidArgument naming those there are
   const RungVariant& variant(const GemmKind& kind, std::string_view tile = "") const;
 };

@@ -122,11 +122,32 @@ InstructionClass kind_of(Access access) {
   }
 }
 
+using AccessesByPlace = std::map<std::tuple<std::string, int, InstructionClass>, CompiledAccess>;
+
+/// Whether of a kind, over all lines that the problem executes, the machine code has instructions of each width in the
+/// ratio in which they are written.
+bool has_widths_as_written(const AccessesByPlace& accesses, InstructionClass kind) {
+  std::map<int, std::pair<std::uint64_t, std::uint64_t>> widths;  // written, in the machine code
+  for (const auto& [place, access] : accesses) {
+    if (access.kind != kind || access.written.empty()) continue;
+    for (const auto& [bytes, count] : access.written) widths[bytes].first += count;
+    for (const auto& [bytes, count] : access.machine) widths[bytes].second += static_cast<std::uint64_t>(count);
+  }
+  if (widths.empty()) return false;
+  const auto [written, machine] = widths.begin()->second;
+  return std::all_of(widths.begin(), widths.end(), [&, written = written, machine = machine](const auto& width) {
+    const auto [own_written, own_machine] = width.second;
+    return own_written > 0 && own_machine > 0 && own_written * machine == written * own_machine;
+  });
+}
+
 std::vector<CompiledAccess> compiled_accesses_of(const Explanation& e) {
-  std::map<std::tuple<std::string, int, InstructionClass>, CompiledAccess> found;
+  AccessesByPlace found;
   for (const model::MachineInstruction& i : e.compiled->instructions) {
     if (i.bytes == 0 || i.line == 0) continue;
-    CompiledAccess& access = found.try_emplace({i.file, i.line, i.kind}, CompiledAccess{i.file, i.line, i.kind, {}, {}})
+    CompiledAccess& access = found
+                                 .try_emplace({i.file, i.line, i.kind},
+                                              CompiledAccess{i.file, i.line, i.kind, {}, {}, false})
                                  .first->second;
     ++access.machine[i.bytes];
   }
@@ -135,7 +156,10 @@ std::vector<CompiledAccess> compiled_accesses_of(const Explanation& e) {
     if (place != found.end()) place->second.written[site.bytes] += site.instructions;
   }
   std::vector<CompiledAccess> accesses;
-  for (auto& [place, access] : found) accesses.push_back(std::move(access));
+  for (auto& [place, access] : found) {
+    access.exchanged = has_widths_as_written(found, access.kind);
+    accesses.push_back(access);
+  }
   return accesses;
 }
 
@@ -236,16 +260,23 @@ model::RasterTraffic traffic_of(const Explanation& e, int per_sm) {
   return model::simulate_l2(shape_of(q), q.variant->tile, visits, {resident, q.gpu.l2_bytes});
 }
 
-/// mma.sync does not reach the peak of tensor cores that have wgmma (Calibration::mma_share).
+/// mma.sync does not reach the peak of tensor cores that have wgmma, by its short form less than by the other
+/// (Calibration::mma_share).
 Peak peak_of(const Explanation& e) {
   const emulator::Counters& total = e.observation.written.total;
   const model::Gpu& gpu = e.question.gpu;
   const Type type = e.question.variant->kind.type;
   const double tensor = model::tensor_peak(gpu, model::tensor_flop_per_clk(gpu, type));
-  if (total.wgmma.instructions > 0) return {fmt::format("wgmma {}", name_of(type)), tensor};
+  if (total.wgmma.instructions > 0) {
+    const bool there = e.question.rung->runs_on(gpu.compute_capability, e.question.variant->kind);
+    return {fmt::format("wgmma {}", name_of(type)), there ? tensor : 0};
+  }
   if (total.mma.instructions == 0) return {"f32", model::ceilings(gpu).f32_flops};
+  const double multiply_adds = static_cast<double>(total.mma.flop) / 2 / static_cast<double>(total.mma.instructions);
   bool measured = false;
-  return {fmt::format("mma.sync {}", name_of(type)), tensor * model::calibration_of(gpu, measured).mma_share(gpu)};
+  const double share = model::calibration_of(gpu, measured).mma_share(gpu, type, multiply_adds);
+  const bool short_form = size_of(type) == 2 && multiply_adds == 16 * 8 * 8;
+  return {fmt::format("mma.sync {}{}", short_form ? "m16n8k8 " : "", name_of(type)), tensor * share};
 }
 
 LeastTime least_time_of(const Explanation& e) {
@@ -491,7 +522,10 @@ Explanation explain(const Question& q) {
     e.addresses = model::address_work(*e.compiled);
   }
   const bool warpgroups = total.wgmma.instructions > 0;
-  if (!e.compiled && !warpgroups) {
+  if (!q.rung->runs_on(q.gpu.compute_capability, q.variant->kind)) {
+    e.no_time = fmt::format("{} needs {}; {} has {}.{}", q.rung->name(), q.rung->requirement(q.variant->kind),
+                            q.gpu.name, q.gpu.compute_capability / 10, q.gpu.compute_capability % 10);
+  } else if (!e.compiled && !warpgroups) {
     e.no_time = "there is no record of its machine code (script/compiled writes one)";
   } else {
     try {

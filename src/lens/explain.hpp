@@ -76,15 +76,22 @@ struct CompiledAccess {
   std::map<int, std::uint64_t> written;  ///< warp instructions of the launch by bytes of a lane
   std::map<int, int> machine;            ///< machine instructions by bytes of a lane
 
+  /// All lines of this kind together have as many of each width as was written: where one of them has not, line
+  /// information has some of its instructions under another.
+  bool exchanged = false;
+
   /// ptxas made one wider access of several neighbours, at least in some places.
-  bool is_merged() const { return !written.empty() && machine.rbegin()->first > written.rbegin()->first; }
-  /// It made several accesses of one.
-  bool is_split() const { return !written.empty() && machine.begin()->first < written.begin()->first; }
+  bool is_merged() const { return !exchanged && !written.empty() && machine.rbegin()->first > written.rbegin()->first; }
+  /// It made several accesses of one: all are narrower. Where only some are they may be those of a path that this
+  /// problem does not take.
+  bool is_split() const { return !exchanged && !written.empty() && machine.rbegin()->first < written.begin()->first; }
 };
 
 /// What a kernel multiplies with.
 struct Peak {
-  std::string name;  ///< "f32", or of tensor cores the instruction and the operands: "mma.sync bf16", "wgmma bf16"
+  /// "f32", or of tensor cores the instruction and the operands: "mma.sync bf16", "wgmma bf16"; with its shape if
+  /// that is the shorter of two, "mma.sync m16n8k8 bf16"
+  std::string name;
   double flops = 0;  ///< their highest rate on the card, in FLOP/s; 0: it has none
 };
 
@@ -143,7 +150,7 @@ struct Explanation {
   std::vector<CounterComparison> counters;  ///< those that were read of this launch
   bool counters_otherwise = false;          ///< they were read of the same problem with C read, or not read, instead
   std::vector<Stall> stalls;                ///< read with them, the longest first
-  std::optional<double> measured_seconds;   ///< a burst, on such a card
+  std::optional<double> measured_seconds;   ///< a burst with beta = 0, on such a card
 };
 
 /// Steps along K whose tiles of A and B the bytes on their way to a block make up at most: the stages of a pipeline

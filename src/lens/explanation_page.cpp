@@ -35,7 +35,7 @@ void add_matrices(Document& page, const Explanation& e) {
                        {"a request", Column::number},
                        {"used", Column::number},
                        {"bytes a result", Column::number},
-                       {"accesses a result", Column::number}});
+                       {"elements a result", Column::number}});
   for (const MatrixTraffic& m : e.matrices) {
     const char* const boxes = m.boxes == 0 ? "" : m.boxes == m.requests ? ", in boxes" : ", partly in boxes";
     table.add_row({{m.name + (m.written ? ", written" : "") + boxes},
@@ -83,8 +83,7 @@ std::string least_time_text(const Explanation& e) {
       "memory {}: {:.4g} MB at {:.4g} TB/s of DRAM, as {}", time(least.memory_seconds), e.compulsory_bytes / 1e6,
       least.dram_bytes_per_s * 1e-12, least.dram_measured ? "measured" : "published");
   if (!least.compute_seconds)
-    return fmt::format("{}; compute: {} has no tensor cores for {}", memory, e.question.gpu.name,
-                       name_of(e.question.variant->kind.type));
+    return fmt::format("{}; compute: {} has no {}", memory, e.question.gpu.name, least.peak.name);
   return fmt::format(
       "{}; compute {}: {:.4g} GFLOP at {:.1f} TFLOP/s of {}; {} takes {:.3g} times as long", memory, time(compute),
       e.flop / 1e9, least.peak.flops * 1e-12, least.peak.name == "f32" ? "f32 on CUDA cores" : least.peak.name,
@@ -122,7 +121,9 @@ void add_products(Document& page, const Explanation& e) {
                                  count(total.wgmma.instructions),
                                  flop / 2 / static_cast<double>(total.wgmma.instructions), bytes_text(bytes));
   const model::Gpu& gpu = e.question.gpu;
-  if (const double rate = model::tensor_flop_per_clk(gpu, e.question.variant->kind.type); rate > 0)
+  // A card without wgmma has a peak, too, but none of these.
+  if (const double rate = model::tensor_flop_per_clk(gpu, e.question.variant->kind.type);
+      rate > 0 && e.least.compute_seconds)
     text += fmt::format(" from shared memory: {:.0f} of its {:.0f} bytes a cycle at the peak rate",
                         bytes / (flop / rate), gpu.shared_bytes_per_clk);
   page.paragraph(text);
@@ -226,11 +227,15 @@ void add_accesses(Document& page, const Explanation& e) {
     file = a.file;
     line = a.line;
     const bool parts = a.is_merged() || a.is_split();
+    const auto is_written = [&](const auto& width) { return a.written.contains(width.first); };
+    const bool elsewhere = a.exchanged && !a.written.empty() &&
+                           !std::all_of(a.machine.begin(), a.machine.end(), is_written);
     table.add_row({{fmt::format("       {}", name_of(a.kind))},
                    {a.written.empty() ? "not on this problem" : widths_text(a.written, false)},
                    {widths_text(a.machine, true)},
                    {a.is_merged()  ? "merged by ptxas"
                     : a.is_split() ? "split by ptxas"
+                    : elsewhere    ? "some are another line's"
                                    : "",
                     parts ? report::Style::good : report::Style::plain}});
   }
@@ -301,7 +306,8 @@ Document compiled_page(const Explanation& e, bool accesses) {
   const unsigned threads = launch.block.x * launch.block.y * launch.block.z;
   std::string text = fmt::format("{} registers a thread, {} threads and {} bytes of shared memory a block",
                                  e.compiled->registers, threads, report::with_separators(launch.shared_bytes));
-  if (e.compiled->spilled_bytes > 0) text += fmt::format(", {} bytes spilled", e.compiled->spilled_bytes);
+  if (e.compiled->spilled_bytes > 0)
+    text += fmt::format(", {} bytes of spill stores and loads", e.compiled->spilled_bytes);
   page.paragraph(text);
   if (e.occupancy) {
     if (e.occupancy->blocks > 0)
@@ -330,7 +336,10 @@ Document time_page(const Explanation& e) {
   const model::TimePrediction& t = *e.time;
   const model::Waves& waves = t.waves;
   std::string text = fmt::format("predicted {}, {}", time_text(t.seconds), rate_text(e, t.seconds));
-  if (e.measured_seconds)
+  if (e.measured_seconds && e.question.reads_c)
+    text += fmt::format("; measured with beta = 0, which reads no C: {}, {}", time_text(*e.measured_seconds),
+                        rate_text(e, *e.measured_seconds));
+  else if (e.measured_seconds)
     text += fmt::format("; measured {}, {}: the prediction is {:+.0f} % off", time_text(*e.measured_seconds),
                         rate_text(e, *e.measured_seconds), 100 * (t.seconds / *e.measured_seconds - 1));
   page.paragraph(text);

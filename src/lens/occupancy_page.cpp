@@ -11,20 +11,23 @@ using model::Gpu, model::Limit, model::Occupancy;
 
 std::string count(std::int64_t number) { return report::with_separators(static_cast<std::uint64_t>(number)); }
 
+std::string warps_text(int warps) { return fmt::format("{} warp{}", warps, warps == 1 ? "" : "s"); }
+
 std::string warps_sum(const Gpu& gpu, const Occupancy& o) {
-  return fmt::format("{} threads are {} warps; an SM holds {}", count(o.block.threads), o.warps_per_block,
-                     gpu.max_warps_per_sm);
+  const bool one = o.block.threads == 1;
+  return fmt::format("{} thread{} {}; an SM holds {}", count(o.block.threads), one ? " is" : "s are",
+                     warps_text(o.warps_per_block), gpu.max_warps_per_sm);
 }
 
 std::string registers_sum(const Gpu& gpu, const Occupancy& o) {
   if (o.block.registers == 0) return "none are counted";
   return fmt::format(
-      "{} a thread x 32 lanes = {}, handed out by {}: {} a warp, {} a block of {} warps; of an SM's {} each of its {} "
-      "parts has {}, enough for {} warps, {} in all",
+      "{} a thread x 32 lanes = {}, handed out by {}: {} a warp, {} a block of {}; of an SM's {} each of its {} "
+      "parts has {}, enough for {}, {} in all",
       o.block.registers, count(std::int64_t{32} * o.block.registers), gpu.register_unit_per_warp,
-      count(o.registers_per_warp), count(o.registers_per_block), o.warps_per_block, count(gpu.registers_per_sm),
-      gpu.warp_unit, count(gpu.registers_per_sm / gpu.warp_unit), o.warps_by_registers / gpu.warp_unit,
-      o.warps_by_registers);
+      count(o.registers_per_warp), count(o.registers_per_block), warps_text(o.warps_per_block),
+      count(gpu.registers_per_sm), gpu.warp_unit, count(gpu.registers_per_sm / gpu.warp_unit),
+      warps_text(o.warps_by_registers / gpu.warp_unit), o.warps_by_registers);
 }
 
 std::string shared_sum(const Gpu& gpu, const Occupancy& o) {
@@ -33,8 +36,8 @@ std::string shared_sum(const Gpu& gpu, const Occupancy& o) {
   if (gpu.shared_reserved_per_block > 0)
     asked += fmt::format(" + {} reserved = {}", count(gpu.shared_reserved_per_block),
                          count(std::int64_t{o.block.shared_bytes} + gpu.shared_reserved_per_block));
-  return fmt::format("{}, handed out by {}: {} a block; an SM has {}", asked, gpu.shared_unit_bytes,
-                     count(o.shared_per_block), count(gpu.shared_bytes_per_sm));
+  return fmt::format("{}, handed out by {}: {} a block; an SM has {} with the largest carve-out", asked,
+                     gpu.shared_unit_bytes, count(o.shared_per_block), count(gpu.shared_bytes_per_sm));
 }
 
 std::string barriers_sum(const Gpu& gpu, const Occupancy& o) {

@@ -127,7 +127,10 @@ Roofline roofline(const model::Gpu& gpu, std::int64_t size, const std::string& m
   const std::vector<model::MeasuredRate> rates = model::measured_rates(gpu);
   for (const Rung& rung : whole_ladder())
     for (const RungVariant& variant : rung.variants)
-      if (variant.kind == rung.variants.front().kind) result.entries.push_back(entry_of(rung, variant, result, rates));
+      if (variant.kind == rung.variants.front().kind)
+        // What multiplies with units that the card lacks has no roof there.
+        if (RooflineEntry entry = entry_of(rung, variant, result, rates); entry.peak > 0)
+          result.entries.push_back(std::move(entry));
   return result;
 }
 

@@ -29,11 +29,11 @@ struct RooflineEntry {
   /// kernel, which is run to count them, nor its record (lens/rung_record.hpp).
   std::optional<double> l1_intensity;
 
-  double peak;          ///< FLOP/s of the units that multiply
-  std::string peak_is;  ///< "f32", or of tensor cores the instruction and the operands: "mma.sync bf16", "wgmma bf16"
-  double roof;          ///< FLOP/s, the lowest of the ceilings
-  std::string roof_is;  ///< which it is: peak_is, "L1", "L2" or "DRAM"
-  std::string level;    ///< the memory whose bandwidth allows the least: "L1", "L2" or "DRAM"
+  double peak;             ///< FLOP/s of the units that multiply
+  std::string peak_is;     ///< Peak::name
+  double roof;             ///< FLOP/s, the lowest of the ceilings
+  std::string roof_is;     ///< which it is: peak_is, "L1", "L2" or "DRAM"
+  std::string level;       ///< the memory whose bandwidth allows the least: "L1", "L2" or "DRAM"
   double level_intensity;  ///< FLOP for each byte of it
 
   std::optional<double> measured;  ///< FLOP/s, as results/ has it

@@ -282,8 +282,18 @@ Observation observation_of(const Question& q) {
   for (const auto& [variant, M, N, K, observation] : record->observations)
     if (&record->rung.variants[variant] == q.variant && M == q.M && N == q.N && K == q.K && !q.reads_c)
       return observation;
-  throw InvalidArgument(fmt::format("this program was built without {}, and {} has nothing of {} x {} x {}",
-                                    q.rung->name(), record_file(q.rung->name()), q.M, q.N, q.K));
+  std::string there;
+  for (const RecordedObservation& seen : record->observations)
+    there += fmt::format("{}{} x {} x {}", there.empty() ? "" : ", ", seen.M, seen.N, seen.K);
+  throw InvalidArgument(fmt::format(
+      "this program was built without {}; {}, from which it is told, has M x N x K = {}, with beta = 0, and not {} x "
+      "{} x {}{}",
+      q.rung->name(), record_file(q.rung->name()), there, q.M, q.N, q.K, q.reads_c ? " with beta" : ""));
+}
+
+Observation observation_of_block(const Rung& rung, const RungVariant& variant) {
+  if (record_of(rung)) return observation_of({&rung, &variant, page_size, page_size, page_size, false, {}});
+  return observe(variant, variant.tile.m, variant.tile.n, std::max(2 * variant.tile.k, 1), false);
 }
 
 TileOwners owners_of(const Rung& rung) {

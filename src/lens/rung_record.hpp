@@ -63,6 +63,10 @@ bool is_observable(const Rung& rung, const RungVariant& variant);
 /// @throws InvalidArgument as observe(), or if the problem is not on record
 Observation observation_of(const Question& question);
 
+/// What it sees of two steps of one block, or, of a rung that this program was built without, of the problem of pages.
+/// @throws likewise
+Observation observation_of_block(const Rung& rung, const RungVariant& variant);
+
 /// Of the first variant, likewise. @throws as tile_owners()
 TileOwners owners_of(const Rung& rung);
 

@@ -274,7 +274,7 @@ TensorInstruction find(Kind kind, const Types& types, const std::string& shape_t
   const TensorInstruction nearest = *std::min_element(
       of_types.begin(), of_types.end(), [&](const auto& x, const auto& y) { return distance(x) < distance(y); });
   if (distance(nearest) != 0)
-    throw InvalidArgument(fmt::format("{} of {} has no shape m{}n{}k{}; there are {}; the nearest is {}", name_of(kind),
+    throw InvalidArgument(fmt::format("{} of {}: m{}n{}k{} is not here; there are {}; the nearest is {}", name_of(kind),
                                       types_of(nearest), shape->M, shape->N, shape->K, shapes_text(of_types),
                                       shape_of(nearest)));
   return nearest;

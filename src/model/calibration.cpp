@@ -10,8 +10,29 @@
 
 #include "core/error.hpp"
 #include "model/data.hpp"
+#include "model/roofline.hpp"
 
 namespace lapidary::model {
+namespace {
+
+constexpr int schedulers = 4;  // of a multiprocessor, each with tensor cores
+
+/// A form of mma.sync whose cycles `lapidary calibrate` measures.
+struct MeasuredForm {
+  const char* name;
+  double multiply_adds;
+};
+
+/// That which tells of one of so many multiply-adds.
+const MeasuredForm& measured_form(Type operands, double multiply_adds) {
+  static constexpr MeasuredForm s8{"mma_s8_16832", 16 * 8 * 32}, tf32{"mma_tf32_1688", 16 * 8 * 8},
+      k8{"mma_bf16_1688", 16 * 8 * 8}, k16{"mma_bf16_16816", 16 * 8 * 16};
+  if (operands == Type::s8) return s8;
+  if (operands == Type::tf32) return tf32;
+  return multiply_adds <= k8.multiply_adds ? k8 : k16;
+}
+
+}  // namespace
 
 Calibration::Calibration(std::string_view json, std::string_view file) : file_(file) {
   try {
@@ -47,23 +68,20 @@ double Calibration::tensor_cycles(const Gpu& gpu, const MachineInstruction& i) c
                       : is(".F16")  ? gpu.tensor_f16_f16_flop_per_clk
                                     : gpu.tensor_f16_flop_per_clk;
   if (peak <= 0) throw InvalidArgument(fmt::format("{} has no tensor cores for {}", gpu.name, i.opcode));
-  constexpr int schedulers = 4;
   const double at_peak = 2.0 * i.multiply_adds() * schedulers / peak;
   if (gpu.compute_capability != 90 || f64) return at_peak;
-  const char* const measured = integer        ? "mma_s8_16832"
-                               : is(".TF32")  ? "mma_tf32_1688"
-                               : is(".1688.") ? "mma_bf16_1688"
-                                              : "mma_bf16_16816";
-  const double of_measured = integer ? 16 * 8 * 32 : is(".TF32") || is(".1688.") ? 16 * 8 * 8 : 16 * 8 * 16;
-  if (const auto cycles = find(measured)) return *cycles * i.multiply_adds() / of_measured;
-  return at_peak / mma_share(gpu);
+  return at_peak / mma_share(gpu, integer ? Type::s8 : is(".TF32") ? Type::tf32 : Type::bf16, i.multiply_adds());
 }
 
-double Calibration::mma_share(const Gpu& gpu) const {
+double Calibration::mma_share(const Gpu& gpu, Type operands, double multiply_adds) const {
   if (gpu.compute_capability != 90) return 1;
-  constexpr double at_peak = 4, documented = 0.629;  // cycles of 16 x 8 x 16 at 1024 FLOP a cycle and scheduler
-  const auto measured = find("mma_bf16_16816");
-  return measured ? std::min(1.0, at_peak / *measured) : documented;
+  if (operands == Type::e4m3)
+    return mma_share(gpu, Type::f16, multiply_adds / 2) * gpu.tensor_f16_flop_per_clk / gpu.tensor_fp8_flop_per_clk;
+  const MeasuredForm& form = measured_form(operands, multiply_adds);
+  const auto cycles = find(form.name);
+  constexpr double documented = 0.629;
+  if (!cycles) return documented;
+  return std::min(1.0, 2 * form.multiply_adds * schedulers / tensor_flop_per_clk(gpu, operands) / *cycles);
 }
 
 double Calibration::wgmma_slowdown() const {

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/types.hpp"
 #include "model/gpu.hpp"
 #include "model/multiprocessor.hpp"
 #include "model/sass.hpp"
@@ -27,8 +28,9 @@ class Calibration {
   /// form, or if that is not on record 62.9 % (W. Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU
   /// Architecture", arXiv:2402.13499).
   double tensor_cycles(const Gpu& gpu, const MachineInstruction& instruction) const;
-  /// The part of the peak rate that mma.sync of 16-bit types gets.
-  double mma_share(const Gpu& gpu) const;
+  /// The part of the peak rate for its operands that an mma.sync gets which does so many multiply-adds: of 16-bit types
+  /// one of k8 less than one of k16, and of FP8, which Hopper's passes as two of f16, half of that.
+  double mma_share(const Gpu& gpu, Type operands, double multiply_adds) const;
   /// What a wgmma m64n256k16 takes over what the peak rate says: 1 unless it was measured.
   double wgmma_slowdown() const;
   /// Whether both are measured rather than documented.

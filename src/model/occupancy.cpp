@@ -115,7 +115,8 @@ std::string Occupancy::limiters() const {
   for (const Limit limit : limits) {
     if (is_limiter(limit)) names.push_back(name_of(limit));
   }
-  return fmt::format("{}", fmt::join(names, " and "));
+  if (names.size() < 3) return fmt::format("{}", fmt::join(names, " and "));
+  return fmt::format("{} and {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back());
 }
 
 Occupancy occupancy(const Gpu& gpu, const BlockResources& block) {

@@ -229,6 +229,22 @@ TEST_F(RunGemm, RefusesAnOlderDevice) {
             std::string::npos);
 }
 
+TEST(RungRunsOn, LaterCardsUnlessItIsOfHopperAlone) {
+  RungInfo info{};
+  info.architecture = 80;
+  const Rung ampere{&info, "mma", "", {}};
+  EXPECT_FALSE(ampere.runs_on(75, Type::bf16));
+  EXPECT_TRUE(ampere.runs_on(80, Type::bf16));
+  EXPECT_TRUE(ampere.runs_on(120, Type::bf16));
+  EXPECT_FALSE(ampere.runs_on(80, Type::e4m3));
+  EXPECT_TRUE(ampere.runs_on(89, Type::e4m3));
+  RungInfo own{};
+  own.architecture = 90;
+  const Rung hopper{&own, "wgmma", "", {}};
+  for (const int other : {80, 89, 100, 120}) EXPECT_FALSE(hopper.runs_on(other, Type::bf16)) << other;
+  EXPECT_TRUE(hopper.runs_on(90, Type::bf16));
+}
+
 TEST(BuildFor, FollowsTheDevice) {
   EXPECT_EQ(build_for(*open_emulator()), Build::plain);
   EXPECT_EQ(build_for(*open_emulator({.count = true})), Build::instrumented);

@@ -49,6 +49,8 @@ TEST(Banks, TellWhatTwoHalvesOfPaddingDoToHalfPrecisionTiles) {
 TEST(Banks, TakeTheNamesThatCudaGivesToTypes) {
   const std::string access = "\"write 32 [lane / 16, lane % 16 * 8]\"";
   EXPECT_EQ(run("\"half 64x128+2/64\" " + access).text, run("\"f16 64x128+2/64\" " + access).text);
+  for (const char* const integers : {"s8", "u8", "int8", "uint8"})
+    EXPECT_EQ(layouts(std::string(integers) + " 32x32", "read [lane, 0]")[0]["wavefronts"], 8) << integers;
   EXPECT_EQ(run("\"fp8 32x32\" \"read [0, lane]\"", "2>&1 >/dev/null").text, "note: fp8 is taken for e4m3, not e5m2\n");
 }
 

@@ -586,6 +586,15 @@ TEST_F(Program, ExplainWritesAPageAndWhereTheCompilerMergedAccesses) {
   EXPECT_GT(e["stalls"]["short_scoreboard"], 0.1);
 }
 
+TEST_F(Program, ExplainSaysOfWhichLaunchTheMeasuredTimeIs) {
+  REQUIRE_INSTRUMENTED_BUILD();
+  const std::string command = "explain vectorized -m 4096 -n 4096 -k 4096 --gpu h200";
+  EXPECT_NE(run(command).out.find("the prediction is"), std::string::npos);
+  const std::string beta = run(command + " --beta").out;
+  EXPECT_NE(beta.find("measured with beta = 0, which reads no C"), std::string::npos) << beta;
+  EXPECT_EQ(beta.find("the prediction is"), std::string::npos) << beta;
+}
+
 /// How often a text stands in another.
 int count_of(const std::string& part, const std::string& text) {
   int count = 0;
@@ -635,8 +644,22 @@ TEST_F(Program, ShowsOfAnOptionalRungWhatIsOnRecord) {
   EXPECT_EQ(code["product_loop"]["multiply-add"], 64 * 8);
   EXPECT_EQ(json("diff f16_cute")["from"], "f16_padded");
   if (optional_rungs().front().built) return;
-  for (const char* command : {"explain", "run", "tiles", "banks"})
+  for (const char* command : {"run", "coalescing"})
     expect_refused(std::string(command) + " f16_cute", "this program was built without f16_cute, which needs CUTLASS");
+  // Its record is of some problems.
+  expect_refused("explain f16_cute", "has M x N x K = 4096 x 4096 x 4096, 256 x 256 x 256");
+  expect_refused("explain f16_cute -m 256 -n 256 -k 256 --beta", "with beta = 0, and not");
+  const std::string page = " -m 4096 -n 4096 -k 4096 --gpu h200";
+  EXPECT_EQ(json("explain f16_cute" + page)["shared"].size(), json("explain f16_padded" + page)["shared"].size());
+  EXPECT_EQ(json("occupancy f16_cute --gpu h200")["threads"], 256);
+  const Json twin = json("tiles f16_cute"), parent = json("tiles f16_padded");
+  EXPECT_EQ(twin["thread_has"], parent["thread_has"]);
+  std::map<int, int> wavefronts[2];  // how many accesses have so many
+  for (const bool own : {false, true})
+    for (const Json& access : json(own ? "banks f16_cute" : "banks f16_padded")["accesses"])
+      ++wavefronts[own][access["wavefronts"].get<int>()];
+  EXPECT_EQ(wavefronts[0], wavefronts[1]);
+  EXPECT_EQ(json("list")["not_built"][0]["name"], "f16_cute");
 }
 
 TEST_F(Program, AsmCountsTheInstructionsOfTheMainLoop) {

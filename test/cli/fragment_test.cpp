@@ -39,6 +39,21 @@ TEST(FragmentCommand, TellsWhereTheElementsOfALaneAre) {
   EXPECT_EQ(ldmatrix["operands"][1]["address_lanes"], Json({8, 9, 10, 11, 12, 13, 14, 15}));
 }
 
+TEST(FragmentCommand, KnowsTheOtherNamesOfTypes) {
+  for (const auto& [asked, meant] :
+       {std::pair{"mma m16n8k16 half", "mma m16n8k16 f16"}, std::pair{"mma m16n8k16 fp16/FP16", "mma m16n8k16 f16/f16"},
+        std::pair{"mma m16n8k32 fp8", "mma m16n8k32 e4m3"}, std::pair{"mma m16n8k32 int8", "mma m16n8k32 s8"},
+        std::pair{"mma m16n8k32 int8 uint8", "mma m16n8k32 s8 u8"},
+        std::pair{"mma.m16n8k16.float.half.half.float", "mma m16n8k16 f16"},
+        std::pair{"mma m8n8k4 fp64", "mma m8n8k4 f64"}, std::pair{"mma m16n8k8 bfloat16", "mma m16n8k8 bf16"},
+        std::pair{"wmma 16x16x16 half", "wmma m16n16k16 f16"},
+        std::pair{"wgmma m64n128k32 int8", "wgmma m64n128k32 s8"}}) {
+    const Output output = run_program(std::string("fragment ") + asked + " --json", "2>/dev/null");
+    ASSERT_EQ(output.code, 0) << asked;
+    EXPECT_EQ(Json::parse(output.text)["instruction"].get<std::string>().substr(0, std::string(meant).size()), meant);
+  }
+}
+
 // The bytes that `lapidary descriptor` says an instruction reads.
 TEST(FragmentCommand, AgreesWithTheDescriptorThatItNames) {
   const Json b = json("wgmma m64n96k16 bf16 b=mn/64")["operands"][1];

@@ -35,6 +35,13 @@ TEST(OccupancyCommand, WorksOutNumbersThatAreTypedIn) {
     EXPECT_NE(text.find(part), text.npos) << part << "\n" << text;
 }
 
+TEST(OccupancyCommand, CountsOneThreadAsOne) {
+  const std::string text = run_program("occupancy --registers 37 --threads 1 --shared 0 --gpu h200").text;
+  for (const char* part :
+       {"H200: 1 thread, ", "1 thread is 1 warp; ", "a block of 1 warp; ", "with the largest carve-out"})
+    EXPECT_NE(text.find(part), text.npos) << part << "\n" << text;
+}
+
 TEST(OccupancyCommand, TakesAKernelsNumbersFromItsLaunchAndItsMachineCode) {
   const Json o = json("occupancy vectorized --gpu h200");
   EXPECT_EQ(o["threads"], 256);

@@ -5,7 +5,9 @@
 
 #include <string>
 
+#include "model/calibration.hpp"
 #include "model/gpu.hpp"
+#include "model/measured.hpp"
 
 namespace lapidary::lens {
 namespace {
@@ -43,6 +45,114 @@ TEST(LeastTime, IsOverTensorCoresWhereTheyMultiply) {
   const Explanation v100 = explained("mma_tiles", "128x128x32", {128, 256, 64}, "v100 sxm2 16gb");
   EXPECT_EQ(v100.least.peak.flops, 0) << "no bf16 there";
   EXPECT_FALSE(v100.least.compute_seconds);
+}
+
+// By the H200's calibration m16n8k16 takes 6.02 cycles, where the peak rate would be 4, and m16n8k8 4.13, where it
+// would be 2. The peak is 132 x 4096 x 1.98 GHz = 1070.5 TFLOP/s.
+TEST(LeastTime, IsByTheFormOfMmaThatIsExecuted) {
+  const auto peak = [](const char* kernel, const char* gpu) {
+    return explained(kernel, "128x128x32", {128, 256, 64}, gpu).least.peak;
+  };
+  for (const char* const kernel : {"mma_k8", "mma_k8_plain", "mma_k8_padded"}) {
+    const Peak k8 = peak(kernel, "h200");
+    EXPECT_EQ(k8.name, "mma.sync m16n8k8 bf16");
+    EXPECT_NEAR(k8.flops, 518.6e12, 0.1e12) << kernel;
+  }
+  for (const char* const kernel : {"wmma", "mma_swizzled"}) {
+    const Peak k16 = peak(kernel, "h200");
+    EXPECT_EQ(k16.name, "mma.sync bf16");
+    EXPECT_NEAR(k16.flops, 711.5e12, 0.1e12) << kernel;
+  }
+  EXPECT_EQ(peak("mma_k8", "a100 pcie 80gb").flops, peak("mma_swizzled", "a100 pcie 80gb").flops);
+
+  const Rung& rung = find_rung("mma_multistage");
+  const auto of_type = [&](Type type) {
+    const RungVariant& variant = rung.variant({type, Type::f32, Order::row_major, Order::column_major});
+    return explain({&rung, &variant, 128, 256, 128, false, model::find_gpu("h200")}).least.peak.flops;
+  };
+  EXPECT_NEAR(of_type(Type::e4m3), 711.5e12, 0.1e12) << "FP8 passes as f16";
+  EXPECT_NEAR(of_type(Type::s8), 1421.7e12, 0.1e12);  // 6.024 cycles of 16 x 8 x 32
+}
+
+/// What is said of the accesses of a kind, line by line: merged, split, or neither.
+std::vector<std::string> changes_of(const char* kernel, const char* tile, model::InstructionClass kind) {
+  std::vector<std::string> changes;
+  for (const CompiledAccess& access : explained(kernel, tile, {256, 256, 256}, "h200").compiled_accesses)
+    if (access.kind == kind && !access.written.empty())
+      changes.push_back(access.is_merged() ? "merged" : access.is_split() ? "split" : "");
+  return changes;
+}
+
+// Line information has some of one line's instructions under its neighbour; and a path along ragged edges, which is not
+// taken here, stores by narrower ones.
+TEST(CompiledAccesses, AreMergedOrSplitOnlyWhereTheMachineCodeIsOtherwiseThanWritten) {
+  using Kind = model::InstructionClass;
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(changes_of("f16_padded", "128x128x64", Kind::shared_store), (Texts{"", ""}));
+  EXPECT_EQ(changes_of("f16_unpadded", "128x128x64", Kind::shared_store), (Texts{"", ""}));
+  EXPECT_EQ(changes_of("multistage", "128x128x32", Kind::async_copy), (Texts{"", ""}));
+  EXPECT_EQ(changes_of("wgmma_tma", "128x128x64", Kind::global_store), (Texts{""}));
+  EXPECT_EQ(changes_of("wmma", "128x128x32", Kind::shared_load), (Texts{"split", "split", ""}));
+  EXPECT_EQ(changes_of("thread_tiles_2d", "128x128x8", Kind::shared_load), (Texts{"merged", "merged"}));
+}
+
+// What texts of rungs say of measurements.
+TEST(RungTexts, SayWhatIsOnRecord) {
+  const model::Gpu h200 = model::find_gpu("h200");
+  bool own = false;
+  const model::Calibration calibration = model::calibration_of(h200, own);
+  ASSERT_TRUE(own);
+  const double mma = calibration.mma_share(h200, Type::bf16, 16 * 8 * 16);
+  EXPECT_NEAR(mma, 2.0 / 3, 0.01) << "mma_multistage: two thirds of the rate";
+  EXPECT_NEAR(1 / calibration.wgmma_slowdown() / mma, 1.5, 0.02) << "wgmma_tma: one and a half times that of mma.sync";
+
+  const std::vector<model::MeasuredRate> rates = model::measured_rates(h200);
+  const auto burst = [&](const char* kernel) {
+    for (const model::MeasuredRate& rate : rates)
+      if (rate.kernel == kernel && rate.tile == "128x128x8" && rate.size == 4096 && rate.mode == "burst")
+        return rate.flops;
+    return 0.0;
+  };
+  EXPECT_NEAR(1 - burst("padded_folk") / burst("vectorized"), 1.0 / 8, 0.02) << "padded_folk: an eighth of the speed";
+
+  const auto shared = [](const char* kernel, const char* tile) {
+    const Explanation e = explained(kernel, tile, {256, 256, 256}, "h200");
+    return e.observation.written.total;
+  };
+  const emulator::Counters padded = shared("f16_padded", "128x128x64"), unpadded = shared("f16_unpadded", "128x128x64");
+  EXPECT_EQ(padded.shared_load.instructions, 4 * unpadded.shared_load.instructions);
+  EXPECT_EQ(3 * padded.shared_store.instructions, 4 * unpadded.shared_store.instructions) << "a third more in all";
+}
+
+struct Unable {
+  const char *kernel, *tile, *gpu, *why;
+};
+
+class NoTime : public testing::TestWithParam<Unable> {};
+
+TEST_P(NoTime, IsToldOfACardThatCannotRunTheKernel) {
+  const Unable& p = GetParam();
+  const Explanation e = explained(p.kernel, p.tile, {256, 256, 64}, p.gpu);
+  EXPECT_FALSE(e.time);
+  EXPECT_FALSE(e.occupancy) << "no block of it is on a multiprocessor";
+  EXPECT_EQ(e.no_time, p.why);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Cards, NoTime,
+    testing::Values(
+        Unable{"wgmma_tma", "128x128x64", "rtx 4090",
+               "wgmma_tma needs compute capability 9.0 itself, as wgmma is of sm_90a alone; RTX 4090 has 8.9"},
+        Unable{"wgmma_cluster", "128x256x64", "b200",
+               "wgmma_cluster needs compute capability 9.0 itself, as wgmma is of sm_90a alone; B200 has 10.0"},
+        Unable{"wgmma_promoted", "128x192x128", "rtx 5090",
+               "wgmma_promoted needs compute capability 9.0 itself, as wgmma is of sm_90a alone; RTX 5090 has "
+               "12.0"},
+        Unable{"mma_tiles", "128x128x32", "t4", "mma_tiles needs compute capability 8.0; T4 has 7.5"}));
+
+TEST(LeastTime, IsNotThatOfInstructionsThatTheCardLacks) {
+  EXPECT_FALSE(explained("wgmma_tma", "128x128x64", {256, 256, 64}, "b200").least.compute_seconds);
+  EXPECT_TRUE(explained("wgmma_tma", "128x128x64", {256, 256, 64}, "h100 pcie").least.compute_seconds);
 }
 
 struct Reads {

@@ -302,7 +302,7 @@ TEST(TensorInstruction, IsReadFromMachineCode) {
 TEST(TensorInstruction, RefusalsNameTheRuleTheValueAndWhatThereIs) {
   const std::pair<const char*, const char*> cases[] = {
       {"mfma m16n8k16 bf16", "named \"mfma\"; there are mma, wgmma, wmma, ldmatrix, stmatrix"},
-      {"mma m16n8k32 bf16", "mma of bf16 has no shape m16n8k32; there are m16n8k8, m16n8k16; the nearest is m16n8k16"},
+      {"mma m16n8k32 bf16", "mma of bf16: m16n8k32 is not here; there are m16n8k8, m16n8k16; the nearest is m16n8k16"},
       {"mma m16n8k16 f8", "\"f8\" is no element type; there are f16, f16/f16, bf16"},
       {"mma m16n8k16", "the element type is missing"},
       {"mma m16n8k16 bf16/f16", "mma has no A of bf16 with B of bf16 and D of f16"},

@@ -103,6 +103,7 @@ TEST(Occupancy, A1024ThreadBlockOf37RegistersIsAlone) {
     EXPECT_GT(one.by(Limit::shared_memory), 1) << name;
   }
   EXPECT_EQ(occupancy(find_gpu("rtx 3090"), {.threads = 1024, .registers = 37}).limiters(), "warps and registers");
+  EXPECT_EQ(occupancy(find_gpu("h200"), {.threads = 64, .registers = 32}).limiters(), "warps, blocks and registers");
 }
 
 // A source takes two tiles of 32 x 8 floats for 32 KiB.

@@ -12,7 +12,7 @@ constexpr RungInfo info = {
     .counter =
         "shared_load: A's ldmatrix take the minimum of 2 wavefronts instead of 8, B's still 8; shared_store: A's take 8 "
         "instead of 4, as eight lanes store two rows of 64 bytes, which lie 80 apart",
-    .cost = "A fifth of the memory of A's tile; and B's conflicts, as many as A's were, are still there",
+    .cost = "A quarter more memory for A's tile; and B's conflicts, as many as A's were, are still there",
     .exercise =
         "`lapidary diff mma_k8_padded mma_padded`: pad B too, and by as many elements a 128 bytes as here a row. What "
         "becomes of the stores?",

@@ -18,7 +18,7 @@ constexpr RungInfo info = {
         "shared_load: the excess is 0, A's ldmatrix fall from 16 wavefronts to 4 and B's from 32; shared_store stays at "
         "the minimum",
     .cost =
-        "A sixteenth of the memory of A's tile and a thirty-second of B's, and lines that no copy engine could fill as "
+        "An eighth more memory for A's tile and a sixteenth more for B's, and lines that no copy engine could fill as "
         "one box",
     .exercise =
         "Pad each row of 32 elements instead: `lapidary banks \"bf16 128x32+8/32\" \"write 128 [lane / 4, lane % 4 * "
@@ -40,6 +40,11 @@ struct Config : mma_tiles::Config<128, 128, 32, 64, 32, T, R, Padded, a_order, b
   static_assert(wavefronts(warp_access<T, 8>([](int lane) { return Config::a_read(lane, 0, 0); })) == 4, "the minimum");
   static_assert(wavefronts(warp_access<T, 8>([](int lane) { return Config::b_read(lane, 0, 0); })) == 4, "the minimum");
 };
+
+using Bf16 = Config<bf16, bf16>;
+constexpr int behind = packed<bf16>;  // the last line, where the padding needs no memory
+static_assert(8 * (Bf16::a.cosize() + behind - Bf16::a.size()) == Bf16::a.size(), "an eighth more");
+static_assert(16 * (Bf16::b.cosize() + behind - Bf16::b.size()) == Bf16::b.size(), "a sixteenth more");
 
 template <class Config>
 constexpr Variant padded() {

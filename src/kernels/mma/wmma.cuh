@@ -15,12 +15,13 @@ constexpr RungInfo info = {
     .idea = "tensor cores with the lid on: the WMMA API",
     .change = "A warp multiplies matrices of 16 x 16 as a whole, whatever each lane has of them, for 64 x 32 results",
     .why = "A product of 16 x 16 x 16 is two instructions of 2048 multiply-adds each, where a warp's FFMA is 32",
-    .counter = "shared_load: a fifth of the instructions, by ldmatrix, at 4 times the minimum for A and 8 times for B",
-    .cost =
-        "Rows in shared memory have one pitch, so there is no swizzle; and results pass through it to be scaled and "
-        "cut off, as only there it is known which they are",
+    .counter =
+        "shared_load: a fifth of the instructions, an ldmatrix for each matrix, as nvcc has it for f16, at 4 times the "
+        "minimum for A and 8 times for B; for bf16 it has 4 times as many loads of words, with as many wavefronts",
+    .cost = "Rows have one pitch, so no swizzle; results are scaled in shared memory, where it is known which they are",
     .exercise =
-        "`lapidary diff wmma mma_tiles`: both compile to HMMA and LDSM, with as many conflicts. What did the lid hide?",
+        "`lapidary explain wmma --as-compiled`, then with `--type f16`: which loads 16 bytes a lane, by ldmatrix, "
+        "and what does the other do? And what did the lid hide of the same in `lapidary diff wmma mma_tiles`?",
     .architecture = 80,
 };
 

@@ -24,8 +24,8 @@ constexpr RungInfo info = {
         "A's, transposed half by half, 4 instead of 8",
     .cost =
         "A padded row does not keep vectors aligned, so no access to shared memory may be wider than 32 bits: "
-        "four times the loads and stores of its twin f16_unpadded. Offsets that nvcc cannot split into a thread's part "
-        "and a constant would be a third of the loop",
+        "four times the loads of its twin f16_unpadded, and of the stores four times B's, a third more in all. Offsets "
+        "that nvcc cannot split into a thread's part and a constant would be 30 % of the loop",
     .exercise =
         "`lapidary banks \"f16 64x128+2/64\" \"read 128 [0, lane % 16 * 8]\"`: it faults. Find a padding that keeps "
         "128-bit reads legal.",
