@@ -90,6 +90,14 @@ std::int64_t MatrixImage::changed_between() const {
   return changed;
 }
 
+std::int64_t MatrixImage::changed_from(const MatrixImage& other) const {
+  const auto size = static_cast<std::size_t>(size_of(storage_.element));
+  std::int64_t changed = 0;
+  for (std::size_t i = 0; i < memory_.size(); i += size)
+    changed += std::memcmp(memory_.data() + i, other.memory_.data() + i, size) != 0;
+  return changed;
+}
+
 double MatrixImage::value(std::int64_t place) const {
   const std::byte* const from = memory_.data() + place * size_of(storage_.element);
   switch (storage_.element) {

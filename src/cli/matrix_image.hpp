@@ -62,6 +62,9 @@ class MatrixImage {
   bench::HostMatrix matrix(Type type) const;
   /// How many elements between the rows or columns are no longer what they were.
   std::int64_t changed_between() const;
+  /// How many elements of the memory, those between the rows or columns included, are not bit for bit another's of the
+  /// same shape.
+  std::int64_t changed_from(const MatrixImage& other) const;
 
  private:
   std::int64_t place(std::int64_t row, std::int64_t col) const {

@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "cli/gpu_kernel.hpp"
 #include "cli/matrix_image.hpp"
@@ -15,12 +17,18 @@ namespace {
 /// Random data in the types of a kernel, and its product.
 class TrialProblem {
  public:
-  TrialProblem(const bench::ProblemSpec& spec, const Operands& operands)
-      : operands_(operands), problem_(rounded(spec, operands)), reference_(problem_) {}
+  TrialProblem(const bench::ProblemSpec& spec, const Operands& operands, UnusedC unused = UnusedC::poison)
+      : operands_(operands), problem_(rounded(spec, operands, unused)), reference_(problem_) {}
 
-  /// Copies the operands to a device, lets `launch` run the kernel there and reads D back.
+  /// What a run left behind.
+  struct Outcome {
+    MatrixImage D;
+    std::vector<std::pair<const char*, std::int64_t>> changed;  ///< inputs and how many of their elements are others
+  };
+
+  /// Copies the operands to a device, lets `launch` run the kernel there and reads them back.
   template <class Launch>
-  MatrixImage run(Device& device, const Launch& launch) const {
+  Outcome run(Device& device, const Launch& launch) const {
     const bench::ProblemSpec& spec = problem_.spec;
     const MatrixImage a(problem_.A, operands_.A), b(problem_.B, operands_.B), c(problem_.C, operands_.C);
     MatrixImage d = spec.in_place ? c : MatrixImage({spec.kind.result, spec.M, spec.N, spec.N}, operands_.D);
@@ -35,10 +43,20 @@ class TrialProblem {
                            spec.alpha, spec.beta, A.data(), B.data(), C.data(), result.data()});
     device.synchronize();
     device.download(d.data(), result.data(), d.bytes());
-    return d;
+    Outcome outcome{std::move(d), {}};
+    const auto compare = [&](const char* name, const MatrixImage& before, const DeviceBuffer& buffer) {
+      MatrixImage after = before;
+      device.download(after.data(), buffer.data(), after.bytes());
+      if (const std::int64_t changed = after.changed_from(before)) outcome.changed.emplace_back(name, changed);
+    };
+    compare("A", a, A);
+    compare("B", b, B);
+    if (!spec.in_place) compare("C", c, C);
+    return outcome;
   }
 
-  bench::Verification verify(const MatrixImage& D) const {
+  bench::Verification verify(const Outcome& outcome) const {
+    const MatrixImage& D = outcome.D;
     bench::Verification found = reference_.verify(D.matrix(problem_.spec.kind.result));
     if (found.ok && operands_.D.element == Element::f64) verify_double(D, found);
     found.outside = D.changed_between();
@@ -47,16 +65,23 @@ class TrialProblem {
       found.message += fmt::format("; {} elements between the {} of D were changed", found.outside,
                                    operands_.D.column_major ? "columns" : "rows");
     }
+    for (const auto& [name, changed] : outcome.changed) {
+      found.ok = false;
+      found.message += fmt::format("; {} elements of {} were changed, which is an input", changed, name);
+    }
     return found;
   }
 
-  WrongResults find_wrong(const MatrixImage& D) const {
-    return find_wrong_results(problem_, reference_, D.matrix(problem_.spec.kind.result));
+  WrongResults find_wrong(const Outcome& outcome) const {
+    return find_wrong_results(problem_, reference_, outcome.D.matrix(problem_.spec.kind.result));
   }
 
  private:
-  static bench::Problem rounded(const bench::ProblemSpec& spec, const Operands& operands) {
+  static bench::Problem rounded(bench::ProblemSpec spec, const Operands& operands, UnusedC unused) {
+    const float beta = spec.beta;
+    if (unused == UnusedC::numbers && beta == 0) spec.beta = 1;  // C is made as one that is read
     bench::Problem problem = bench::make_problem(spec);
+    problem.spec.beta = beta;
     round_to(problem.A, operands.A.element);
     round_to(problem.B, operands.B.element);
     round_to(problem.C, operands.C.element);
@@ -100,18 +125,18 @@ class TrialProblem {
 }  // namespace
 
 Trial try_problem(const KernelObject& object, const bench::ProblemSpec& spec, const LaunchShape& shape,
-                  const Operands& operands) {
+                  const Operands& operands, UnusedC unused) {
   Trial trial{spec, shape, operands, {}, {}, {}, {}, {}};
   LaunchShape launched = shape;
   launched.shared_bytes = object.shared_bytes(shape.shared_bytes);
-  const TrialProblem problem(spec, operands);
+  const TrialProblem problem(spec, operands, unused);
   const auto execute = [&](bool check) {
     const std::unique_ptr<Device> device = open_emulator({.count = true, .check = check});
-    const MatrixImage D = problem.run(*device, [&](const KernelArguments& arguments) {
+    const TrialProblem::Outcome outcome = problem.run(*device, [&](const KernelArguments& arguments) {
       device->stream().machine->run(launched, object.body(arguments));
     });
-    trial.verification = problem.verify(D);
-    trial.wrong = problem.find_wrong(D);
+    trial.verification = problem.verify(outcome);
+    trial.wrong = problem.find_wrong(outcome);
     trial.report = device->stream().machine->report();
   };
   try {

@@ -31,8 +31,11 @@ struct Trial {
   bool ok() const { return fault.empty() && verification.ok; }
 };
 
+/// What a kernel finds in C where beta is 0: NaN, which it must not read, or numbers, which beta takes off.
+enum class UnusedC : bool { poison, numbers };
+
 Trial try_problem(const KernelObject& object, const bench::ProblemSpec& spec, const LaunchShape& shape,
-                  const Operands& operands);
+                  const Operands& operands, UnusedC unused = UnusedC::poison);
 
 /// Layouts with which a kernel is right that is wrong or out of bounds with row-major matrices, or nothing.
 std::string other_layouts(const KernelObject& object, const Call& call, const TryOptions& options, const Trial& trial,

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "bench/rates.hpp"
 #include "cli/command.hpp"
@@ -38,7 +40,7 @@ void print_lines(const std::string& text, int indent) {
 void print_trial(const Trial& trial, int indent) {
   if (!trial.fault.empty()) print_lines(trial.fault, indent);
   if (trial.verification.results == 0) return;
-  if (trial.verification.wrong > 0) {
+  if (!trial.verification.ok) {
     print_lines(trial.verification.message, indent);
     if (!trial.wrong.pattern.empty()) print_lines("wrong: " + trial.wrong.pattern, indent);
     if (!trial.wrong.cause.empty()) print_lines(trial.wrong.cause, indent);
@@ -172,6 +174,33 @@ Trial try_ragged(const KernelObject& object, const CudaSource& source, const Cal
   return try_problem(object, odd, shape, operands);
 }
 
+using Factors = std::pair<float, float>;  ///< alpha and beta
+
+/// The same problem with factors for which kernels take ways of their own: where beta is 0, and where alpha is 1. Those
+/// that are given stay. Returns what it was tried with; `trial` becomes the first that is wrong.
+std::vector<Factors> try_factors(const KernelObject& object, const Call& call, const TryOptions& options,
+                                 Trial& trial) {
+  const bench::ProblemSpec spec = trial.spec;
+  std::vector<Factors> tried = {{spec.alpha, spec.beta}};
+  const auto try_with = [&](float alpha, float beta) {
+    if (!trial.ok()) return;
+    bench::ProblemSpec other = spec;
+    other.alpha = alpha;
+    other.beta = beta;
+    tried.emplace_back(alpha, beta);
+    // That C is not read is no more than a promise of BLAS: most kernels that are given beta compute beta C always.
+    Trial again = try_problem(object, other, trial.shape, trial.operands, UnusedC::numbers);
+    if (!again.ok()) trial = std::move(again);
+  };
+  if (call.has("beta") && !options.beta) try_with(spec.alpha, 0);
+  if (call.has("alpha") && !options.alpha) try_with(1, spec.beta);
+  return tried;
+}
+
+std::string factors_text(const Factors& factors) {
+  return fmt::format("alpha = {} and beta = {}", factors.first, factors.second);
+}
+
 ExitCode execute(const TryOptions& options) {
   CudaSource source(options.file);
   Call call = bind_call(source, options);
@@ -184,7 +213,8 @@ ExitCode execute(const TryOptions& options) {
   const LaunchShape shape = shape_of(source, call, options, spec);
   const KernelObject object(source, *call.kernel, instance, call.roles, options.keep);
   const Operands operands = operands_of(call, layouts, spec, options, 0);
-  const Trial trial = try_problem(object, spec, shape, operands);
+  Trial trial = try_problem(object, spec, shape, operands);
+  const std::vector<Factors> factors = try_factors(object, call, options, trial);
   std::optional<Trial> ragged;
   if (trial.ok() && !options.m && !options.n && !options.k && call.constants.empty())
     ragged = try_ragged(object, source, call, layouts, spec, options);
@@ -201,8 +231,9 @@ ExitCode execute(const TryOptions& options) {
               {"kernel", instance},
               {"type", type_text(call, operands)},
               {"layout", to_string(layouts)},
-              {"alpha", spec.alpha},
-              {"beta", spec.beta},
+              {"alpha", trial.spec.alpha},
+              {"beta", trial.spec.beta},
+              {"factors", factors},
               {"shared_bytes", object.static_shared_bytes() + shape.shared_bytes}};
     json.update(json_of(trial));
     json["advice"] = todo;
@@ -224,10 +255,12 @@ ExitCode execute(const TryOptions& options) {
   fmt::print("{}  {} at {}\n", report::styled(verdict, trial.ok() ? report::Style::good : report::Style::bad, colour),
              instance, sizes_of(spec));
   print_trial(trial, 2);
+  if (!trial.ok() && factors.size() > 1) fmt::print("it is right with {}\n", factors_text(factors.front()));
   if (!other.empty())
     fmt::print("it is right where R is row-major and C column-major, for A, B, C: --layout {}\n", other);
   if (trial.ok()) {
     fmt::print("  {}\n  no race, no illegal access, nothing read before it was written\n", trial.verification.message);
+    for (std::size_t i = 1; i < factors.size(); ++i) fmt::print("  right with {}, too\n", factors_text(factors[i]));
     if (ragged && ragged->ok()) {
       fmt::print("  right at {}{}, too\n", sizes_of(ragged->spec), padded);
     } else if (ragged) {
@@ -240,9 +273,10 @@ ExitCode execute(const TryOptions& options) {
     }
   }
   fmt::print("computed D = {}A B{}, {}, {}, grid {}, block {}, {} bytes of shared memory\n",
-             spec.alpha == 1 ? "" : fmt::format("{} ", spec.alpha),
-             spec.beta == 0 ? "" : fmt::format(" + {} C", spec.beta), type_text(call, operands), layout_text(layouts),
-             extent_text(shape.grid), extent_text(shape.block), object.static_shared_bytes() + shape.shared_bytes);
+             trial.spec.alpha == 1 ? "" : fmt::format("{} ", trial.spec.alpha),
+             trial.spec.beta == 0 ? "" : fmt::format(" + {} C", trial.spec.beta), type_text(call, operands),
+             layout_text(layouts), extent_text(shape.grid), extent_text(shape.block),
+             object.static_shared_bytes() + shape.shared_bytes);
   if (!call.constants.empty())
     fmt::print("compiled with {} = {}{}\n", call.constants["M"], spec.M,
                call.square ? "" : fmt::format(", N = {}, K = {}", spec.N, spec.K));

@@ -96,12 +96,13 @@ std::string map_of(const Flags& wrong, std::int64_t M, std::int64_t N) {
 std::string factors_of(const bench::Problem& problem, const bench::Reference& reference, const bench::HostMatrix& D) {
   const bench::ProblemSpec& spec = problem.spec;
   const double alpha = spec.alpha, beta = spec.beta;
+  const bool numbers = !problem.C.poisoned(0);
   const double roundoff = spec.kind.result == Type::f16 ? 0x1p-10 : spec.kind.result == Type::bf16 ? 0x1p-7 : 0x1p-22;
   const auto computes = [&](double a, double b) {
     for (std::int64_t i = 0; i < spec.M; ++i) {
       for (std::int64_t j = 0; j < spec.N; ++j) {
         const auto place = static_cast<std::size_t>(i * spec.N + j);
-        const double c = beta == 0 ? 0 : static_cast<double>(problem.C.at(i, j));
+        const double c = numbers ? static_cast<double>(problem.C.at(i, j)) : 0;
         const double expected = a * (reference.results()[place] - beta * c) / alpha + b * c;
         const double allowed = reference.bounds()[place] + roundoff * std::abs(expected);
         if (!(std::abs(D.at(i, j) - expected) <= allowed)) return false;
@@ -112,6 +113,7 @@ std::string factors_of(const bench::Problem& problem, const bench::Reference& re
   if (alpha == 0) return "";
   if (alpha != 1 && beta != 0 && computes(1, 0))
     return "A B is right, but alpha and beta are not applied: D = A B; --alpha 1 --beta 0 asks for A B alone";
+  if (beta == 0 && numbers && computes(alpha, 1)) return "alpha A B is right, but C is added although beta is 0";
   if (alpha != 1 && computes(1, beta)) return "A B is right, but alpha is not applied to it";
   if (beta != 0 && computes(alpha, 0)) return "alpha A B is right, but beta C is not added to it";
   if (beta != 0 && beta != 1 && computes(alpha, 1)) return "alpha A B is right, but C is added without beta";

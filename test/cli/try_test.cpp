@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "run_program.hpp"
@@ -179,6 +180,35 @@ TEST(Try, FactorsThatAreNotAppliedAreNamed) {
   const Output asked = run("unscaled.cu --kernel 'product<false, false>' --alpha 1 --beta 0" +
                            std::string(tiles_of_16));
   EXPECT_EQ(asked.code, 0) << asked.text;
+}
+TEST(Try, FactorsThatKernelsTreatApartAreTried) {
+  const auto kernel = [](int mistake, const char* more) {
+    return run(fmt::format(
+        "factors.cu --kernel 'product<{}>' --grid M --block 64 --shared 'K * 4' -m 32 -n 48 -k 16 {}", mistake, more));
+  };
+  const Json right = Json::parse(kernel(0, "--json").text);
+  EXPECT_EQ(right["factors"], Json({{2, 3}, {2, 0}, {1, 3}}));
+  EXPECT_TRUE(right["ok"]) << right;
+  for (const auto& [mistake, factors, cause] :
+       {std::tuple(1, "D = 2 A B,", "A B is right, but alpha is not applied to it"),
+        std::tuple(2, "D = 2 A B,", "alpha A B is right, but C is added although beta is 0"),
+        std::tuple(3, "D = A B + 3 C,", "alpha A B is right, but beta C is not added to it")}) {
+    const Output output = kernel(mistake, "");
+    EXPECT_EQ(output.code, 1);
+    EXPECT_EQ(output.text.find("WRONG  product"), 0u) << output.text;
+    for (const char* text : {cause, factors, "it is right with alpha = 2 and beta = 3"})
+      EXPECT_NE(output.text.find(text), std::string::npos) << text << "\n" << output.text;
+  }
+  EXPECT_EQ(kernel(1, "--beta 3").code, 0) << "what is given is not varied";
+}
+TEST(Try, InputsThatAreChangedAreFound) {
+  const Output cleared = run("factors.cu --kernel 'product<4>' --grid M --block 64 --shared 'K * 4' -m 32 -k 16");
+  EXPECT_EQ(cleared.code, 1);
+  EXPECT_NE(cleared.text.find("512 elements of A were changed, which is an input"), std::string::npos) << cleared.text;
+  const Output by_way_of_c = run("factors.cu --kernel by_way_of_c --grid M --block 64 -m 32 -n 48 -k 16 --json");
+  EXPECT_EQ(by_way_of_c.code, 1);
+  const std::string message = Json::parse(by_way_of_c.text)["message"];
+  EXPECT_NE(message.find("1536 elements of C were changed"), std::string::npos) << message;
 }
 TEST(Try, IntegerFactorsAndSmallSizesBesideATileInCapitalsAreRight) {
   expect_right("integers.cu");
