@@ -17,7 +17,7 @@ struct RungInfo {
   const char* counter;   ///< the counter that should move, and how
   const char* cost;      ///< what it costs
   const char* exercise;  ///< one thing to try: a `command` and what to find out by it; whole sentences
-  int architecture;      ///< least compute capability, major * 10 + minor; 90: sm_90a, which no later card executes
+  int architecture;      ///< least compute capability, major * 10 + minor
 };
 
 /// How a kernel's blocks go through the tiles of D, where that is not one block a tile, row by row. Block b of a grid
