@@ -163,13 +163,26 @@ std::vector<std::string> split_arguments(std::string_view text) {
   return parts;
 }
 
+std::string with_arguments(std::string type, const std::vector<CudaParameter>& parameters,
+                           const std::vector<std::string>& arguments) {
+  for (std::size_t i = 0; i < std::min(parameters.size(), arguments.size()); ++i) {
+    const std::string& name = parameters[i].name;
+    for (std::size_t place = name.empty() ? type.npos : find_word(type, name, 0); place != type.npos;
+         place = find_word(type, name, place + arguments[i].size()))
+      type.replace(place, name.size(), arguments[i]);
+  }
+  return type;
+}
+
 CudaSource::CudaSource(std::string path) : path_(std::move(path)) {
   std::ifstream stream(path_, std::ios::binary);
   text_.assign(std::istreambuf_iterator<char>(stream), {});
+  if (text_.starts_with("\xef\xbb\xbf")) text_.erase(0, 3);  // a mark that it is UTF-8
   if (!stream.is_open() || text_.empty()) throw InvalidArgument(fmt::format("cannot read {}", path_));
   const std::string text = without_comments(text_);
   code_ = without_directives(without_strings(text));
   refuse_unsupported();
+  find_scopes();
   find_structures();
   find_kernels();
   find_launches();
@@ -217,7 +230,7 @@ void CudaSource::find_structures() {
         structure.members.push_back(&declarator == &declarators[0] ? first
                                                                    : parameter_of(first.type + " " + declarator));
     }
-    structures_.push_back(std::move(structure));
+    if (!structure.name.empty()) structures_.push_back(std::move(structure));
   }
 }
 
@@ -241,8 +254,8 @@ void CudaSource::find_kernels() {
     if (body == code_.size() || code_[body] != '{') continue;  // a declaration
     const std::size_t begin = statement_begin(code_, place);
     CudaKernel kernel{
-        name,          {}, parameters_of(code_.substr(open + 1, close - open - 2)), begin, behind_bracket(code_, body),
-        line_of(place)};
+        scope_of(place).value_or(""), name,          {}, parameters_of(code_.substr(open + 1, close - open - 2)), begin,
+        behind_bracket(code_, body),  line_of(place)};
     if (const std::size_t word = find_word(code_, "template", begin); word < place) {
       const std::size_t angle = code_.find('<', word);
       const std::size_t last = behind_bracket(code_, angle);
@@ -315,10 +328,38 @@ void CudaSource::find_definitions() {
   });
 }
 
-bool CudaSource::outside_of_functions(std::size_t position) const {
-  const auto end = code_.begin() + static_cast<std::ptrdiff_t>(position);
-  return std::count(code_.begin(), end, '{') == std::count(code_.begin(), end, '}');
+void CudaSource::find_scopes() {
+  static const std::regex space(R"(\bnamespace((?:\s+\w+(?:\s*::\s*(?:inline\s+)?\w+)*)?)\s*$)");
+  static const std::regex linkage(R"(\bextern\s*"\s*"\s*$)");
+  std::vector<std::optional<std::string>> around = {""};
+  scopes_[0] = "";
+  for (std::size_t i = 0; i < code_.size(); ++i) {
+    if (code_[i] == '{') {
+      std::optional<std::string> scope = around.back();
+      const std::size_t begin = i == 0 ? 0 : statement_begin(code_, i - 1);
+      const std::string header = code_.substr(begin, i - begin);
+      std::smatch match;
+      if (scope && std::regex_search(header, match, space)) {
+        const std::string name = std::regex_replace(match[1].str(), std::regex(R"(\s+|\binline\s)"), "");
+        *scope += name.empty() ? "" : name + "::";
+      } else if (!std::regex_search(header, linkage)) {
+        scope.reset();
+      }
+      around.push_back(std::move(scope));
+    } else if (code_[i] == '}' && around.size() > 1) {
+      around.pop_back();
+    } else {
+      continue;
+    }
+    scopes_[i + 1] = around.back();
+  }
 }
+
+std::optional<std::string> CudaSource::scope_of(std::size_t position) const {
+  return std::prev(scopes_.upper_bound(position))->second;
+}
+
+bool CudaSource::outside_of_functions(std::size_t position) const { return scope_of(position).has_value(); }
 
 std::optional<std::string> CudaSource::constant(std::string_view name) const {
   for (const Definition& definition : definitions_)
@@ -334,17 +375,45 @@ void CudaSource::redefine(std::string_view name, const std::string& value) {
   }
 }
 
+std::string CudaSource::member_of(const std::string& structure, const std::vector<std::string>& arguments,
+                                  const std::string& member) const {
+  static const std::regex head(R"((?:\btemplate\s*<([^{}]*)>\s*)?\b(?:struct|class)\s+(\w+)[^;{}()]*\{)");
+  for (auto match = std::sregex_iterator(code_.begin(), code_.end(), head); match != std::sregex_iterator(); ++match) {
+    if ((*match)[2] != structure) continue;
+    const std::size_t open = static_cast<std::size_t>(match->position() + match->length()) - 1;
+    const std::string body = code_.substr(open, behind_bracket(code_, open) - open);
+    const std::regex alias(fmt::format(R"(\btypedef\s+([^;{{}}]+?)\s+{0}\s*;|\b{0}\s*=\s*([^,;{{}}]+)[,;])", member));
+    std::smatch found;
+    if (!std::regex_search(body, found, alias)) continue;
+    return with_arguments(found[found[1].matched ? 1 : 2], parameters_of((*match)[1].str()), arguments);
+  }
+  return "";
+}
+
 std::string CudaSource::without_aliases(std::string type) const {
   static const std::regex alias(R"(\btypedef\s+([^;{}]+?)\s+(\w+)\s*;|\busing\s+(\w+)\s*=\s*([^;{}]+);)");
+  static const std::regex of_structure(R"((?:\btypename\s+)?(?:\b\w+\s*::\s*)*\b(\w+)\s*(?:<([^<>]*)>)?\s*::\s*(\w+))");
+  std::vector<std::pair<std::string, std::string>> names;
   for (auto match = std::sregex_iterator(code_.begin(), code_.end(), alias); match != std::sregex_iterator(); ++match) {
     const bool is_typedef = (*match)[1].matched;
-    const std::string name = (*match)[is_typedef ? 2 : 3], meaning = (*match)[is_typedef ? 1 : 4];
-    if (const std::size_t place = find_word(type, name, 0); place != type.npos)
-      type.replace(place, name.size(), meaning);
+    names.emplace_back((*match)[is_typedef ? 2 : 3], (*match)[is_typedef ? 1 : 4]);
   }
   for (const Definition& definition : definitions_)
-    if (const std::size_t place = find_word(type, definition.name, 0); definition.constant && place != type.npos)
-      type.replace(place, definition.name.size(), definition.value);
+    if (definition.constant) names.emplace_back(definition.name, definition.value);
+  for (int i = 0; i < 8; ++i) {  // aliases may stand for aliases
+    const std::string before = type;
+    for (auto& [name, meaning] : names) {
+      const std::size_t place = name.empty() ? type.npos : find_word(type, name, 0);
+      if (place == type.npos || (place >= 2 && type.compare(place - 2, 2, "::") == 0)) continue;
+      type.replace(place, name.size(), meaning);
+      if (find_word(meaning, name, 0) != meaning.npos) name.clear();  // once, or it would never end
+    }
+    std::smatch match;
+    if (std::regex_search(type, match, of_structure))
+      if (const std::string meaning = member_of(match[1], split_arguments(match[2].str()), match[3]); !meaning.empty())
+        type.replace(static_cast<std::size_t>(match.position()), static_cast<std::size_t>(match.length()), meaning);
+    if (type == before) break;
+  }
   return type;
 }
 
@@ -370,16 +439,17 @@ void CudaSource::find_shared() {
   for (std::size_t place = find_word(code_, "__shared__", 0); place != code_.npos;
        place = find_word(code_, "__shared__", place + 1)) {
     std::size_t begin = skip_blanks(code_, statement_begin(code_, place));
-    const std::size_t end = code_.find(';', place);
-    if (end == code_.npos) return;
+    std::size_t end = place;
+    while (end < code_.size() && code_[end] != ';') end = code_[end] == '{' ? behind_bracket(code_, end) : end + 1;
+    if (end == code_.size()) return;
     const std::string statement = code_.substr(begin, end - begin);
     const bool is_extern = find_word(statement, "extern", 0) != statement.npos;
     const std::vector<std::string> parts = split_arguments(std::regex_replace(statement, words, ""));
     std::string text;
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      const std::size_t bracket = parts[i].find('[');
-      const std::string extents = bracket == std::string::npos ? "" : parts[i].substr(bracket);
-      std::string declarator = trimmed(parts[i].substr(0, bracket));
+      std::string declarator = parts[i];
+      while (declarator.ends_with(']')) declarator = trimmed(declarator.substr(0, declarator.rfind('[')));
+      const std::string extents = parts[i].substr(declarator.size());
       std::size_t name_begin = declarator.size();
       while (name_begin > 0 && is_word(declarator[name_begin - 1])) --name_begin;
       const std::string name = declarator.substr(name_begin), type = trimmed(declarator.substr(0, name_begin));
@@ -393,7 +463,8 @@ void CudaSource::find_shared() {
         sites_.push_back(place);
       }
     }
-    text.append(static_cast<std::size_t>(std::count(statement.begin(), statement.end(), '\n')), '\n');
+    const auto lines = [](const std::string& of) { return std::count(of.begin(), of.end(), '\n'); };
+    text.append(static_cast<std::size_t>(std::max(lines(statement) - lines(text), std::ptrdiff_t{0})), '\n');
     edits_.push_back({begin, end, std::move(text), false});
     place = end;
   }
@@ -577,7 +648,9 @@ class Evaluator {
       return result;
     }
     if (text_.compare(at_, 5, "std::") == 0) at_ += 5;
-    const std::string name = word_at(text_, at_);
+    std::string name = word_at(text_, at_);
+    while (!name.empty() && text_.compare(at_ + name.size(), 2, "::") == 0)
+      name += "::" + word_at(text_, at_ + name.size() + 2);
     if (name.empty()) fail(fmt::format("has `{}` where a number or a name is expected", text_.substr(at_)));
     at_ += name.size();
     skip();

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@ struct CudaParameter {
 
 /// A `__global__` function.
 struct CudaKernel {
+  std::string scope;  ///< namespaces: "gemm::detail::"
   std::string name;
   std::vector<CudaParameter> template_parameters, parameters;
   std::size_t begin, end;  ///< of its text in the file
@@ -54,7 +56,8 @@ class CudaSource {
   /// Gives a constant another value in what `rewritten` returns.
   void redefine(std::string_view name, const std::string& value);
 
-  /// A type with the names that the file gives to types (typedef, using, #define) replaced by what they stand for.
+  /// A type with the names that the file gives to types (typedef, using, #define) replaced by what they stand for; the
+  /// same of a name in a structure, `Config::T` or `Config::BM`.
   std::string without_aliases(std::string type) const;
 
   enum class Target { emulator, gpu };
@@ -80,6 +83,12 @@ class CudaSource {
   };
 
   int line_of(std::size_t position) const;
+  /// What a structure of the file with these template arguments calls `member`, a type or a constant; empty if nothing.
+  std::string member_of(const std::string& structure, const std::vector<std::string>& arguments,
+                        const std::string& member) const;
+  void find_scopes();
+  /// The namespaces around a place, each with its `::`; nothing within functions and types.
+  std::optional<std::string> scope_of(std::size_t position) const;
   bool outside_of_functions(std::size_t position) const;
   void refuse_unsupported() const;
   void find_structures();
@@ -92,14 +101,19 @@ class CudaSource {
   void find_includes();
 
   std::string path_, text_;
-  std::string code_;                       ///< the text with blanks for comments, strings and preprocessor lines
-  std::vector<CudaParameter> structures_;  ///< the name of each and its members
+  std::string code_;  ///< the text with blanks for comments, strings and preprocessor lines
+  std::map<std::size_t, std::optional<std::string>> scopes_;  ///< from a place on
+  std::vector<CudaParameter> structures_;                     ///< the name of each and its members
   std::vector<CudaKernel> kernels_;
   std::vector<CudaLaunch> launches_;
   std::vector<Definition> definitions_;
   std::vector<std::size_t> sites_;
   std::vector<Edit> edits_;
 };
+
+/// A type with template parameters, each as a whole word, replaced by their arguments.
+std::string with_arguments(std::string type, const std::vector<CudaParameter>& parameters,
+                           const std::vector<std::string>& arguments);
 
 /// Splits at commas outside of brackets; blanks around the parts are taken off.
 std::vector<std::string> split_arguments(std::string_view text);

@@ -30,7 +30,7 @@ std::string unit_of(const CudaSource& source, const CudaKernel& kernel, const st
     const ::lapidary::KernelArguments* given, const unsigned* grid, const unsigned* block, unsigned shared,
     void* stream) {{
   const ::lapidary::KernelArguments& arguments = *given;
-  cudaError_t status = cudaSuccess;
+  {6}cudaError_t status = cudaSuccess;
   if (shared > 48 * 1024)
     status = cudaFuncSetAttribute({3}, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
   if (status == cudaSuccess) {{
@@ -42,7 +42,8 @@ std::string unit_of(const CudaSource& source, const CudaKernel& kernel, const st
 }}
 )",
       fmt::format("#include <cuda_runtime.h>\n#include \"{}\"", (stand_in_headers() / "arguments.hpp").string()),
-      source.path(), source.rewritten(CudaSource::Target::gpu), instance, call_of(kernel, roles), without_macros());
+      source.path(), source.rewritten(CudaSource::Target::gpu), instance, call_of(kernel, roles), without_macros(),
+      in_scope(kernel));
 }
 
 std::string errors_of(const std::string& output) {

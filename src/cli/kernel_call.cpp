@@ -26,7 +26,7 @@ std::string lower(std::string text) {
 
 std::string names_of(const CudaSource& source) {
   std::vector<std::string> names;
-  for (const CudaKernel& kernel : source.kernels()) names.push_back(kernel.name);
+  for (const CudaKernel& kernel : source.kernels()) names.push_back(kernel.scope + kernel.name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -37,7 +37,9 @@ const CudaKernel& choose_kernel(const CudaSource& source, const std::string& nam
     throw InvalidArgument(fmt::format("{} has {} kernels; name one of them with --kernel: {}", source.path(),
                                       source.kernels().size(), names_of(source)));
   for (const CudaKernel& kernel : source.kernels())
-    if (name.empty() || kernel.name == name) return kernel;
+    if (name.empty() || kernel.name == name || kernel.scope + kernel.name == name ||
+        (kernel.scope + kernel.name).ends_with("::" + name))
+      return kernel;
   throw InvalidArgument(fmt::format("{} has no kernel {}; it has {}", source.path(), name, names_of(source)));
 }
 
@@ -142,10 +144,8 @@ void bind_parameters(Call& call, const CudaSource& source, const TryOptions& opt
   bind_constants(call, source);
   for (const CudaParameter& parameter : kernel.parameters) {
     const CudaParameter* const elements = parameter.elements();
-    std::string type = source.without_aliases(elements ? elements->type : parameter.type);
-    for (std::size_t t = 0; t < std::min(kernel.template_parameters.size(), call.template_values.size()); ++t)
-      if (type.find(kernel.template_parameters[t].name) != type.npos)
-        type = source.without_aliases(call.template_values[t]);
+    const std::string type = source.without_aliases(
+        with_arguments(elements ? elements->type : parameter.type, kernel.template_parameters, call.template_values));
     const auto is = [&](const char* word) { return type.find(word) != type.npos; };
     if (elements && !is("half") && !is("bfloat16") && !is("float") && !is("double"))
       throw InvalidArgument(
@@ -191,6 +191,10 @@ std::optional<std::string> look_up(const CudaSource& source, const Call& call, c
     const std::string role = role_of({"*", name.substr(0, dot)});
     const std::string member = role.empty() ? "" : argument_of(name.substr(dot + 1), role);
     return is_size(member) ? std::optional(size(member)) : std::nullopt;
+  }
+  if (name.find("::") != name.npos) {
+    const std::string meaning = source.without_aliases(name);
+    return meaning.find("::") == meaning.npos ? std::optional(meaning) : std::nullopt;
   }
   for (const auto& [role, constant] : call.constants)
     if (constant == name) return size(role);
@@ -299,7 +303,7 @@ bench::ProblemSpec problem_of(const CudaSource& source, const Call& call, const 
 
 std::string instantiate(const CudaSource& source, Call& call) {
   const CudaKernel& kernel = *call.kernel;
-  std::string instance = kernel.name;
+  std::string instance = kernel.scope + kernel.name;
   if (!kernel.template_parameters.empty()) {
     if (call.template_values.empty()) {
       std::vector<std::string> names;
@@ -310,6 +314,7 @@ std::string instantiate(const CudaSource& source, Call& call) {
     for (std::size_t i = 0; i < call.template_values.size(); ++i) {
       std::string& value = call.template_values[i];
       const std::string type = i < kernel.template_parameters.size() ? kernel.template_parameters[i].type : "";
+      if (type == "typename" || type == "class") value = source.without_aliases(value);  // of a function of the host's
       if (type == "typename" || type == "class" || type == "bool") continue;
       value = std::to_string(evaluate(value, [&](const std::string& name) {
         return source.definition(name, call.launch ? call.launch->position : ~std::size_t{0});

@@ -52,10 +52,10 @@ LAPIDARY_EXPORT void lapidary_run(const void* context) {{
       if (v->red_zone_bytes) ::lapidary::emulator::abi::red_zone(base + v->offset + v->bytes, v->red_zone_bytes);
   }}
   const auto& arguments = *static_cast<const ::lapidary::KernelArguments*>(context);
-  {1}{2};
+  {4}{1}{2};
 }}
 )",
-      source.path(), instance, call_of(kernel, roles), without_macros());
+      source.path(), instance, call_of(kernel, roles), without_macros(), in_scope(kernel));
 }
 
 /// The compiler's errors in the user's file, without the paths and notes of others.

@@ -78,6 +78,13 @@ std::string call_of(const CudaKernel& kernel, const std::vector<std::string>& ro
   return fmt::format("({})", fmt::join(arguments, ", "));
 }
 
+std::string in_scope(const CudaKernel& kernel) {
+  std::string statements;
+  for (std::size_t end = kernel.scope.find("::"); end != kernel.scope.npos; end = kernel.scope.find("::", end + 2))
+    statements += fmt::format("using namespace ::{}; ", kernel.scope.substr(0, end));
+  return statements;
+}
+
 std::string without_macros() {
   std::string lines;
   for (const char* member : {"M", "N", "K", "lda", "ldb", "ldc", "ldd", "alpha", "beta", "A", "B", "C", "D"})

@@ -28,6 +28,10 @@ std::filesystem::path stand_in_headers();
 ///               its pointer, its sizes and its leading dimension
 std::string call_of(const CudaKernel& kernel, const std::vector<std::string>& roles);
 
+/// What makes the names that a kernel can use in its namespace known to a function outside of it, as a statement:
+/// types of its parameters and template arguments are written as they are there.
+std::string in_scope(const CudaKernel& kernel);
+
 /// Lines that end the macros of a file that have the names of these members, to stand between it and a call.
 std::string without_macros();
 

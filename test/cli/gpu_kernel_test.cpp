@@ -51,6 +51,13 @@ TEST_F(GpuKernelTest, StructuresCompile) {
   EXPECT_NO_THROW(compiled(source, {"", "MatMul", {"A", "B", "C"}}));
 }
 
+TEST_F(GpuKernelTest, KernelsInNamespacesCompile) {
+  const CudaSource source(LAPIDARY_KERNELS "/namespaces.cu");
+  const CudaKernel& kernel = source.kernels().at(1);
+  EXPECT_EQ(kernel.scope, "gemm::");
+  EXPECT_NO_THROW(GpuKernel(source, kernel, "gemm::of_matrices<16>", {"A", "B", "C", "M", "N", "K"}, 80, ""));
+}
+
 TEST_F(GpuKernelTest, ErrorsOfNvccComeWithTheLineOfTheFile) {
   const CudaSource source(LAPIDARY_KERNELS "/mistyped.cu");
   try {

@@ -106,6 +106,12 @@ TEST(Try, SizesThatAreConstantsOfTheFileAreGivenValues) {
   EXPECT_EQ(Json::parse(run("constants.cu --json -n 48").text)["k"], 48);
 }
 TEST(Try, MatricesAsStructuresWithTheirSizesAreRight) { expect_right("structures.cu", false); }
+TEST(Try, NamesInNamespacesAndTemplatesAreResolved) {
+  expect_right("namespaces.cu --kernel product");
+  expect_right("namespaces.cu --kernel 'gemm::of_matrices<16>'" + std::string(tiles_of_16));
+  const Output output = run("namespaces.cu");
+  EXPECT_NE(output.text.find("gemm::detail::product, gemm::of_matrices"), std::string::npos) << output.text;
+}
 TEST(Try, LayoutsAndLeadingDimensionsThatCannotBeAreRefused) {
   for (const auto& [arguments, text] :
        {std::pair("dgemm_tn.cu --layout TN --lda 63", "--lda is 63; a row of A has 64 elements"),
