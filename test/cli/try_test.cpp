@@ -283,6 +283,19 @@ TEST(Try, WhatKernelsPrintIsSetApart) {
   const Output text = run(file + " --grid N --block N -n 2");
   EXPECT_NE(text.text.find("it printed:\n    {\"row\": 2}\n"), std::string::npos) << text.text;
 }
+TEST(Try, NumbersByPointerAndKernelsElsewhereAreExplained) {
+  const std::string folder = testing::TempDir(), file = folder + "lapidary_elsewhere.cu";
+  std::ofstream(folder + "lapidary_pointers.cuh")
+      << "__global__ void gemm(int N, const float* alpha, const float* A, const float* B, float* C) {}\n";
+  std::ofstream(file) << "#include \"lapidary_pointers.cuh\"\nint main() {}\n";
+  const Output elsewhere = run(file), pointer = run(folder + "lapidary_pointers.cuh --grid 1 --block 1");
+  EXPECT_EQ(elsewhere.code, 2);
+  EXPECT_NE(elsewhere.text.find("what it includes is not searched"), std::string::npos) << elsewhere.text;
+  EXPECT_NE(elsewhere.text.find(folder + "lapidary_pointers.cuh"), std::string::npos) << elsewhere.text;
+  EXPECT_NE(pointer.text.find("declare it as `float alpha`"), std::string::npos) << pointer.text;
+  EXPECT_EQ(run(folder + "lapidary_pointers.cuh --args N,alpha,A,B,C").text, pointer.text);
+}
+
 TEST(Try, MissingBarrierIsARaceWithBothLines) {
   expect_wrong("missing_barrier", "",
                {"race on shared memory", "writes it at broken.cu:9", "reads it at broken.cu:12"});
