@@ -532,9 +532,14 @@ void CudaSource::find_includes() {
       throw InvalidArgument(
           fmt::format("{}:{}: <{}> is not supported; cuda_runtime.h, cuda_fp16.h, cuda_bf16.h and mma.h are", path_,
                       line_of(begin), name));
-    const bool missing = (*m)[2] == "\"" &&
-                         !std::filesystem::exists(std::filesystem::path(path_).parent_path() / name) &&
-                         !name.starts_with("cuda");
+    const std::filesystem::path beside = std::filesystem::path(path_).parent_path() / name;
+    const bool missing = (*m)[2] == "\"" && !std::filesystem::exists(beside) && !name.starts_with("cuda");
+    if ((*m)[2] == "\"" && !missing) {
+      std::ifstream stream(beside, std::ios::binary);
+      const std::string included(std::istreambuf_iterator<char>(stream), {});
+      if (find_word(without_comments(included), "__global__", 0) != included.npos)
+        included_kernels_.push_back(beside.string());
+    }
     if (missing || std::regex_match(name, host))
       edits_.push_back({begin, static_cast<std::size_t>(m->position() + m->length()), ""});
   }

@@ -44,6 +44,9 @@ class CudaSource {
   const std::string& path() const { return path_; }
   const std::vector<CudaKernel>& kernels() const { return kernels_; }
 
+  /// Files beside it that it includes and in which there is a `__global__` function, which is not read.
+  const std::vector<std::string>& included_kernels() const { return included_kernels_; }
+
   /// The first launch of a kernel in the file, or null.
   const CudaLaunch* launch_of(const CudaKernel& kernel) const;
 
@@ -105,6 +108,7 @@ class CudaSource {
   std::map<std::size_t, std::optional<std::string>> scopes_;  ///< from a place on
   std::vector<CudaParameter> structures_;                     ///< the name of each and its members
   std::vector<CudaKernel> kernels_;
+  std::vector<std::string> included_kernels_;
   std::vector<CudaLaunch> launches_;
   std::vector<Definition> definitions_;
   std::vector<std::size_t> sites_;

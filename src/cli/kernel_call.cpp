@@ -31,8 +31,15 @@ std::string names_of(const CudaSource& source) {
 }
 
 const CudaKernel& choose_kernel(const CudaSource& source, const std::string& name) {
-  if (source.kernels().empty())
-    throw InvalidArgument(fmt::format("{} has no __global__ function with a body", source.path()));
+  if (source.kernels().empty()) {
+    const std::string included = fmt::format("{}", fmt::join(source.included_kernels(), ", "));
+    throw InvalidArgument(fmt::format(
+        "{} has no __global__ function with a body{}", source.path(),
+        included.empty() ? ""
+                         : fmt::format(", and what it includes is not searched; try the file with the kernel itself, "
+                                       "with --grid and --block: {}",
+                                       included)));
+  }
   if (name.empty() && source.kernels().size() > 1)
     throw InvalidArgument(fmt::format("{} has {} kernels; name one of them with --kernel: {}", source.path(),
                                       source.kernels().size(), names_of(source)));
@@ -102,6 +109,16 @@ void bind_parameters(Call& call, const CudaSource& source, const TryOptions& opt
     throw InvalidArgument(fmt::format("{}: {}; say what its parameters are, as in --args \"M,N,K,alpha,A,B,beta,C\"",
                                       signature(kernel), why));
   };
+  const auto by_value = [&](const CudaParameter& parameter, const std::string& role) {
+    throw InvalidArgument(fmt::format(
+        "{0}: `{1}` is a pointer to {2}; numbers are supported that are passed by value: declare it as `{3} {1}` and "
+        "use `{1}` for `*{1}` in a copy of the kernel",
+        signature(kernel), parameter.name, role, role == "alpha" || role == "beta" ? "float" : "int"));
+  };
+  for (const CudaParameter& parameter : kernel.parameters)  // matrices may be called M and N
+    if (const std::string name = lower(parameter.name);
+        options.roles.empty() && parameter.is_pointer() && (name == "alpha" || name == "beta"))
+      by_value(parameter, name);
   if (!options.roles.empty()) {
     call.roles = split_arguments(options.roles);
     if (call.roles.size() != kernel.parameters.size())
@@ -135,6 +152,7 @@ void bind_parameters(Call& call, const CudaSource& source, const TryOptions& opt
   if (!call.has("C") && !call.has("D")) fail("no parameter is C or D");
   for (std::size_t i = 0; i < call.roles.size(); ++i) {
     const bool matrix = call.roles[i].size() == 1 && call.roles[i] >= "A" && call.roles[i] <= "D";
+    if (!matrix && kernel.parameters[i].is_pointer()) by_value(kernel.parameters[i], call.roles[i]);
     if (matrix != (kernel.parameters[i].elements() != nullptr))
       fail(fmt::format("`{}` cannot be {}", kernel.parameters[i].name, call.roles[i]));
     if (std::count(call.roles.begin(), call.roles.end(), call.roles[i]) > 1)

@@ -1,8 +1,10 @@
 #include "cli/trial.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <cstdio>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -13,6 +15,37 @@
 
 namespace lapidary::cli {
 namespace {
+
+/// Takes what kernels print to standard output, which is the program's own: there it would stand in the middle of JSON.
+class Printed {
+ public:
+  /// @param text  where it is in the end, of much the beginning, with `?` for bytes that are no text
+  explicit Printed(std::string& text) : text_(text), file_(std::tmpfile()) {
+    std::fflush(stdout);
+    if (!file_) return;
+    output_ = dup(STDOUT_FILENO);
+    dup2(fileno(file_), STDOUT_FILENO);
+  }
+  ~Printed() {
+    if (!file_) return;
+    std::fflush(stdout);
+    dup2(output_, STDOUT_FILENO);
+    close(output_);
+    text_.resize(std::size_t{1} << 14);
+    const ssize_t bytes = pread(fileno(file_), text_.data(), text_.size(), 0);
+    text_.resize(bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
+    for (char& c : text_)
+      if (c != '\n' && c != '\t' && (c < ' ' || c > '~')) c = '?';
+    std::fclose(file_);
+  }
+  Printed(const Printed&) = delete;
+  Printed& operator=(const Printed&) = delete;
+
+ private:
+  std::string& text_;
+  std::FILE* file_;
+  int output_ = -1;
+};
 
 /// Random data in the types of a kernel, and its product.
 class TrialProblem {
@@ -126,11 +159,12 @@ class TrialProblem {
 
 Trial try_problem(const KernelObject& object, const bench::ProblemSpec& spec, const LaunchShape& shape,
                   const Operands& operands, UnusedC unused) {
-  Trial trial{spec, shape, operands, {}, {}, {}, {}, {}};
+  Trial trial{spec, shape, operands, {}, {}, {}, {}, {}, {}};
   LaunchShape launched = shape;
   launched.shared_bytes = object.shared_bytes(shape.shared_bytes);
   const TrialProblem problem(spec, operands, unused);
   const auto execute = [&](bool check) {
+    const Printed printed(trial.printed);
     const std::unique_ptr<Device> device = open_emulator({.count = true, .check = check});
     const TrialProblem::Outcome outcome = problem.run(*device, [&](const KernelArguments& arguments) {
       device->stream().machine->run(launched, object.body(arguments));
@@ -183,6 +217,8 @@ GpuTrial try_on_gpu(const CudaSource& source, const Call& call, const std::strin
     const GpuKernel kernel(source, *call.kernel, instance, call.roles, device->properties().compute_capability,
                            options.keep);
     const TrialProblem problem(right.spec, right.operands);
+    std::string ignored;
+    const Printed printed(ignored);
     trial.verification = problem.verify(problem.run(
         *device, [&](const KernelArguments& given) { kernel.launch(right.shape, given, device->stream()); }));
     if (!trial.verification.ok) {

@@ -27,6 +27,7 @@ struct Trial {
   bench::Verification verification;
   WrongResults wrong;
   emulator::Report report;
+  std::string printed;  ///< by the kernel, of much the beginning
 
   bool ok() const { return fault.empty() && verification.ok; }
 };

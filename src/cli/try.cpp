@@ -37,7 +37,20 @@ void print_lines(const std::string& text, int indent) {
   }
 }
 
+/// What the kernel printed, of much the beginning.
+void print_printed(const Trial& trial, int indent) {
+  if (trial.printed.empty()) return;
+  constexpr int most = 20;
+  std::size_t end = 0;
+  for (int i = 0; i < most && end < trial.printed.size(); ++i)
+    end = std::min(trial.printed.find('\n', end), trial.printed.size() - 1) + 1;
+  print_lines("it printed:", indent);
+  print_lines(trial.printed.substr(0, end), indent + 2);
+  if (end < trial.printed.size()) print_lines("and more", indent + 2);
+}
+
 void print_trial(const Trial& trial, int indent) {
+  print_printed(trial, indent);
   if (!trial.fault.empty()) print_lines(trial.fault, indent);
   if (trial.verification.results == 0) return;
   if (!trial.verification.ok) {
@@ -102,6 +115,7 @@ Json json_of(const Trial& trial) {
   } else {
     add_fault(json, trial.fault);
   }
+  json["printed"] = trial.printed;
   json["pattern"] = trial.wrong.pattern;
   json["cause"] = trial.wrong.cause;
   return json;
@@ -169,7 +183,7 @@ Trial try_ragged(const KernelObject& object, const CudaSource& source, const Cal
   try {
     shape = shape_of(source, call, options, odd);
   } catch (const InvalidArgument& error) {  // a number of blocks that is rounded down may be 0
-    return {odd, shape, operands, error.what(), {}, {}, {}, {}};
+    return {odd, shape, operands, error.what(), {}, {}, {}, {}, {}};
   }
   return try_problem(object, odd, shape, operands);
 }

@@ -269,6 +269,33 @@ TEST(Try, InlinePtxThatIsNoneOrNotKnownIsNamed) {
             std::string::npos);
 }
 
+TEST(Try, WhatKernelsPrintIsSetApart) {
+  const std::string file = testing::TempDir() + "lapidary_printing.cu";
+  std::ofstream(file) << "#include <cstdio>\n"
+                         "__global__ void gemm(const float* A, const float* B, float* C, int N) {\n"
+                         "  if (threadIdx.x == 0) printf(\"{\\\"row\\\": %d}\\n\", N);\n"
+                         "  float sum = 0;\n"
+                         "  for (int k = 0; k < N; ++k) sum += A[blockIdx.x * N + k] * B[k * N + threadIdx.x];\n"
+                         "  C[blockIdx.x * N + threadIdx.x] = sum;\n}\n";
+  const Json json = Json::parse(run(file + " --grid N --block N -n 2 --json").text);
+  EXPECT_TRUE(json["ok"]);
+  EXPECT_EQ(json["printed"], "{\"row\": 2}\n{\"row\": 2}\n");
+  const Output text = run(file + " --grid N --block N -n 2");
+  EXPECT_NE(text.text.find("it printed:\n    {\"row\": 2}\n"), std::string::npos) << text.text;
+}
+TEST(Try, NumbersByPointerAndKernelsElsewhereAreExplained) {
+  const std::string folder = testing::TempDir(), file = folder + "lapidary_elsewhere.cu";
+  std::ofstream(folder + "lapidary_pointers.cuh")
+      << "__global__ void gemm(int N, const float* alpha, const float* A, const float* B, float* C) {}\n";
+  std::ofstream(file) << "#include \"lapidary_pointers.cuh\"\nint main() {}\n";
+  const Output elsewhere = run(file), pointer = run(folder + "lapidary_pointers.cuh --grid 1 --block 1");
+  EXPECT_EQ(elsewhere.code, 2);
+  EXPECT_NE(elsewhere.text.find("what it includes is not searched"), std::string::npos) << elsewhere.text;
+  EXPECT_NE(elsewhere.text.find(folder + "lapidary_pointers.cuh"), std::string::npos) << elsewhere.text;
+  EXPECT_NE(pointer.text.find("declare it as `float alpha`"), std::string::npos) << pointer.text;
+  EXPECT_EQ(run(folder + "lapidary_pointers.cuh --args N,alpha,A,B,C").text, pointer.text);
+}
+
 TEST(Try, MissingBarrierIsARaceWithBothLines) {
   expect_wrong("missing_barrier", "",
                {"race on shared memory", "writes it at broken.cu:9", "reads it at broken.cu:12"});
