@@ -110,7 +110,8 @@ class Translator {
   }
 
   // Which half of the multiply-add pipe: measured by imad_16_warps and half_to_float_16_warps, two cycles each, and by
-  // imad_and_3_ffma_16_warps and half_to_float_and_3_ffma_16_warps, little over four; the integer pipe by logic_16_warps.
+  // imad_and_3_ffma_16_warps and half_to_float_and_3_ffma_16_warps, little over four; the integer pipe by
+  // logic_16_warps.
   static Unit unit_of(const MachineInstruction& i) {
     switch (i.kind) {
       case InstructionClass::fma: return Unit::fma;
