@@ -47,8 +47,9 @@ constexpr bool conflict_free =
     wavefronts(warp_access<T, packed<T>>([](int lane) { return Config::a_read(lane, 0, 0); })) == 4 &&
     wavefronts(warp_access<T, packed<T>>([](int lane) { return Config::b_read(lane, 0, 0); })) == 4;
 static_assert(conflict_free<Config<bf16, bf16>>);
-static_assert(sizeof(mma_tiles::Storage<Config<bf16, bf16>>) == 16384 &&
-              sizeof(mma_tiles::Storage<mma_padded::Config<bf16, bf16>>) == 17888);
+template <class Config>
+constexpr int tile_bytes = 2 * (Config::a.cosize() + Config::b.cosize());
+static_assert(tile_bytes<Config<bf16, bf16>> == 16384 && tile_bytes<mma_padded::Config<bf16, bf16>> == 17888);
 static_assert(conflict_free<Config<bf16, bf16, Order::column_major, Order::column_major>>);
 
 template <class Config>

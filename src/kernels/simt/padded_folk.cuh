@@ -37,8 +37,8 @@ struct Config : vectorized::Config<BM, BN, BK> {
   static_assert(wavefronts(warp_access<float>([](int lane) { return b_write(lane, 0, 0); })) == 4, "a known conflict");
 };
 
-static_assert(sizeof(vectorized::Storage<Config<128, 128, 8>>) ==
-              sizeof(vectorized::Storage<vectorized::Config<128, 128, 8>>) + 144);
+static_assert(round_up<int>(Config<128, 128, 8>::b.cosize() * 4, 16) ==
+              vectorized::Config<128, 128, 8>::b.cosize() * 4 + 144);
 
 template <class>
 constexpr Variant variants[] = {variant<Config<128, 128, 8>>(vectorized::launch<Config<128, 128, 8>, info>)};
