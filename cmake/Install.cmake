@@ -1,7 +1,7 @@
-# find_package(lapidary) gives lapidary::lapidary, the machines, and lapidary_add_kernel.
+# find_package(lapidary) gives lapidary::machine, the emulated machine and the GPU, and lapidary_add_kernel.
 include(CMakePackageConfigHelpers)
 
-install(TARGETS lapidary lapidary_kernel EXPORT lapidary)
+install(TARGETS lapidary_machine lapidary_kernel EXPORT lapidary)
 install(TARGETS lapidary_program)
 install(EXPORT lapidary NAMESPACE lapidary:: FILE lapidaryTargets.cmake DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/lapidary")
 

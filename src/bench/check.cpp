@@ -83,7 +83,7 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, std::int64_t M, s
           {scattered(sized(kind, M, N, K)), "long rows, bases off their alignment"}};
 }
 
-std::optional<Finding> check(const Rung& rung, const RungVariant& variant, const ProblemSpec& spec, std::uint64_t seed,
+std::optional<Finding> check(const Rung& rung, const KernelEntry& variant, const ProblemSpec& spec, std::uint64_t seed,
                              int schedules) {
   for (int i = 0; i < schedules; ++i, ++seed) {
     // One host thread: blocks that run at the same time would meet in another order each time.

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "bench/rates.hpp"
-#include "core/gemm.hpp"
+#include "core/problem.hpp"
 #include "device/stream.hpp"
 
 namespace lapidary::bench {
@@ -13,9 +13,11 @@ struct Contestant {
   std::string name;  ///< for messages
   Unit unit;         ///< what it multiplies with, which sets its ceiling
   /// Starts it on a stream of the GPU and returns without waiting.
-  std::function<void(const Stream&, const GemmProblem&)> launch;
+  using Launch = std::function<void(const Stream&, const Operands&)>;
+  /// What launches it on a resolved problem. @throws InvalidArgument if it does not take it
+  std::function<Launch(const Problem&)> prepare;
   bool integers = false;  ///< it leaves 32-bit integers in D, not f32
-  bool cuts = false;      ///< see Variant; it is compared with what is as exact, or more
+  bool cuts = false;      ///< see BuiltKernel; it is compared with what is as exact, or more
 };
 
 }  // namespace lapidary::bench

@@ -54,21 +54,16 @@ class RotatingOperands {
         d_(padded(kind.result, M * N)),
         copies_(std::max<std::size_t>(2, ceil_div(3 * device.properties().l2_bytes + 1, a_ + b_ + d_))),
         memory_(device, copies_ * (a_ + b_ + d_), "copies of A, B and D"),
-        problem_(dense_problem(kind, M, N, K)) {
+        problem_(resolved({.kind = kind, .M = M, .N = N, .K = K})) {
     fill_normal(device, kind.type, memory_.data(), static_cast<std::int64_t>(memory_.bytes()) / size_of(kind.type), 1);
     device.synchronize();
-    next();
   }
 
-  /// The problem on the copy whose turn it was last.
-  const GemmProblem& problem() const { return problem_; }
-  /// The problem on the copy whose turn it is.
-  const GemmProblem& next() {
+  const Problem& problem() const { return problem_; }
+  /// The copy whose turn it is.
+  Operands next() {
     std::byte* const base = static_cast<std::byte*>(memory_.data()) + turn_++ % copies_ * (a_ + b_ + d_);
-    problem_.A = base;
-    problem_.B = base + a_;
-    problem_.D = base + a_ + b_;
-    return problem_;
+    return {.A = base, .B = base + a_, .D = base + a_ + b_};
   }
 
  private:
@@ -80,12 +75,13 @@ class RotatingOperands {
   std::size_t a_, b_, d_;  ///< bytes
   std::size_t copies_, turn_ = 0;
   DeviceBuffer memory_;
-  GemmProblem problem_;
+  Problem problem_;
 };
 
 /// What was seen of one contestant so far.
 struct Series {
   const Contestant* contestant;
+  Contestant::Launch launch;
   double estimate_ms;  ///< of a launch
   std::vector<int> rounds = {};
   std::vector<double> tflops = {};  ///< of each round
@@ -173,8 +169,8 @@ struct GemmTimer::State {
     return events[static_cast<std::size_t>(index)];
   }
 
-  void launch(const Contestant& contestant, int count) {
-    for (int i = 0; i < count; ++i) contestant.launch(stream, operands.next());
+  void launch(const Contestant::Launch& one, int count) {
+    for (int i = 0; i < count; ++i) one(stream, operands.next());
   }
 
   /// Waits for an event and reads the sensors as long as it takes; a reading that ends after the event is dropped.
@@ -189,13 +185,13 @@ struct GemmTimer::State {
 
   /// Milliseconds of a launch, roughly. The first launch loads the kernel, which may take longer than many launches,
   /// and does not count; where launches are short, the best of some counts.
-  double estimate_ms(const Contestant& contestant) {
+  double estimate_ms(const Contestant::Launch& one) {
     constexpr double long_ms = 50;
-    launch(contestant, 1);
+    launch(one, 1);
     double best = INFINITY;
     for (int i = 0; i < 3 && (i == 0 || best < long_ms); ++i) {
       event(0).record(stream);
-      launch(contestant, 1);
+      launch(one, 1);
       event(1).record(stream);
       event(1).wait();
       best = std::min(best, event(1).milliseconds_since(event(0)));
@@ -206,7 +202,11 @@ struct GemmTimer::State {
   std::vector<Series> start(std::span<const Contestant> contestants, std::span<const Contestant> peers) {
     std::vector<Series> all;
     for (const auto& group : {contestants, peers})
-      for (const Contestant& contestant : group) all.push_back({&contestant, estimate_ms(contestant)});
+      for (const Contestant& contestant : group) {
+        Contestant::Launch one = contestant.prepare(operands.problem());
+        const double estimate = estimate_ms(one);
+        all.push_back({&contestant, std::move(one), estimate});
+      }
     return all;
   }
 
@@ -226,7 +226,7 @@ struct GemmTimer::State {
     event(count);
     event(0).record(stream);
     for (int i = 0; i < count; ++i) {
-      launch(*series.contestant, group);
+      launch(series.launch, group);
       event(i + 1).record(stream);
     }
     wait(event(count), series.states);
@@ -238,9 +238,9 @@ struct GemmTimer::State {
 
   void block(Series& series, int round, const SustainedOptions& options) {
     const int count = launches_in(options.block_s, series.estimate_ms, 1);
-    launch(*series.contestant, launches_in(options.settle_s, series.estimate_ms, 0));
+    launch(series.launch, launches_in(options.settle_s, series.estimate_ms, 0));
     event(0).record(stream);
-    launch(*series.contestant, count);
+    launch(series.launch, count);
     event(1).record(stream);
     event(0).wait();
     wait(event(1), series.states);
@@ -254,7 +254,7 @@ struct GemmTimer::State {
   void warm_up(const Series& series, double seconds) {
     const auto begin = std::chrono::steady_clock::now();
     while (Seconds(std::chrono::steady_clock::now() - begin).count() < seconds) {
-      launch(*series.contestant, launches_in(0.1, series.estimate_ms, 1));
+      launch(series.launch, launches_in(0.1, series.estimate_ms, 1));
       event(0).record(stream);
       event(0).wait();
     }
@@ -282,7 +282,7 @@ GemmTimer::GemmTimer(Device& device, const GemmKind& kind, std::int64_t M, std::
     : state_(std::make_unique<State>(device, kind, M, N, K)) {}
 GemmTimer::~GemmTimer() = default;
 
-const GemmProblem& GemmTimer::problem() const { return state_->operands.problem(); }
+const Problem& GemmTimer::problem() const { return state_->operands.problem(); }
 
 Measurements GemmTimer::burst(std::span<const Contestant> contestants, std::span<const Contestant> peers,
                               const BurstOptions& options, const OnProgress& progress) {

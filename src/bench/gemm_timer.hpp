@@ -59,8 +59,8 @@ class GemmTimer {
   GemmTimer(Device& device, const GemmKind& kind, std::int64_t M, std::int64_t N, std::int64_t K);
   ~GemmTimer();
 
-  /// What is timed, on one of its copies.
-  const GemmProblem& problem() const;
+  /// What is timed: resolved, and its matrices are aligned to 256 bytes.
+  const Problem& problem() const;
 
   /// @throws Error if a rate is above the ceiling, DeviceError if a launch fails
   Measurements burst(std::span<const Contestant> contestants, std::span<const Contestant> peers,

@@ -40,9 +40,8 @@ ProblemSpec legal(const ProblemSpec& unresolved) {
   return spec;
 }
 
-std::size_t matrix_bytes(Type type, std::int64_t rows, std::int64_t cols, std::int64_t ld,
-                         Order order = Order::row_major) {
-  return static_cast<std::size_t>(matrix_extent(rows, cols, ld, order) * size_of(type));
+std::size_t bytes_of(const Problem& problem, Matrix matrix) {
+  return matrix == Matrix::C && !problem.reads_c() ? 0 : static_cast<std::size_t>(shape_of(problem, matrix).bytes());
 }
 
 }  // namespace
@@ -50,34 +49,31 @@ std::size_t matrix_bytes(Type type, std::int64_t rows, std::int64_t cols, std::i
 GpuExperiment::GpuExperiment(Device& device, const ProblemSpec& spec)
     : device_(&device),
       spec_(legal(spec)),
-      A_(device, matrix_bytes(spec_.kind.type, spec_.M, spec_.K, spec_.lda, spec_.kind.a), "A"),
-      B_(device, matrix_bytes(spec_.kind.type, spec_.K, spec_.N, spec_.ldb, spec_.kind.b), "B"),
-      C_(device, spec_.beta == 0 ? 0 : matrix_bytes(spec_.kind.result, spec_.M, spec_.N, spec_.ldc), "C"),
-      D_(device, matrix_bytes(spec_.kind.result, spec_.M, spec_.N, spec_.ldd), "D"),
+      problem_(problem_of(spec_)),
+      A_(device, bytes_of(problem_, Matrix::A), "A"),
+      B_(device, bytes_of(problem_, Matrix::B), "B"),
+      C_(device, bytes_of(problem_, Matrix::C), "C"),
+      D_(device, bytes_of(problem_, Matrix::D), "D"),
       results_(device, static_cast<std::size_t>(spec_.M * spec_.N) * sizeof(double), "the reference"),
       bounds_(device, results_.bytes(), "the bounds of the reference"),
-      problem_(without_data(spec_)) {
-  problem_.A = A_.data();
-  problem_.B = B_.data();
-  problem_.C = C_.data();
-  problem_.D = D_.data();
+      operands_{A_.data(), B_.data(), C_.data(), D_.data(), spec_.alpha, spec_.beta} {
   std::uint64_t seed = 3 * spec_.seed;
   for (const DeviceBuffer* matrix : {&A_, &B_, &C_}) {
     const Type type = matrix == &C_ ? spec_.kind.result : spec_.kind.type;
     fill_normal(device, type, matrix->data(), static_cast<std::int64_t>(matrix->bytes()) / size_of(type), seed++);
   }
-  compute_reference_on_gpu(device, problem_, static_cast<double*>(results_.data()),
+  compute_reference_on_gpu(device, problem_, operands_, static_cast<double*>(results_.data()),
                            static_cast<double*>(bounds_.data()));
   device.synchronize();
 }
 
 Verification GpuExperiment::run(const Contestant& contestant) {
   poison_on_gpu(*device_, D_.data(), D_.bytes());
-  contestant.launch(device_->stream(), problem_);
-  if (contestant.integers) convert_integers_on_gpu(*device_, problem_);
+  contestant.prepare(problem_)(device_->stream(), operands_);
+  if (contestant.integers) convert_integers_on_gpu(*device_, problem_, operands_);
   const double* const results = static_cast<const double*>(results_.data());
   const double* const bounds = static_cast<const double*>(bounds_.data());
-  const Findings found = verify_on_gpu(*device_, problem_, results, bounds);
+  const Findings found = verify_on_gpu(*device_, problem_, operands_, results, bounds);
 
   const std::int64_t place = found.row * spec_.N + found.col, offset = found.row * spec_.ldd + found.col;
   const double value = with_type(

@@ -21,14 +21,15 @@ class GpuExperiment {
   Verification run(const Contestant& contestant);
 
   /// What is run, on the GPU.
-  const GemmProblem& problem() const { return problem_; }
+  const Problem& problem() const { return problem_; }
 
  private:
   Device* device_;
   ProblemSpec spec_;
+  Problem problem_;
   DeviceBuffer A_, B_, C_, D_;
   DeviceBuffer results_, bounds_;  ///< M * N of type double each
-  GemmProblem problem_;
+  Operands operands_;
 };
 
 }  // namespace lapidary::bench

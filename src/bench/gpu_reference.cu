@@ -124,13 +124,13 @@ __global__ void __launch_bounds__(threads)
 
 /// Calls visit(problem) with a problem's matrices as what they are.
 template <class Visit>
-void with_types(const GemmProblem& problem, Visit&& visit) {
+void with_types(const Problem& problem, const Operands& operands, Visit&& visit) {
   with_type(problem.kind.type, [&](auto element) {
     using T = decltype(element);
     if constexpr (is_result(TypeOf<T>::value)) {
-      if (problem.kind.result == problem.kind.type) return visit(typed<T>(problem));
+      if (problem.kind.result == problem.kind.type) return visit(gemm_of<T>(problem, operands));
     }
-    visit(typed<T, float>(problem));
+    visit(gemm_of<T, float>(problem, operands));
   });
 }
 
@@ -151,24 +151,27 @@ void verify(const Stream& stream, int blocks, const Gemm<T, R>& g, const double*
 
 }  // namespace
 
-void compute_reference_on_gpu(Device& device, const GemmProblem& problem, double* results, double* bounds) {
-  with_types(problem, [&](const auto& g) { compute_reference(device.stream(), problem.kind, g, results, bounds); });
+void compute_reference_on_gpu(Device& device, const Problem& problem, const Operands& operands, double* results,
+                              double* bounds) {
+  with_types(problem, operands,
+             [&](const auto& g) { compute_reference(device.stream(), problem.kind, g, results, bounds); });
 }
 
-void convert_integers_on_gpu(Device& device, const GemmProblem& problem) {
+void convert_integers_on_gpu(Device& device, const Problem& problem, const Operands& operands) {
   launch(device.stream(), {.kernel = "convert", .grid = 1024, .block = threads}, convert_kernel,
-         static_cast<float*>(problem.D), problem.M, problem.N, problem.ldd);
+         static_cast<float*>(operands.D), problem.M, problem.N, problem.ldd);
 }
 
 void poison_on_gpu(Device& device, void* data, std::size_t bytes) {
   check_cuda(cudaMemsetAsync(data, 0xff, bytes, static_cast<cudaStream_t>(device.stream().cuda)), "cudaMemsetAsync");
 }
 
-Findings verify_on_gpu(Device& device, const GemmProblem& problem, const double* results, const double* bounds) {
+Findings verify_on_gpu(Device& device, const Problem& problem, const Operands& operands, const double* results,
+                       const double* bounds) {
   constexpr int blocks = 1024;
   const DeviceBuffer buffer(device, blocks * sizeof(Findings), "findings");
   Findings* const on_device = static_cast<Findings*>(buffer.data());
-  with_types(problem, [&](const auto& g) { verify(device.stream(), blocks, g, results, bounds, on_device); });
+  with_types(problem, operands, [&](const auto& g) { verify(device.stream(), blocks, g, results, bounds, on_device); });
   std::vector<Findings> parts(blocks);
   device.download(parts.data(), buffer.data(), buffer.bytes());
   Findings all = {-1, 0, 0, 0, 0};

@@ -12,13 +12,14 @@ namespace lapidary::bench {
 
 /// Computes the exact results of a problem, but for roundings in fp64, and their error bounds (bench/bound.hpp).
 /// @param results, bounds  M * N each, row after row
-void compute_reference_on_gpu(Device& device, const GemmProblem& problem, double* results, double* bounds);
+void compute_reference_on_gpu(Device& device, const Problem& problem, const Operands& operands, double* results,
+                              double* bounds);
 
 /// Fills memory with the bytes 0xff, which are NaN in every type.
 void poison_on_gpu(Device& device, void* data, std::size_t bytes);
 
 /// Makes floats of a D of 32-bit integers, in place.
-void convert_integers_on_gpu(Device& device, const GemmProblem& problem);
+void convert_integers_on_gpu(Device& device, const Problem& problem, const Operands& operands);
 
 /// What was found in D, or a part of it.
 struct Findings {
@@ -29,6 +30,7 @@ struct Findings {
 };
 
 /// Compares D, which was poisoned before it was computed, and waits for it.
-Findings verify_on_gpu(Device& device, const GemmProblem& problem, const double* results, const double* bounds);
+Findings verify_on_gpu(Device& device, const Problem& problem, const Operands& operands, const double* results,
+                       const double* bounds);
 
 }  // namespace lapidary::bench

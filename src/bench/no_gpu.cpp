@@ -7,12 +7,11 @@
 
 namespace lapidary::bench {
 
-LadderTimes time_ladder(Device&, const GemmProblem&, std::span<const RungVariant* const>, const OnProgress&) {
+LadderTimes time_ladder(Device&, const Problem&, std::span<const KernelEntry* const>, const OnProgress&) {
   throw InvalidArgument("this program was built without CUDA and times no kernels");
 }
 
-KernelTime time_kernel(Device&, const GemmProblem&, const std::function<void(const Stream&, const GemmProblem&)>&,
-                       const OnProgress&) {
+KernelTime time_kernel(Device&, const Problem&, const Contestant::Launch&, const OnProgress&) {
   throw InvalidArgument("this program was built without CUDA and times no kernels");
 }
 

@@ -48,11 +48,8 @@ cudaDataType_t data_type(Type type) {
   }
 }
 
-/// Bytes that an address is a multiple of, as far as they matter.
-std::uint32_t alignment(const void* address) {
-  const auto bits = reinterpret_cast<std::uintptr_t>(address) | 256;
-  return static_cast<std::uint32_t>(bits & (~bits + 1));
-}
+/// Bytes that a base is a multiple of, as far as they matter.
+std::uint32_t alignment(int aligned) { return static_cast<std::uint32_t>(std::min(aligned, 256)); }
 
 class Cublas {
  public:
@@ -78,26 +75,28 @@ class Cublas {
     cublasLtMatmulAlgo_t algorithm;
     bool cuts;  ///< Contestant::cuts
   };
-  const std::vector<Algorithm>& algorithms(const GemmProblem& p) {
+  const std::vector<Algorithm>& algorithms(const Problem& p) {
     static const std::vector<Algorithm> none;
     // Sums of integers are scaled by integers, and stay what they are.
-    if (integers() && (p.alpha != 1 || p.beta != 0)) return none;
+    if (integers() && (p.alpha != Factor::one || p.reads_c())) return none;
     return plan(p).algorithms;
   }
   bool integers() const { return kind_.type == Type::s8; }
 
   /// @param algorithm  of those for this problem
-  void run(const GemmProblem& p, std::size_t algorithm) {
-    const Plan& plan = this->plan(p);
-    if (algorithm >= plan.algorithms.size()) throw DeviceError("cuBLAS has no algorithm for this problem");
-    constexpr std::int32_t one = 1, zero = 0;
-    const void* const alpha = integers() ? static_cast<const void*>(&one) : &p.alpha;
-    const void* const beta = integers() ? static_cast<const void*>(&zero) : &p.beta;
-    const Algorithm& chosen = plan.algorithms[algorithm];
-    check_cublas(cublasLtMatmul(library_.get(), plan.operation[chosen.cuts].get(), alpha, p.B, plan.b.get(), p.A,
-                                plan.a.get(), beta, p.beta != 0 ? p.C : p.D, (p.beta != 0 ? plan.c : plan.d).get(), p.D,
-                                plan.d.get(), &chosen.algorithm, workspace_, workspace_bytes, stream_),
-                 "cublasLtMatmul");
+  Contestant::Launch prepare(const Problem& p, std::size_t algorithm) {
+    const Plan& made = plan(p);
+    if (algorithm >= made.algorithms.size()) throw DeviceError("cuBLAS has no algorithm for this problem");
+    return
+        [this, &made, &chosen = made.algorithms[algorithm], reads_c = p.reads_c()](const Stream&, const Operands& o) {
+          constexpr std::int32_t one = 1, zero = 0;
+          const void* const alpha = integers() ? static_cast<const void*>(&one) : &o.alpha;
+          const void* const beta = integers() ? static_cast<const void*>(&zero) : &o.beta;
+          check_cublas(cublasLtMatmul(library_.get(), made.operation[chosen.cuts].get(), alpha, o.B, made.b.get(), o.A,
+                                      made.a.get(), beta, reads_c ? o.C : o.D, (reads_c ? made.c : made.d).get(), o.D,
+                                      made.d.get(), &chosen.algorithm, workspace_, workspace_bytes, stream_),
+                       "cublasLtMatmul");
+        };
   }
 
  private:
@@ -121,7 +120,7 @@ class Cublas {
   }
 
   /// cuBLAS sees the transposes of row-major matrices: D^T = B^T A^T, N x M.
-  Plan make_plan(const GemmProblem& p) const {
+  Plan make_plan(const Problem& p) const {
     const cublasComputeType_t compute = kind_.type == Type::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
                                         : integers()             ? CUBLAS_COMPUTE_32I
                                                                  : CUBLAS_COMPUTE_32F;
@@ -130,7 +129,7 @@ class Cublas {
     Plan plan{.operation = {},
               .a = kind_.a == Order::row_major ? matrix(operand, p.K, p.M, p.lda) : matrix(operand, p.M, p.K, p.lda),
               .b = kind_.b == Order::row_major ? matrix(operand, p.N, p.K, p.ldb) : matrix(operand, p.K, p.N, p.ldb),
-              .c = matrix(result, p.N, p.M, p.beta != 0 ? p.ldc : p.ldd),
+              .c = matrix(result, p.N, p.M, p.reads_c() ? p.ldc : p.ldd),
               .d = matrix(result, p.N, p.M, p.ldd),
               .algorithms = {}};
     cublasLtMatmulPreference_t handle;
@@ -141,10 +140,10 @@ class Cublas {
     };
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(p.B));
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(p.A));
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(p.beta != 0 ? p.C : p.D));
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(p.D));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(p.aligned.B));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(p.aligned.A));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(p.reads_c() ? p.aligned.C : p.aligned.D));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(p.aligned.D));
     for (const bool cuts : {false, true}) {
       if (cuts && kind_.type != Type::e4m3) continue;
       cublasLtMatmulDesc_t operation;
@@ -170,19 +169,11 @@ class Cublas {
   }
 
   /// Made once for all problems that are alike.
-  const Plan& plan(const GemmProblem& p) {
-    const std::int64_t ldc = p.beta != 0 ? p.ldc : 0;
-    const Key key = {p.M,
-                     p.N,
-                     p.K,
-                     p.lda,
-                     p.ldb,
-                     p.ldd,
-                     ldc,
-                     p.beta != 0 ? alignment(p.C) : 0,
-                     alignment(p.A),
-                     alignment(p.B),
-                     alignment(p.D)};
+  const Plan& plan(const Problem& p) {
+    const bool reads_c = p.reads_c();
+    const Key key = {
+        p.M,         p.N,         p.K,        p.lda, p.ldb, p.ldd, reads_c ? p.ldc : 0, reads_c ? p.aligned.C : 0,
+        p.aligned.A, p.aligned.B, p.aligned.D};
     const auto known = plans_.find(key);
     return known != plans_.end() ? known->second : plans_.emplace(key, make_plan(p)).first->second;
   }
@@ -205,11 +196,15 @@ std::optional<Peer> open_peer(Device& device, const GemmKind& kind) {
                               std::string name, std::size_t algorithm, bool cuts) -> Contestant {
     return {.name = std::move(name),
             .unit = unit,
-            .launch = [cublas, algorithm](const Stream&, const GemmProblem& p) { cublas->run(p, algorithm); },
+            .prepare = [cublas, algorithm](const Problem& p) -> Contestant::Launch {
+              return [cublas, launch = cublas->prepare(p, algorithm)](const Stream& stream, const Operands& operands) {
+                launch(stream, operands);
+              };
+            },
             .integers = cublas->integers(),
             .cuts = cuts};
   };
-  const auto algorithms = [cublas, contestant](const GemmProblem& p) {
+  const auto algorithms = [cublas, contestant](const Problem& p) {
     std::vector<Contestant> all;
     const std::vector<Cublas::Algorithm>& found = cublas->algorithms(p);
     for (std::size_t i = 0; i < found.size(); ++i) {

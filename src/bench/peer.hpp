@@ -16,7 +16,7 @@ struct Peer {
   Contestant contestant;  ///< by the algorithm that its heuristic names first
   /// By each of the algorithms that its heuristic names for problems like this one, the first of them first. None where
   /// it has none: 8-bit elements want lines of 16 bytes.
-  std::function<std::vector<Contestant>(const GemmProblem&)> algorithms;
+  std::function<std::vector<Contestant>(const Problem&)> algorithms;
 };
 
 /// cuBLAS (cublasLt) on a GPU, for problems of one kind: f32 computes in f32 and not in tf32; the others accumulate in

@@ -89,15 +89,12 @@ ProblemSpec resolve(ProblemSpec spec) {
   if (spec.ldb == 0) spec.ldb = spec.kind.b == Order::row_major ? spec.N : spec.K;
   if (spec.ldc == 0) spec.ldc = spec.N;
   if (spec.ldd == 0) spec.ldd = spec.in_place ? spec.ldc : spec.N;
-  GemmProblem problem = without_data(spec);
+  Problem problem = problem_of(spec);
   // C is allocated even if beta is 0 and no kernel reads it, so that a kernel that does is caught.
-  problem.beta = 1;
-  validate_sizes(problem);
+  problem.beta = Factor::one;
+  validate(problem);
   for (const auto& [name, value] : {std::pair{"alpha", spec.alpha}, std::pair{"beta", spec.beta}}) {
     if (!std::isfinite(value)) throw InvalidArgument(fmt::format("{} is {}; it must be finite", name, value));
-  }
-  if (spec.in_place && spec.ldc != spec.ldd) {
-    throw InvalidArgument(fmt::format("D is C, but ldc is {} and ldd is {}; they must be equal", spec.ldc, spec.ldd));
   }
   constexpr std::int64_t most = 1 << 20;
   if (spec.displacement < 0 || spec.displacement > most) {
@@ -106,19 +103,24 @@ ProblemSpec resolve(ProblemSpec spec) {
   return spec;
 }
 
-GemmProblem without_data(const ProblemSpec& spec) {
-  GemmProblem problem{};
-  problem.kind = spec.kind;
-  problem.M = spec.M;
-  problem.N = spec.N;
-  problem.K = spec.K;
-  problem.alpha = spec.alpha;
-  problem.lda = spec.lda;
-  problem.ldb = spec.ldb;
-  problem.beta = spec.beta;
-  problem.ldc = spec.ldc;
-  problem.ldd = spec.ldd;
-  return problem;
+Problem problem_of(const ProblemSpec& spec) {
+  const auto aligned = [&](Type type) {
+    const auto bytes = static_cast<unsigned>(spec.displacement * size_of(type)) | 256u;
+    return static_cast<int>(bytes & (~bytes + 1));
+  };
+  const int ab = aligned(spec.kind.type), cd = aligned(spec.kind.result);
+  return {.kind = spec.kind,
+          .M = spec.M,
+          .N = spec.N,
+          .K = spec.K,
+          .lda = spec.lda,
+          .ldb = spec.ldb,
+          .ldc = spec.ldc,
+          .ldd = spec.ldd,
+          .alpha = factor_of(spec.alpha),
+          .beta = factor_of(spec.beta),
+          .in_place = spec.in_place,
+          .aligned = {ab, ab, cd, cd}};
 }
 
 HostMatrix::HostMatrix(Type type, std::int64_t rows, std::int64_t cols, std::int64_t ld, Order order)
@@ -127,7 +129,7 @@ HostMatrix::HostMatrix(Type type, std::int64_t rows, std::int64_t cols, std::int
       cols_(cols),
       ld_(ld),
       order_(order),
-      memory_(static_cast<std::size_t>(matrix_extent(rows, cols, ld, order) * size_of(type))) {
+      memory_(static_cast<std::size_t>(MatrixShape{type, rows, cols, ld, order}.bytes())) {
   with_type(type, [&](auto element) {
     using T = decltype(element);
     std::fill_n(as<T>(), extent(), poison<T>);
@@ -154,12 +156,12 @@ bool HostMatrix::poisoned(std::int64_t offset) const {
   });
 }
 
-Problem make_problem(const ProblemSpec& unresolved, const OnProgress& progress) {
+HostProblem make_problem(const ProblemSpec& unresolved, const OnProgress& progress) {
   const ProblemSpec spec = resolve(unresolved);
   const GemmKind& kind = spec.kind;
-  Problem problem{spec, HostMatrix(kind.type, spec.M, spec.K, spec.lda, kind.a),
-                  HostMatrix(kind.type, spec.K, spec.N, spec.ldb, kind.b),
-                  HostMatrix(kind.result, spec.M, spec.N, spec.ldc)};
+  HostProblem problem{spec, HostMatrix(kind.type, spec.M, spec.K, spec.lda, kind.a),
+                      HostMatrix(kind.type, spec.K, spec.N, spec.ldb, kind.b),
+                      HostMatrix(kind.result, spec.M, spec.N, spec.ldc)};
   const std::uint64_t sequence = mix(spec.seed);
   fill_normal(problem.A, mix(sequence + 1), progress);
   fill_normal(problem.B, mix(sequence + 2), progress);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bench/parallel.hpp"
-#include "core/gemm.hpp"
+#include "core/problem.hpp"
 #include "core/types.hpp"
 
 namespace lapidary::bench {
@@ -32,8 +32,8 @@ struct ProblemSpec {
 /// @throws InvalidArgument if a size or a leading dimension is not legal, or alpha or beta is not finite
 ProblemSpec resolve(ProblemSpec spec);
 
-/// The problem without pointers, of a resolved spec.
-GemmProblem without_data(const ProblemSpec& spec);
+/// What is to be computed, of a resolved spec; the operands' bases are aligned to 256 bytes but for the displacement.
+Problem problem_of(const ProblemSpec& spec);
 
 /// A matrix in host memory, laid out as a kernel sees it: lines, which are its rows or its columns, that begin every ld
 /// elements; exactly (lines - 1) * ld + the length of a line elements, none if it has no rows or no columns. The
@@ -87,7 +87,7 @@ class HostMatrix {
 };
 
 /// The inputs of a problem.
-struct Problem {
+struct HostProblem {
   ProblemSpec spec;  ///< resolved
   HostMatrix A;      ///< M x K
   HostMatrix B;      ///< K x N
@@ -98,6 +98,6 @@ struct Problem {
 /// depends on the seed and on its place in the matrix alone, neither on how that lies in memory nor on the number of
 /// threads. With beta == 0, when no kernel may read it, C stays poisoned.
 /// @throws InvalidArgument as `resolve` does
-Problem make_problem(const ProblemSpec& spec, const OnProgress& progress = {});
+HostProblem make_problem(const ProblemSpec& spec, const OnProgress& progress = {});
 
 }  // namespace lapidary::bench

@@ -71,17 +71,13 @@ void require_memory(const char* where, std::size_t needed, std::size_t free) {
 /// Resolves a spec and checks that everything an Experiment allocates fits into memory.
 ProblemSpec affordable(Device& device, const ProblemSpec& unresolved) {
   const ProblemSpec spec = resolve(unresolved);
-  const GemmKind& kind = spec.kind;
-  const std::int64_t d = matrix_extent(spec.M, spec.N, spec.ldd);
+  const Problem problem = problem_of(spec);
   std::size_t on_device = 0, on_host = Reference::bytes(spec);
-  for (const auto& [type, extent, is_d] :
-       {std::tuple{kind.type, matrix_extent(spec.M, spec.K, spec.lda, kind.a), false},
-        {kind.type, matrix_extent(spec.K, spec.N, spec.ldb, kind.b), false},
-        {kind.result, matrix_extent(spec.M, spec.N, spec.ldc), false},
-        {kind.result, d, true}}) {
-    const std::int64_t there = is_d && spec.in_place ? 0 : extent;
-    on_device = add_saturated(on_device, GuardedMatrix::bytes(device, type, there, spec.displacement));
-    on_host = add_saturated(on_host, static_cast<std::size_t>(extent) * static_cast<std::size_t>(size_of(type)));
+  for (const Matrix matrix : all_matrices) {
+    const MatrixShape shape = shape_of(problem, matrix);
+    const std::int64_t there = matrix == Matrix::D && spec.in_place ? 0 : shape.extent();
+    on_device = add_saturated(on_device, GuardedMatrix::bytes(device, shape.type, there, spec.displacement));
+    on_host = add_saturated(on_host, static_cast<std::size_t>(shape.bytes()));
   }
   require_memory(device.kind() == DeviceKind::gpu ? "GPU" : "emulated", on_device, device.properties().free_bytes);
   if (device.kind() == DeviceKind::emulator) {
@@ -143,25 +139,26 @@ Experiment::Experiment(Device& device, const ProblemSpec& spec, OnProgress progr
       B_(device, problem_.B.type(), problem_.B.extent(), problem_.spec.displacement, "B"),
       C_(device, problem_.C.type(), problem_.C.extent(), problem_.spec.displacement, "C"),
       D_(device, problem_.C.type(),
-         problem_.spec.in_place ? 0 : matrix_extent(problem_.spec.M, problem_.spec.N, problem_.spec.ldd),
+         problem_.spec.in_place ? 0 : shape_of(problem_of(problem_.spec), Matrix::D).extent(),
          problem_.spec.displacement, "D") {
   A_.upload(problem_.A);
   B_.upload(problem_.B);
   C_.upload(problem_.C);
 }
 
-GemmProblem Experiment::on_device() const {
-  GemmProblem problem = without_data(problem_.spec);
-  problem.A = A_.data();
-  problem.B = B_.data();
+Operands Experiment::operands() const {
+  const ProblemSpec& spec = problem_.spec;
   // Where no kernel may read it, C is NaN; a device that finds wrong accesses is given none at all, so that it names
   // the line.
-  problem.C = problem_.spec.beta == 0 && checks(*device_) ? nullptr : C_.data();
-  problem.D = problem_.spec.in_place ? C_.data() : D_.data();
-  return problem;
+  return {.A = A_.data(),
+          .B = B_.data(),
+          .C = spec.beta == 0 && checks(*device_) ? nullptr : C_.data(),
+          .D = spec.in_place ? C_.data() : D_.data(),
+          .alpha = spec.alpha,
+          .beta = spec.beta};
 }
 
-RunResult Experiment::run(const Rung& rung, const RungVariant& variant, Build build) {
+RunResult Experiment::run(const Rung& rung, const KernelEntry& variant, Build build) {
   require_support(rung, variant.kind, *device_);
   const ProblemSpec& spec = problem_.spec;
   GuardedMatrix& output = spec.in_place ? C_ : D_;
@@ -170,7 +167,9 @@ RunResult Experiment::run(const Rung& rung, const RungVariant& variant, Build bu
   output.upload(result.D);
   for (GuardedMatrix* matrix : {&A_, &B_, &C_, &D_}) matrix->lay_guards();
   if (progress_) progress_(rung.name(), -1);
-  lapidary::run(variant, build, device_->stream(), on_device());
+  const Choice ran = lapidary::run(variant, build, device_->stream(), problem_of(spec), operands());
+  result.ran = ran.kernel->id();
+  result.why = ran.why;
   device_->synchronize();
   output.download(result.D);
   result.verification = reference_.verify(result.D);
@@ -184,7 +183,7 @@ RunResult Experiment::run(const Rung& rung, const RungVariant& variant, Build bu
   return result;
 }
 
-RunResult run_gemm(Device& device, const Rung& rung, const RungVariant& variant, Build build, const ProblemSpec& spec) {
+RunResult run_gemm(Device& device, const Rung& rung, const KernelEntry& variant, Build build, const ProblemSpec& spec) {
   return Experiment(device, spec).run(rung, variant, build);
 }
 

@@ -1,11 +1,12 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "bench/problem.hpp"
 #include "bench/verify.hpp"
-#include "core/gemm.hpp"
+#include "core/problem.hpp"
 #include "device/device.hpp"
 #include "kernels/registry.hpp"
 
@@ -43,6 +44,8 @@ class GuardedMatrix {
 
 struct RunResult {
   HostMatrix D;
+  std::string ran;            ///< the id of the kernel that ran
+  std::string why;            ///< it is not the one that was asked for; empty if it is
   Verification verification;  ///< guard bands included: damage to one makes the result wrong and is told in the message
 };
 
@@ -55,17 +58,16 @@ class Experiment {
 
   /// Poisons D (restores C if D is C), runs one kernel, waits for it and verifies D.
   /// @throws InvalidArgument if the kernel needs another device or was not built, KernelFault, DeviceError
-  RunResult run(const Rung& rung, const RungVariant& variant, Build build);
+  RunResult run(const Rung& rung, const KernelEntry& variant, Build build);
 
-  const Problem& problem() const { return problem_; }
-  /// The problem with its pointers into device memory; if beta is 0, C is NaN, or null on a device that finds wrong
-  /// accesses.
-  GemmProblem on_device() const;
+  const HostProblem& problem() const { return problem_; }
+  /// Where its matrices are in device memory; if beta is 0, C is NaN, or null on a device that finds wrong accesses.
+  Operands operands() const;
 
  private:
   Device* device_;
   OnProgress progress_;
-  Problem problem_;
+  HostProblem problem_;
   Reference reference_;
   GuardedMatrix A_, B_, C_;
   GuardedMatrix D_;  ///< has no elements if D is C
@@ -73,7 +75,7 @@ class Experiment {
 
 /// One kernel on one problem.
 /// @throws what Experiment does
-RunResult run_gemm(Device& device, const Rung& rung, const RungVariant& variant, Build build, const ProblemSpec& spec);
+RunResult run_gemm(Device& device, const Rung& rung, const KernelEntry& variant, Build build, const ProblemSpec& spec);
 
 /// The build of a kernel that a device runs: `gpu` on a GPU, `instrumented` on an emulated machine that counts or
 /// checks, and `plain` on one that does neither.

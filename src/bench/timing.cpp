@@ -13,11 +13,13 @@
 namespace lapidary::bench {
 namespace {
 
-Contestant contestant(std::string name, Unit unit, const RungVariant& variant) {
-  const auto launch = [&variant](const Stream& stream, const GemmProblem& problem) {
-    lapidary::run(variant, Build::gpu, stream, problem);
+Contestant contestant(std::string name, Unit unit, const KernelEntry& kernel) {
+  const auto prepare = [&kernel](const Problem& problem) -> Contestant::Launch {
+    const Choice choice = choose(kernel, problem);
+    return [prepared = lapidary::prepare(*choice.kernel, Build::gpu, problem, gpu_card())](
+               const Stream& stream, const Operands& operands) { prepared.launch(stream, operands); };
   };
-  return {.name = std::move(name), .unit = unit, .launch = launch, .cuts = variant.cuts};
+  return {.name = std::move(name), .unit = unit, .prepare = prepare, .cuts = kernel.cuts};
 }
 
 Contestant contestant(const Entry& entry) {
@@ -118,7 +120,8 @@ void measure(Device& device, const std::vector<Candidate>& candidates, const std
   };
   const auto add = [&](Mode mode, const Measurements& measurements) {
     for (std::size_t i = 0; i < candidates.size(); ++i) {
-      report.results.push_back({candidates[i].entry, size, mode, measurements.contestants[i]});
+      report.results.push_back({candidates[i].entry, choose(*candidates[i].entry.variant, timer.problem()).kernel->id(),
+                                size, mode, measurements.contestants[i]});
     }
     for (std::size_t i = 0; i < peers.size(); ++i)
       report.peers.push_back({kind, size, mode, peers[i].name, measurements.peers[i]});
@@ -134,7 +137,7 @@ void measure(Device& device, const std::vector<Candidate>& candidates, const std
 // A contestant of a quick table does not tell what it multiplies with: the fastest unit for its type is the limit.
 static Unit fastest_unit(Type type) { return type == Type::f32 ? Unit::cuda_cores : tensor_cores_for(type); }
 
-static LadderTimes quick_times(Device& device, const GemmProblem& shape, std::span<const Contestant> contestants,
+static LadderTimes quick_times(Device& device, const Problem& shape, std::span<const Contestant> contestants,
                                const OnProgress& progress) {
   const std::optional<Peer> peer = open_peer(device, shape.kind);
   GemmTimer timer(device, shape.kind, shape.M, shape.N, shape.K);
@@ -150,18 +153,18 @@ static LadderTimes quick_times(Device& device, const GemmProblem& shape, std::sp
   return times;
 }
 
-LadderTimes time_ladder(Device& device, const GemmProblem& shape, std::span<const RungVariant* const> variants,
+LadderTimes time_ladder(Device& device, const Problem& shape, std::span<const KernelEntry* const> variants,
                         const OnProgress& progress) {
   std::vector<Contestant> contestants;
-  for (const RungVariant* variant : variants)
+  for (const KernelEntry* variant : variants)
     contestants.push_back(contestant(to_string(variant->tile), fastest_unit(shape.kind.type), *variant));
   return quick_times(device, shape, contestants, progress);
 }
 
-KernelTime time_kernel(Device& device, const GemmProblem& shape,
-                       const std::function<void(const Stream&, const GemmProblem&)>& launch,
+KernelTime time_kernel(Device& device, const Problem& shape, const Contestant::Launch& launch,
                        const OnProgress& progress) {
-  const Contestant contestants[] = {{.name = "the kernel", .unit = fastest_unit(shape.kind.type), .launch = launch}};
+  const Contestant contestants[] = {
+      {.name = "the kernel", .unit = fastest_unit(shape.kind.type), .prepare = [&](const Problem&) { return launch; }}};
   const LadderTimes times = quick_times(device, shape, contestants, progress);
   return {times.rungs.at(0), times.cublas};
 }

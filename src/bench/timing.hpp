@@ -9,7 +9,7 @@
 
 #include "bench/gemm_timer.hpp"
 #include "bench/parallel.hpp"
-#include "core/gemm.hpp"
+#include "core/problem.hpp"
 #include "device/device.hpp"
 #include "kernels/registry.hpp"
 
@@ -32,7 +32,7 @@ struct LadderTimes {
 ///                  random copies of its own
 /// @param variants  of that kind
 /// @throws InvalidArgument if there is no GPU or not enough memory, Error if a rate is above the ceiling
-LadderTimes time_ladder(Device& device, const GemmProblem& shape, std::span<const RungVariant* const> variants,
+LadderTimes time_ladder(Device& device, const Problem& shape, std::span<const KernelEntry* const> variants,
                         const OnProgress& progress = {});
 
 struct KernelTime {
@@ -42,16 +42,15 @@ struct KernelTime {
 
 /// The same for a kernel that is none of the ladder's.
 /// @param shape   M, N, K and kind of the problem
-/// @param launch  starts the kernel, as Contestant has it; leading dimensions are for it to choose
+/// @param launch  starts the kernel; leading dimensions are for it to choose
 /// @throws InvalidArgument, Error and DeviceError as time_ladder does
-KernelTime time_kernel(Device& device, const GemmProblem& shape,
-                       const std::function<void(const Stream&, const GemmProblem&)>& launch,
+KernelTime time_kernel(Device& device, const Problem& shape, const Contestant::Launch& launch,
                        const OnProgress& progress = {});
 
 /// A kernel to measure.
 struct Entry {
   const Rung* rung;
-  const RungVariant* variant;
+  const KernelEntry* variant;
 };
 
 struct MeasureOptions {
@@ -66,6 +65,7 @@ constexpr const char* name_of(Mode mode) { return mode == Mode::burst ? "burst" 
 
 struct LadderMeasurement {
   Entry entry;
+  std::string ran;  ///< the id of the kernel that ran: the entry's, or what its rung falls back to
   std::int64_t size;
   Mode mode;
   Measurement measurement;

@@ -52,7 +52,7 @@ void pack_columns(const HostMatrix& B, std::int64_t first, std::int64_t cols, st
 }
 
 template <class T>
-void compute_reference(const Problem& problem, const std::vector<std::int64_t>& rows, const OnProgress& progress,
+void compute_reference(const HostProblem& problem, const std::vector<std::int64_t>& rows, const OnProgress& progress,
                        std::vector<double>& results, std::vector<double>& bounds) {
   const ProblemSpec& spec = problem.spec;
   const std::int64_t row_count = static_cast<std::int64_t>(rows.size());
@@ -223,7 +223,7 @@ std::size_t Reference::bytes(const ProblemSpec& spec) {
   return covered_rows(spec).size() * (static_cast<std::size_t>(spec.N) * 2 * sizeof(double) + sizeof(std::int64_t));
 }
 
-Reference::Reference(const Problem& problem, const OnProgress& progress)
+Reference::Reference(const HostProblem& problem, const OnProgress& progress)
     : spec_(problem.spec),
       rows_(covered_rows(spec_)),
       results_(rows_.size() * static_cast<std::size_t>(spec_.N)),

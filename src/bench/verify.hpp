@@ -36,7 +36,7 @@ class Reference {
   /// Host memory that the reference of a resolved spec takes, in bytes.
   static std::size_t bytes(const ProblemSpec& spec);
 
-  explicit Reference(const Problem& problem, const OnProgress& progress = {});
+  explicit Reference(const HostProblem& problem, const OnProgress& progress = {});
 
   /// Compares D, which is M x N with the leading dimension ldd and was poisoned, or a copy of C if it is computed in
   /// place, before the kernel ran.

@@ -165,7 +165,7 @@ Json compiled_json(const model::CompiledKernel& compiled, bool ptx) {
 
 ExitCode run(const Arguments& a) {
   const Rung& rung = lens::known_rung(a.kernel);
-  const RungVariant& variant = rung.variant(a.type ? parse_kind(*a.type) : rung.variants.front().kind, a.tile);
+  const KernelEntry& variant = rung.kernel(a.type ? parse_kind(*a.type) : rung.kernels.front().kind, a.tile);
   const std::string tile = to_string(variant.tile), type = to_string(variant.kind);
   const auto sass = model::find_compiled(rung.name(), tile, type);
   const auto compiled = a.ptx ? model::find_ptx(rung.name(), tile, type) : sass;

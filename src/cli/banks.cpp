@@ -139,8 +139,8 @@ const Rung& kernel_named(const std::string& name) {
 /// What a kernel's first block does on the emulated machine.
 ExitCode banks_of_kernel(const Arguments& arguments) {
   const Rung& rung = kernel_named(arguments.layout);
-  const GemmKind kind = arguments.type ? parse_kind(*arguments.type) : rung.variants.front().kind;
-  const RungVariant& variant = rung.variant(kind, arguments.tile);
+  const GemmKind kind = arguments.type ? parse_kind(*arguments.type) : rung.kernels.front().kind;
+  const KernelEntry& variant = rung.kernel(kind, arguments.tile);
   const TileShape& tile = variant.tile;
   const std::vector<BankView> views = bank_views(lens::observation_of_block(rung, variant));
   const std::string title = fmt::format("{} {} in {}", rung.name(), to_string(tile), to_string(kind));

@@ -61,8 +61,8 @@ bench::MeasureOptions measure_options(const Arguments& arguments) {
 
 /// A kernel's variants of a type: its default one, or all.
 void add_variants(std::vector<bench::Entry>& entries, const Rung& rung, const GemmKind& kind, bool all_tiles) {
-  const RungVariant& first = rung.variant(kind);
-  for (const RungVariant& variant : rung.variants)
+  const KernelEntry& first = rung.kernel(kind);
+  for (const KernelEntry& variant : rung.kernels)
     if (&variant == &first || (all_tiles && variant.kind == kind)) entries.push_back({&rung, &variant});
 }
 
@@ -72,7 +72,7 @@ std::vector<bench::Entry> entries(const Arguments& arguments, const Device& devi
   std::vector<GemmKind> wanted;
   for (const std::string& type : arguments.types) wanted.push_back(parse_kind(type));
   const auto kinds_of = [&](const Rung& rung) {
-    if (wanted.empty()) return std::vector<GemmKind>{rung.variants.front().kind};
+    if (wanted.empty()) return std::vector<GemmKind>{rung.kernels.front().kind};
     std::vector<GemmKind> kinds;
     std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(kinds),
                  [&](const GemmKind& kind) { return rung.has(kind); });
@@ -125,7 +125,7 @@ report::Table to_table(const std::vector<bench::LadderMeasurement>& results) {
   const auto rate = [](double tflops) { return fmt::format("{:.2f}", tflops); };
   for (const bench::LadderMeasurement& result : results) {
     const bench::Measurement& m = result.measurement;
-    const RungVariant& variant = *result.entry.variant;
+    const KernelEntry& variant = *result.entry.variant;
     table.add_row({{std::string(result.entry.rung->name())},
                    {to_string(variant.tile)},
                    {to_string(variant.kind)},

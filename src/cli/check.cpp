@@ -53,7 +53,7 @@ Json problem_json(const bench::CheckProblem& problem) {
           {"tries", problem.tries}};
 }
 
-std::vector<bench::CheckProblem> problems_of(const Arguments& arguments, const RungVariant& variant) {
+std::vector<bench::CheckProblem> problems_of(const Arguments& arguments, const KernelEntry& variant) {
   if (!arguments.m && !arguments.n && !arguments.k) return bench::check_problems(variant.kind, variant.tile);
   const std::int64_t size = default_size(DeviceKind::emulator);
   return bench::check_problems(variant.kind, arguments.m.value_or(size), arguments.n.value_or(size),
@@ -61,7 +61,7 @@ std::vector<bench::CheckProblem> problems_of(const Arguments& arguments, const R
 }
 
 /// The command that finds the same again.
-std::string replay(const Arguments& arguments, const Rung& rung, const RungVariant& variant, std::uint64_t seed) {
+std::string replay(const Arguments& arguments, const Rung& rung, const KernelEntry& variant, std::uint64_t seed) {
   std::string text = fmt::format("lapidary check {} --type {} --tile {}", rung.name(), to_string(variant.kind),
                                  to_string(variant.tile));
   for (const auto& [option, value] : {std::pair("-m", arguments.m), {"-n", arguments.n}, {"-k", arguments.k}})
@@ -69,7 +69,7 @@ std::string replay(const Arguments& arguments, const Rung& rung, const RungVaria
   return text + fmt::format(" --seed {} --schedules 1", seed);
 }
 
-void print_title(const Rung& rung, const RungVariant& variant, std::uint64_t seed, int schedules) {
+void print_title(const Rung& rung, const KernelEntry& variant, std::uint64_t seed, int schedules) {
   const std::string seeds = schedules == 1 ? fmt::format("1 random schedule, seed {}", seed)
                                            : fmt::format("{} random schedules, seeds {} to {}", schedules, seed,
                                                          seed + static_cast<std::uint64_t>(schedules) - 1);
@@ -88,8 +88,8 @@ void print_problem(const bench::CheckProblem& problem, const std::optional<bench
 
 ExitCode check(const Arguments& arguments) {
   const Rung& rung = find_rung(arguments.kernel);
-  const GemmKind kind = arguments.type ? parse_kind(*arguments.type) : rung.variants.front().kind;
-  const RungVariant& variant = rung.variant(kind, arguments.tile);
+  const GemmKind kind = arguments.type ? parse_kind(*arguments.type) : rung.kernels.front().kind;
+  const KernelEntry& variant = rung.kernel(kind, arguments.tile);
   const auto seed = static_cast<std::uint64_t>(arguments.seed.value_or(1));
   const auto schedules = static_cast<int>(arguments.schedules);
 

@@ -72,8 +72,8 @@ struct KernelAccesses {
 
 KernelAccesses accesses_of(const Arguments& a) {
   const Rung& rung = find_rung(a.kernel);
-  const GemmKind kind = a.type ? parse_kind(*a.type) : rung.variants.front().kind;
-  const RungVariant& variant = rung.variant(kind, a.tile);
+  const GemmKind kind = a.type ? parse_kind(*a.type) : rung.kernels.front().kind;
+  const KernelEntry& variant = rung.kernel(kind, a.tile);
   KernelAccesses found;
   found.title = fmt::format("{} {}, {} x {} x {} in {}, warp {}", rung.name(), to_string(variant.tile), a.m, a.n, a.k,
                             to_string(kind), a.warp);

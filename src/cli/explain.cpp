@@ -203,8 +203,8 @@ Json explanation_json(const Explanation& e) {
 
 ExitCode run(const Arguments& a) {
   const Rung& rung = lens::known_rung(a.kernel);
-  const GemmKind kind = a.type ? parse_kind(*a.type) : rung.variants.front().kind;
-  const RungVariant& variant = rung.variant(kind, a.tile);
+  const GemmKind kind = a.type ? parse_kind(*a.type) : rung.kernels.front().kind;
+  const KernelEntry& variant = rung.kernel(kind, a.tile);
   Explanation e;
   {
     report::Progress progress;

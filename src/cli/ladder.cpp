@@ -30,7 +30,7 @@ struct Arguments {
 /// What a rung of the ladder showed.
 struct Entry {
   const Rung* rung;
-  const RungVariant* variant;
+  const KernelEntry* variant;
   bench::Verification verification;
   std::string fault;                           ///< of a kernel that the emulated machine stopped
   std::optional<emulator::Counters> counters;  ///< on the emulated machine
@@ -44,7 +44,7 @@ std::vector<Entry> entries(const std::optional<GemmKind>& kind, const Device& de
   std::vector<Entry> entries;
   for (const Rung& rung : lapidary::ladder()) {
     if (kind && !rung.has(*kind)) continue;
-    const RungVariant& variant = rung.variant(kind.value_or(rung.variants.front().kind));
+    const KernelEntry& variant = rung.kernel(kind.value_or(rung.kernels.front().kind));
     if (!rung.runs_on(device.properties().compute_capability, variant.kind)) continue;
     entries.push_back({&rung, &variant, {}, {}, {}, {}, {}});
   }
@@ -67,14 +67,15 @@ void run_entry(Entry& entry, bench::Experiment& experiment, Device& device) {
 void time_entries(const std::vector<Entry*>& group, const bench::Experiment& experiment, Device& device,
                   const bench::OnProgress& progress) {
   std::vector<Entry*> right;
-  std::vector<const RungVariant*> variants;
+  std::vector<const KernelEntry*> variants;
   for (Entry* entry : group) {
     if (!entry->ok()) continue;
     right.push_back(entry);
     variants.push_back(entry->variant);
   }
   if (right.empty()) return;
-  const bench::LadderTimes times = bench::time_ladder(device, experiment.on_device(), variants, progress);
+  const bench::LadderTimes times = bench::time_ladder(device, bench::problem_of(experiment.problem().spec), variants,
+                                                      progress);
   for (std::size_t i = 0; i < right.size(); ++i) {
     right[i]->time = times.rungs[i];
     right[i]->cublas = times.cublas;

@@ -25,14 +25,14 @@ std::vector<std::string> distinct(std::vector<std::string> values) {
 
 std::vector<std::string> types_of(const Rung& rung) {
   std::vector<std::string> types;
-  for (const RungVariant& variant : rung.variants) types.push_back(to_string(variant.kind));
+  for (const KernelEntry& variant : rung.kernels) types.push_back(to_string(variant.kind));
   return distinct(types);
 }
 
 /// The same without the orders of A and B, and these alone: R for row-major, C for column-major.
 std::vector<std::string> elements_of(const Rung& rung) {
   std::vector<std::string> types;
-  for (const RungVariant& variant : rung.variants) {
+  for (const KernelEntry& variant : rung.kernels) {
     GemmKind kind = variant.kind;
     kind.a = kind.b = Order::row_major;
     types.push_back(to_string(kind));
@@ -42,21 +42,21 @@ std::vector<std::string> elements_of(const Rung& rung) {
 std::vector<std::string> orders_of(const Rung& rung) {
   const auto letter = [](Order order) { return order == Order::row_major ? 'R' : 'C'; };
   std::vector<std::string> orders;
-  for (const RungVariant& variant : rung.variants) orders.push_back({letter(variant.kind.a), letter(variant.kind.b)});
+  for (const KernelEntry& variant : rung.kernels) orders.push_back({letter(variant.kind.a), letter(variant.kind.b)});
   return distinct(orders);
 }
 
 std::vector<std::string> tiles_of(const Rung& rung) {
   std::vector<std::string> tiles;
-  for (const RungVariant& variant : rung.variants) tiles.push_back(to_string(variant.tile));
+  for (const KernelEntry& variant : rung.kernels) tiles.push_back(to_string(variant.tile));
   return distinct(tiles);
 }
 
 Json to_json(const Rung& rung) {
   const RungInfo& info = *rung.info;
   Json variants = Json::array();
-  for (const RungVariant& v : rung.variants)
-    variants.push_back({{"type", to_string(v.kind)}, {"tile", to_string(v.tile)}});
+  for (const KernelEntry& v : rung.kernels)
+    variants.push_back({{"id", v.id()}, {"type", to_string(v.kind)}, {"tile", to_string(v.tile)}});
   return {{"name", info.name},
           {"parent", *info.parent ? Json(info.parent) : Json()},
           {"family", rung.family},

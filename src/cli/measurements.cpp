@@ -17,8 +17,10 @@ static Json to_json(const bench::Spread& spread) {
 
 Json to_json(const bench::LadderMeasurement& result) {
   const bench::Measurement& m = result.measurement;
-  const RungVariant& variant = *result.entry.variant;
+  const KernelEntry& variant = *result.entry.variant;
   return {{"kernel", result.entry.rung->name()},
+          {"id", variant.id()},
+          {"ran", result.ran},
           {"idea", result.entry.rung->info->idea},
           {"type", to_string(variant.kind)},
           {"tile", to_string(variant.tile)},

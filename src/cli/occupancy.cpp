@@ -52,10 +52,10 @@ struct Subject {
 /// A kernel's registers, where they are not typed in, are those of the record of its machine code.
 Subject subject_of_kernel(const Arguments& a, int multiprocessors) {
   const Rung& rung = lens::known_rung(a.kernel);
-  const GemmKind kind = a.type ? parse_kind(*a.type) : rung.variants.front().kind;
-  const RungVariant& variant = rung.variant(kind, a.tile);
+  const GemmKind kind = a.type ? parse_kind(*a.type) : rung.kernels.front().kind;
+  const KernelEntry& variant = rung.kernel(kind, a.tile);
   const TileShape& tile = variant.tile;
-  const bool built = variant.launch[static_cast<std::size_t>(Build::plain)] != nullptr;
+  const bool built = variant.builds[static_cast<std::size_t>(Build::plain)] != nullptr;
   const LaunchShape launch = built ? lens::launch_of(variant, tile.m, tile.n, std::max(4 * tile.k, 64), false,
                                                      multiprocessors)
                                    : lens::observation_of_block(rung, variant).launch;

@@ -92,8 +92,8 @@ ExitCode raster(const Arguments& arguments) {
   gemm.reads_c = arguments.beta != 0;
   if (arguments.kernel) {
     const Rung& rung = find_rung(*arguments.kernel);
-    const GemmKind kind = arguments.type ? parse_kind(type) : rung.variants.front().kind;
-    question.kernel = &rung.variant(kind, arguments.tile.value_or(""));
+    const GemmKind kind = arguments.type ? parse_kind(type) : rung.kernels.front().kind;
+    question.kernel = &rung.kernel(kind, arguments.tile.value_or(""));
     type = to_string(kind);
     tile = to_string(question.kernel->tile);
     question.tile = question.kernel->tile;

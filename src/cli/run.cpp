@@ -49,8 +49,9 @@ bench::ProblemSpec spec_of(const Arguments& arguments, const GemmKind& kind, Dev
   return bench::resolve(spec);
 }
 
-Json problem_json(const Rung& rung, const RungVariant& variant, const Device& device, const bench::ProblemSpec& spec) {
+Json problem_json(const Rung& rung, const KernelEntry& variant, const Device& device, const bench::ProblemSpec& spec) {
   return {{"kernel", rung.name()},
+          {"id", variant.id()},
           {"source", rung.source},
           {"device", name_of(device.kind())},
           {"device_name", device.properties().name},
@@ -74,7 +75,7 @@ void create_directory(const std::filesystem::path& directory) {
   if (error) throw InvalidArgument(fmt::format("cannot create {}: {}", directory.string(), error.message()));
 }
 
-void save(const std::filesystem::path& directory, const bench::Problem& problem, const bench::HostMatrix& D) {
+void save(const std::filesystem::path& directory, const bench::HostProblem& problem, const bench::HostMatrix& D) {
   const auto write = [&](const char* name, const bench::HostMatrix& matrix) {
     report::write_npy(directory / name, matrix.type(), matrix.rows(), matrix.cols(), matrix.ld(), matrix.data(),
                       matrix.order());
@@ -85,8 +86,9 @@ void save(const std::filesystem::path& directory, const bench::Problem& problem,
   write("D.npy", D);
 }
 
-void print_result(const Rung& rung, const RungVariant& variant, const Device& device, const bench::ProblemSpec& spec,
-                  const bench::Verification& verification) {
+void print_result(const Rung& rung, const KernelEntry& variant, const Device& device, const bench::ProblemSpec& spec,
+                  const bench::RunResult& result) {
+  const bench::Verification& verification = result.verification;
   const std::string title = fmt::format("{} on {}: D = {} A B + {} C, {}, M = {}, N = {}, K = {}, tile {}, seed {}",
                                         rung.name(), title_of(device), spec.alpha, spec.beta, to_string(spec.kind),
                                         spec.M, spec.N, spec.K, to_string(variant.tile), spec.seed);
@@ -96,12 +98,14 @@ void print_result(const Rung& rung, const RungVariant& variant, const Device& de
   constexpr int verdict_width = 7;
   fmt::print("{}{}  {}", report::paragraph(title, report::page_width), verdict,
              report::paragraph(verification.message, report::page_width - verdict_width));
+  if (!result.why.empty())
+    fmt::print("{}", report::paragraph(fmt::format("{} ran: {}", result.ran, result.why), report::page_width));
 }
 
 ExitCode run(const Arguments& arguments) {
   const Rung& rung = find_rung(arguments.kernel);
-  const GemmKind kind = arguments.type ? parse_kind(*arguments.type) : rung.variants.front().kind;
-  const RungVariant& variant = rung.variant(kind, arguments.tile);
+  const GemmKind kind = arguments.type ? parse_kind(*arguments.type) : rung.kernels.front().kind;
+  const KernelEntry& variant = rung.kernel(kind, arguments.tile);
   const std::unique_ptr<Device> device = open_device(arguments.device,
                                                      {.count = arguments.count, .check = arguments.check});
   bench::require_support(rung, kind, *device);
@@ -126,6 +130,8 @@ ExitCode run(const Arguments& arguments) {
   if (arguments.count) counted = device->stream().machine->report();
 
   if (arguments.json) {
+    json["ran"] = result.ran;
+    json["why"] = result.why.empty() ? Json() : Json(result.why);
     add_verification(json, result.verification);
     if (counted) {
       json["counters"] = counters_json(counted->total);
@@ -135,7 +141,7 @@ ExitCode run(const Arguments& arguments) {
     }
     print(json);
   } else {
-    print_result(rung, variant, *device, spec, result.verification);
+    print_result(rung, variant, *device, spec, result);
     if (arguments.check)
       fmt::print("checked: every access to memory and the order of the threads; there was no fault\n");
     if (!arguments.save.empty()) fmt::print("saved: A.npy, B.npy, C.npy and D.npy in {}\n", arguments.save);

@@ -51,9 +51,9 @@ void add_row(report::Table& table, const std::string& who, const Share& share) {
 
 ExitCode tiles(const Arguments& a) {
   const Rung& rung = lens::known_rung(a.kernel);
-  const GemmKind kind = a.type ? parse_kind(*a.type) : rung.variants.front().kind;
-  const RungVariant& variant = rung.variant(kind, a.tile);
-  const bool first = &variant == &rung.variants.front();
+  const GemmKind kind = a.type ? parse_kind(*a.type) : rung.kernels.front().kind;
+  const KernelEntry& variant = rung.kernel(kind, a.tile);
+  const bool first = &variant == &rung.kernels.front();
   const lens::TileOwners owners = first ? lens::owners_of(rung) : lens::tile_owners(variant);
   const Share thread = lens::share_of_thread(owners, a.thread), warp = lens::share_of_warp(owners, a.thread / 32);
   const std::string title = fmt::format("{} {} in {}", rung.name(), to_string(variant.tile), to_string(kind));

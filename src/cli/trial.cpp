@@ -110,10 +110,10 @@ class TrialProblem {
   }
 
  private:
-  static bench::Problem rounded(bench::ProblemSpec spec, const Operands& operands, UnusedC unused) {
+  static bench::HostProblem rounded(bench::ProblemSpec spec, const Operands& operands, UnusedC unused) {
     const float beta = spec.beta;
     if (unused == UnusedC::numbers && beta == 0) spec.beta = 1;  // C is made as one that is read
-    bench::Problem problem = bench::make_problem(spec);
+    bench::HostProblem problem = bench::make_problem(spec);
     problem.spec.beta = beta;
     round_to(problem.A, operands.A.element);
     round_to(problem.B, operands.B.element);
@@ -151,7 +151,7 @@ class TrialProblem {
   }
 
   Operands operands_;
-  bench::Problem problem_;
+  bench::HostProblem problem_;
   bench::Reference reference_;
 };
 
@@ -235,13 +235,13 @@ GpuTrial try_on_gpu(const CudaSource& source, const Call& call, const std::strin
     spec = bench::resolve(spec);
     const LaunchShape launched = shape(spec);
     const Operands stored = operands_of(call, layouts, spec, {}, 0);
-    GemmProblem timed = bench::without_data(spec);
+    Problem timed = bench::problem_of(spec);
     timed.kind = {*type, *result};
-    trial.time = bench::time_kernel(*device, timed, [&](const Stream& stream, const GemmProblem& p) {
+    trial.time = bench::time_kernel(*device, timed, [&](const Stream& stream, const lapidary::Operands& at) {
       // Kernels that read C find it in D, beta being 0.
       kernel.launch(launched,
-                    {p.M, p.N, p.K, stored.A.ld, stored.B.ld, stored.C.ld, stored.D.ld, 1, 0, const_cast<void*>(p.A),
-                     const_cast<void*>(p.B), p.D, p.D},
+                    {timed.M, timed.N, timed.K, stored.A.ld, stored.B.ld, stored.C.ld, stored.D.ld, 1, 0,
+                     const_cast<void*>(at.A), const_cast<void*>(at.B), at.D, at.D},
                     stream);
     });
   } catch (const InvalidArgument& error) {

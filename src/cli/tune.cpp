@@ -40,7 +40,7 @@ struct Candidate {
 
 /// Of a cube at the power limit, where that is known; in the line through two short sums, for long ones take the lens
 /// as long as they are.
-std::optional<double> predicted_tflops(const Rung& rung, const RungVariant& variant, std::int64_t size,
+std::optional<double> predicted_tflops(const Rung& rung, const KernelEntry& variant, std::int64_t size,
                                        const model::Gpu& gpu) {
   const auto seconds = [&](std::int64_t K) -> std::optional<double> {
     const lens::Explanation e = lens::explain({&rung, &variant, size, size, K, false, gpu});
@@ -64,7 +64,7 @@ std::vector<Candidate> ranked(const GemmKind& kind, std::int64_t size, const mod
   std::vector<Candidate> all;
   for (const Rung& rung : ladder()) {
     if (!rung.runs_on(gpu.compute_capability, kind)) continue;
-    for (const RungVariant& variant : rung.variants) {
+    for (const KernelEntry& variant : rung.kernels) {
       if (variant.kind != kind) continue;
       all.push_back({{&rung, &variant}, predicted_tflops(rung, variant, size, gpu)});
     }

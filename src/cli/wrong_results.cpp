@@ -93,7 +93,8 @@ std::string map_of(const Flags& wrong, std::int64_t M, std::int64_t N) {
 }
 
 /// Which of the factors a kernel left aside or took for each other, if that is all that is wrong; or empty.
-std::string factors_of(const bench::Problem& problem, const bench::Reference& reference, const bench::HostMatrix& D) {
+std::string factors_of(const bench::HostProblem& problem, const bench::Reference& reference,
+                       const bench::HostMatrix& D) {
   const bench::ProblemSpec& spec = problem.spec;
   const double alpha = spec.alpha, beta = spec.beta;
   const bool numbers = !problem.C.poisoned(0);
@@ -123,7 +124,7 @@ std::string factors_of(const bench::Problem& problem, const bench::Reference& re
 
 }  // namespace
 
-WrongResults find_wrong_results(const bench::Problem& problem, const bench::Reference& reference,
+WrongResults find_wrong_results(const bench::HostProblem& problem, const bench::Reference& reference,
                                 const bench::HostMatrix& D) {
   const bench::ProblemSpec& spec = problem.spec;
   const std::int64_t M = spec.M, N = spec.N;

@@ -15,7 +15,7 @@ struct WrongResults {
 };
 
 /// @param reference  of all rows of the problem
-WrongResults find_wrong_results(const bench::Problem& problem, const bench::Reference& reference,
+WrongResults find_wrong_results(const bench::HostProblem& problem, const bench::Reference& reference,
                                 const bench::HostMatrix& D);
 
 }  // namespace lapidary::cli

@@ -25,6 +25,7 @@ struct LaunchLimits {
 /// A block's share of the problem: m x n results, k of the sum at a time; k is 0 where there is no such step.
 struct TileShape {
   int m, n, k;
+  constexpr bool operator==(const TileShape&) const = default;
 };
 
 /// How a kernel is launched; a kernel's launcher sits right below it.

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "device/prepared.hpp"
 #include "device/stream.hpp"
 #include "emulator/machine.hpp"
 
@@ -53,6 +54,9 @@ int gpu_count();
 /// The current CUDA device. @throws InvalidArgument if there is none, saying whether the build, the driver or the card
 /// is missing
 std::unique_ptr<Device> open_gpu();
+
+/// The current CUDA device as a card. @throws as open_gpu()
+Card gpu_card();
 
 /// Device memory that frees itself.
 class DeviceBuffer {

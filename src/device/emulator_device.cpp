@@ -6,6 +6,8 @@
 namespace lapidary {
 namespace {
 
+constexpr int emulated_capability = 90;
+
 class EmulatedDevice final : public Device {
  public:
   explicit EmulatedDevice(const emulator::Options& options) : machine_(options) {}
@@ -13,7 +15,7 @@ class EmulatedDevice final : public Device {
   DeviceKind kind() const override { return DeviceKind::emulator; }
   DeviceProperties properties() const override {
     return {.name = "emulated GPU",
-            .compute_capability = 90,
+            .compute_capability = emulated_capability,
             .multiprocessors = static_cast<int>(machine_.options().threads),
             .memory_bytes = emulator::Arena::total_bytes(),
             .free_bytes = emulator::Arena::free_bytes(),
@@ -38,6 +40,11 @@ class EmulatedDevice final : public Device {
 };
 
 }  // namespace
+
+/// The emulated machine says that it has few multiprocessors, so that small problems too have several tiles for each.
+Card card_of(const Stream& stream) {
+  return stream.machine ? Card{emulated_capability, stream.machine->options().multiprocessors} : gpu_card();
+}
 
 std::unique_ptr<Device> open_emulator(const emulator::Options& options) {
   return std::make_unique<EmulatedDevice>(options);

@@ -1,8 +1,12 @@
 #include <cuda_runtime.h>
 
+#include <map>
+#include <mutex>
+#include <utility>
+
 #include "core/error.hpp"
+#include "device/cuda_check.hpp"
 #include "device/device.hpp"
-#include "device/launch.hpp"
 
 namespace lapidary {
 namespace {
@@ -60,6 +64,39 @@ class GpuDevice final : public Device {
 int gpu_count() {
   int count = 0;
   return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+}
+
+Card gpu_card() {
+  int device = 0;
+  check_cuda(cudaGetDevice(&device), "the current device");
+  const auto attribute = [&](cudaDeviceAttr which) {
+    int value = 0;
+    check_cuda(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute");
+    return value;
+  };
+  return {.compute_capability = attribute(cudaDevAttrComputeCapabilityMajor) * 10 +
+                                attribute(cudaDevAttrComputeCapabilityMinor),
+          .multiprocessors = attribute(cudaDevAttrMultiProcessorCount)};
+}
+
+void enable_on_gpu(const void* kernel, const LaunchShape& shape) {
+  const bool shared = shape.shared_bytes > LaunchLimits::shared_bytes_default;
+  const bool cluster = shape.cluster.x * shape.cluster.y * shape.cluster.z > LaunchLimits::cluster_portable;
+  if (!shared && !cluster) return;
+  int device = 0;
+  check_cuda(cudaGetDevice(&device), "the current device");
+  static std::mutex mutex;
+  static std::map<std::pair<const void*, int>, unsigned> enabled;  // bytes of shared memory
+  const std::lock_guard lock(mutex);
+  const auto [known, added] = enabled.try_emplace({kernel, device}, 0);
+  if (!added && known->second >= shape.shared_bytes) return;
+  if (shared)
+    check_cuda(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared_bytes)),
+        shape.kernel);
+  if (cluster)
+    check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), shape.kernel);
+  known->second = shape.shared_bytes;
 }
 
 std::unique_ptr<Device> open_gpu() {

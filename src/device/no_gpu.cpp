@@ -6,10 +6,17 @@ namespace lapidary {
 
 int gpu_count() { return 0; }
 
-std::unique_ptr<Device> open_gpu() {
+namespace {
+
+[[noreturn]] void no_gpu() {
   throw InvalidArgument(
       "there is no GPU to run on: this program was built without CUDA; build it where nvcc is on the PATH, or use the "
       "emulated machine (--device emulator)");
 }
+
+}  // namespace
+
+std::unique_ptr<Device> open_gpu() { no_gpu(); }
+Card gpu_card() { no_gpu(); }
 
 }  // namespace lapidary

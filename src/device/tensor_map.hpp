@@ -6,12 +6,26 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "device/launch.hpp"
+#include "device/cuda_check.hpp"
 #else
 #include "emulator/tensor_map.hpp"
 #endif
 
 namespace lapidary::inline LAPIDARY_BUILD {
+
+#if defined(__CUDACC__)
+/// A function of the driver since CUDA 12.0; by the runtime, so that the program needs no library of the driver.
+/// @throws DeviceError if it has none
+template <class Function>
+Function driver_function(const char* name) {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  check_cuda(cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found), name);
+  if (found != cudaDriverEntryPointSuccess)
+    throw DeviceError(std::string("the driver has no ") + name + " (CUDA 12.0)");
+  return reinterpret_cast<Function>(function);
+}
+#endif
 
 /// What kernels of this build are given to copy boxes of a tensor.
 /// @throws InvalidArgument with the rule that is broken, the actual value and the nearest legal one; DeviceError if the
@@ -19,15 +33,7 @@ namespace lapidary::inline LAPIDARY_BUILD {
 inline TensorMap tensor_map(const TensorBox& tensor) {
 #if defined(__CUDACC__)
   require_legal(tensor);
-  // By the runtime, so that the program needs no library of the driver.
-  static const auto encode = [] {
-    void* function = nullptr;
-    cudaDriverEntryPointQueryResult found{};
-    check_cuda(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found),
-               "cuTensorMapEncodeTiled");
-    if (found != cudaDriverEntryPointSuccess) throw DeviceError("the driver has no cuTensorMapEncodeTiled (CUDA 12.0)");
-    return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function);
-  }();
+  static const auto encode = driver_function<PFN_cuTensorMapEncodeTiled_v12000>("cuTensorMapEncodeTiled");
   static_assert(sizeof(TensorMap) == sizeof(CUtensorMap));
   alignas(128) CUtensorMap map;
   cuuint64_t size[TensorBox::max_rank], stride[TensorBox::max_rank - 1];
@@ -51,5 +57,21 @@ inline TensorMap tensor_map(const TensorBox& tensor) {
   return emulator::encode(tensor);
 #endif
 }
+
+/// Lets a map that tensor_map() made be one of the same tensor elsewhere, at a multiple of 16 bytes.
+/// @throws DeviceError if the driver refuses
+inline void replace_address(TensorMap& map, const void* base) {
+#if defined(__CUDACC__)
+  static const auto replace = driver_function<PFN_cuTensorMapReplaceAddress_v12000>("cuTensorMapReplaceAddress");
+  const CUresult status = replace(reinterpret_cast<CUtensorMap*>(&map), const_cast<void*>(base));
+  if (status != CUDA_SUCCESS)
+    throw DeviceError("cuTensorMapReplaceAddress: error " + std::to_string(static_cast<int>(status)));
+#else
+  emulator::replace_address(map, base);
+#endif
+}
+
+/// Stands for the address of a tensor that is not known yet.
+inline const void* unknown_address() { return reinterpret_cast<const void*>(std::uintptr_t{256}); }
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <type_traits>
 
+#include "core/error.hpp"
+
 namespace lapidary::emulator {
 namespace {
 
@@ -28,6 +30,13 @@ std::optional<TensorBox> decode(const TensorMap& map) {
   TensorBox tensor;
   std::memcpy(&tensor, map.opaque, sizeof(tensor));
   return tensor;
+}
+
+void replace_address(TensorMap& map, const void* base) {
+  std::optional<TensorBox> tensor = decode(map);
+  if (!tensor) throw InvalidArgument("what is no tensor map cannot be one of another address");
+  tensor->base = base;
+  map = encode(*tensor);
 }
 
 }  // namespace lapidary::emulator

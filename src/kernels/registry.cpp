@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <regex>
 #include <utility>
 
 #include "core/edit_distance.hpp"
@@ -20,10 +21,10 @@
 
 namespace lapidary {
 
-#define LAPIDARY_RUNG(family, name)        \
-  RungVariants rung_plain_##name();        \
-  RungVariants rung_instrumented_##name(); \
-  RungVariants rung_gpu_##name();
+#define LAPIDARY_RUNG(family, name)     \
+  BuiltRung rung_plain_##name();        \
+  BuiltRung rung_instrumented_##name(); \
+  BuiltRung rung_gpu_##name();
 #include "kernels/ladder.def"
 #undef LAPIDARY_RUNG
 
@@ -38,8 +39,6 @@ constexpr const char* name_of(Build build) {
   return "unknown";
 }
 
-bool same_tile(const TileShape& a, const TileShape& b) { return a.m == b.m && a.n == b.n && a.k == b.k; }
-
 constexpr int architecture_of_wgmma = 90;
 
 std::string source_of(const char* family, const char* name) {
@@ -47,16 +46,15 @@ std::string source_of(const char* family, const char* name) {
 }
 
 /// Joins what the builds of a rung registered, in the order of `Build`.
-Rung make_rung(const char* family, const char* name, const std::array<RungVariants, 3>& builds) {
+Rung make_rung(const char* family, const char* name, const std::array<BuiltRung, 3>& builds) {
   Rung rung{builds[0].info, family, source_of(family, name), {}};
   for (std::size_t build = 0; build < builds.size(); ++build) {
-    for (const Variant& variant : std::span(builds[build].variants, static_cast<std::size_t>(builds[build].count))) {
-      auto place = std::find_if(rung.variants.begin(), rung.variants.end(), [&](const RungVariant& known) {
-        return known.kind == variant.kind && same_tile(known.tile, variant.tile);
-      });
-      if (place == rung.variants.end())
-        place = rung.variants.insert(place, {variant.tile, variant.kind, {}, variant.order, variant.cuts});
-      place->launch[build] = variant.launch;
+    for (const BuiltKernel& built : std::span(builds[build].kernels, static_cast<std::size_t>(builds[build].count))) {
+      auto place = std::find_if(rung.kernels.begin(), rung.kernels.end(),
+                                [&](const KernelEntry& known) { return known.traits() == built.traits; });
+      if (place == rung.kernels.end())
+        place = rung.kernels.insert(place, {built.traits, name, rung.info->fallback, {}, built.order, built.cuts});
+      place->builds[build] = &built;
     }
   }
   return rung;
@@ -66,12 +64,12 @@ Rung make_rung(const char* family, const char* name, const std::array<RungVarian
 #if LAPIDARY_WITH_INSTRUMENTED
 #define LAPIDARY_RUNG_INSTRUMENTED(name) rung_instrumented_##name()
 #else
-#define LAPIDARY_RUNG_INSTRUMENTED(name) RungVariants()
+#define LAPIDARY_RUNG_INSTRUMENTED(name) BuiltRung()
 #endif
 #if LAPIDARY_WITH_CUDA
 #define LAPIDARY_RUNG_GPU(name) rung_gpu_##name()
 #else
-#define LAPIDARY_RUNG_GPU(name) RungVariants()
+#define LAPIDARY_RUNG_GPU(name) BuiltRung()
 #endif
 
 std::vector<Rung> all_rungs() {
@@ -124,92 +122,30 @@ std::vector<std::string_view> nearest_rungs(std::string_view name) {
   return names;
 }
 
-/// A matrix of a problem, for checks that are the same for all four.
-struct Operand {
-  const char* name;
-  const void* data;
-  Type type;
-  std::int64_t rows, cols, ld;
-  const char *rows_are, *cols_are;  ///< M, N or K
-  Order order = Order::row_major;
-
-  bool row_major() const { return order == Order::row_major; }
-  /// Runs of neighbours in memory: rows or columns.
-  std::int64_t lines() const { return row_major() ? rows : cols; }
-  std::int64_t length() const { return row_major() ? cols : rows; }
-  bool empty() const { return rows == 0 || cols == 0; }
-};
-
-Operand operand_a(const GemmProblem& p) { return {"A", p.A, p.kind.type, p.M, p.K, p.lda, "M", "K", p.kind.a}; }
-Operand operand_b(const GemmProblem& p) { return {"B", p.B, p.kind.type, p.K, p.N, p.ldb, "K", "N", p.kind.b}; }
-Operand operand_c(const GemmProblem& p) { return {"C", p.C, p.kind.result, p.M, p.N, p.ldc, "M", "N"}; }
-Operand operand_d(const GemmProblem& p) { return {"D", p.D, p.kind.result, p.M, p.N, p.ldd, "M", "N"}; }
-
-void validate_sizes(const Operand& x) {
-  if (x.ld < x.length()) {
-    throw InvalidArgument(fmt::format("ld{} is {}; a {} of {} has {} = {} elements, so it must be at least {}",
-                                      static_cast<char>(x.name[0] - 'A' + 'a'), x.ld, x.row_major() ? "row" : "column",
-                                      x.name, x.row_major() ? x.cols_are : x.rows_are, x.length(), x.length()));
-  }
-  if (x.empty()) return;
-  std::int64_t extent = 0;
-  if (__builtin_mul_overflow(x.lines() - 1, x.ld, &extent) || __builtin_add_overflow(extent, x.length(), &extent) ||
-      __builtin_mul_overflow(extent, std::int64_t{size_of(x.type)}, &extent)) {
-    throw InvalidArgument(fmt::format("{} is {} x {} {} with leading dimension {}; it must take less than 2^63 bytes",
-                                      x.name, x.rows, x.cols, lapidary::name_of(x.type), x.ld));
-  }
-}
-
-void validate_pointer(const Operand& x) {
-  if (x.empty()) return;
-  if (!x.data) {
-    throw InvalidArgument(fmt::format("{} is null; it must point to {} x {} elements", x.name, x.rows, x.cols));
-  }
-  if (reinterpret_cast<std::uintptr_t>(x.data) % static_cast<unsigned>(size_of(x.type)) != 0) {
-    throw InvalidArgument(fmt::format("{} is at {}; its address must be a multiple of the {} bytes of an element",
-                                      x.name, x.data, size_of(x.type)));
-  }
-}
-
-/// The bytes of a matrix, as lines of `length` bytes that begin every `pitch` bytes.
-struct Bytes {
-  std::int64_t begin, lines, length, pitch;
-
-  explicit Bytes(const Operand& x)
-      : begin(reinterpret_cast<std::intptr_t>(x.data)),
-        lines(x.lines()),
-        length(x.length() * size_of(x.type)),
-        // The leading dimension of a single line is never walked and may be too large to be counted in bytes.
-        pitch(lines > 1 ? x.ld * size_of(x.type) : length) {}
-
-  std::int64_t end() const { return begin + (lines - 1) * pitch + length; }
-};
-
-/// Whether two matrices share an element. Blocks of one larger matrix overlap as ranges of addresses without doing so:
-/// each line of the one with fewer lines is held against the few lines of the other that could meet it.
-bool overlap(const Operand& x, const Operand& y) {
-  if (x.empty() || y.empty()) return false;
-  Bytes a(x), b(y);
-  if (a.lines > b.lines) std::swap(a, b);
-  if (a.end() <= b.begin || b.end() <= a.begin) return false;
-  const auto floor_div = [](std::int64_t dividend, std::int64_t divisor) {
-    return dividend / divisor - (dividend % divisor < 0 ? 1 : 0);
+/// The first rule of those that hold for every kernel that a problem breaks: what no kernel does yet.
+std::string refusal_of_all(const Problem& p) {
+  const auto factor = [](const char* name) {
+    return fmt::format("{} is in device memory; kernels take it from the host, by value", name);
   };
-  for (std::int64_t line = 0; line < a.lines; ++line) {
-    const std::int64_t begin = a.begin + line * a.pitch;
-    const std::int64_t first = floor_div(begin - b.length - b.begin, b.pitch) +
-                               1;  // the first that ends behind `begin`
-    const std::int64_t last = floor_div(begin + a.length - 1 - b.begin,
-                                        b.pitch);  // the last that begins before its end
-    if (std::max<std::int64_t>(first, 0) <= std::min(last, b.lines - 1)) return true;
-  }
-  return false;
+  if (p.alpha == Factor::in_device_memory) return factor("alpha");
+  if (p.beta == Factor::in_device_memory) return factor("beta");
+  if (p.batch.count != 1)
+    return fmt::format("there are {} products in the batch; kernels do 1 a launch", p.batch.count);
+  if (p.groups != 1) return fmt::format("there are {} groups of products; kernels do 1 a launch", p.groups);
+  if (p.order_d != Order::row_major)
+    return "C and D are column-major; results are row-major: exchange A and B, and take each of them in the other order";
+  if (p.epilogue.bias) return "a bias is to be added to each column; kernels add beta * C alone";
+  if (p.epilogue.activation != Activation::none)
+    return "an activation is to follow; kernels store alpha * A * B + beta * C as it is";
+  if (p.scaling != Scaling::none) return "A and B have scales; kernels scale by alpha alone";
+  if (p.split != 1) return fmt::format("K is to be split in {}; kernels add up all of it in 1", p.split);
+  return {};
 }
 
 }  // namespace
 
 bool Rung::has(const GemmKind& kind) const {
-  return std::any_of(variants.begin(), variants.end(), [&](const RungVariant& v) { return v.kind == kind; });
+  return std::any_of(kernels.begin(), kernels.end(), [&](const KernelEntry& k) { return k.kind == kind; });
 }
 
 int Rung::architecture(const GemmKind& kind) const {
@@ -227,10 +163,10 @@ std::string Rung::requirement(const GemmKind& kind) const {
                      least == architecture_of_wgmma ? " itself, as wgmma is of sm_90a alone" : "");
 }
 
-const RungVariant& Rung::variant(const GemmKind& kind, std::string_view tile) const {
+const KernelEntry& Rung::kernel(const GemmKind& kind, std::string_view tile) const {
   std::string tiles, kinds;
   std::vector<GemmKind> seen;
-  for (const RungVariant& candidate : variants) {
+  for (const KernelEntry& candidate : kernels) {
     if (candidate.kind == kind) {
       const std::string name = to_string(candidate.tile);
       if (tile.empty() || tile == name) return candidate;
@@ -276,52 +212,103 @@ std::string to_string(const TileShape& tile) {
   return tile.k == 0 ? fmt::format("{}x{}", tile.m, tile.n) : fmt::format("{}x{}x{}", tile.m, tile.n, tile.k);
 }
 
-std::string to_string(const GemmKind& kind) {
-  const auto letter = [](Order order) { return order == Order::row_major ? 'R' : 'C'; };
-  const bool row_major = kind.a == Order::row_major && kind.b == Order::row_major;
-  return fmt::format("{}{}{}{}", name_of(kind.type), kind.result == kind.type ? "" : "/",
-                     kind.result == kind.type ? "" : name_of(kind.result),
-                     row_major ? "" : fmt::format(" {}{}", letter(kind.a), letter(kind.b)));
+std::string to_string(const KernelTraits& t) {
+  std::string text = to_string(t.tile);
+  if (t.stages != 1) text += fmt::format("_s{}", t.stages);
+  if (t.down != 1 || t.across != 1) text += fmt::format("_c{}x{}", t.down, t.across);
+  if (t.slices != 0 || t.cols != 0) text += fmt::format("_e{}x{}", t.slices, t.cols);
+  std::string kind = to_string(t.kind);
+  std::replace_if(
+      kind.begin(), kind.end(), [](char c) { return c == '/' || c == ' '; }, '-');
+  return fmt::format("{}_{}", text, kind);
 }
 
-Type parse_type(std::string_view name) {
-  std::string names;
-  for (const Type type : operand_types) {
-    if (name == name_of(type)) return type;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(type));
+std::string KernelEntry::id() const { return fmt::format("{}_{}", rung, to_string(*this)); }
+
+KernelId parse_kernel_id(std::string_view id) {
+  // Rung, tile, stages, cluster, slices, types, orders.
+  static const std::regex form(R"((\w+?)_(\d+)x(\d+)(?:x(\d+))?(?:_s(\d+))?(?:_c(\d+)x(\d+))?(?:_e(\d+)x(\d+))?)"
+                               R"(_([a-z][a-z0-9]*)(?:-([a-z][a-z0-9]*))?(?:-([RC]{2}))?)");
+  std::cmatch found;
+  if (!std::regex_match(id.begin(), id.end(), found, form)) {
+    throw InvalidArgument(fmt::format(
+        "'{}' is no kernel's id; they are written as in naive_32x32_f32 or wgmma_cluster_128x256x64_s4_c2x1_e2x64_bf16-RC",
+        id));
   }
-  if (name == "f64" || name == "e5m2")
-    throw InvalidArgument(fmt::format("no kernel has elements of {}; there are {}", name, names));
-  throw InvalidArgument(fmt::format("no element type is named '{}'; there are {}", name, names));
+  const auto number = [&](std::size_t group, int otherwise) {
+    return found[group].matched ? std::stoi(found[group].str()) : otherwise;
+  };
+  const std::string result = found[11].matched ? fmt::format("/{}", found[11].str()) : "",
+                    orders = found[12].matched ? fmt::format(" {}", found[12].str()) : "",
+                    kind = fmt::format("{}{}{}", found[10].str(), result, orders);
+  return {found[1],
+          {.tile = {number(2, 0), number(3, 0), number(4, 0)},
+           .kind = parse_kind(kind),
+           .stages = number(5, 1),
+           .down = number(6, 1),
+           .across = number(7, 1),
+           .slices = number(8, 0),
+           .cols = number(9, 0)}};
 }
 
-GemmKind parse_kind(std::string_view text) {
-  const std::size_t blank = text.find(' ');
-  const std::string_view types = text.substr(0, blank), orders = blank == text.npos ? "RR" : text.substr(blank + 1);
-  const std::size_t slash = types.find('/');
-  const Type type = parse_type(types.substr(0, slash));
-  const Type result = slash == types.npos ? GemmKind(type).result : parse_type(types.substr(slash + 1));
-  if (orders.size() != 2 || orders.find_first_not_of("RC") != orders.npos) {
-    throw InvalidArgument(
-        fmt::format("'{}' are no orders of A and B; they are written RR, RC, CR or CC, R for row-major", orders));
+const KernelEntry& find_kernel(std::string_view id) {
+  const KernelId parsed = parse_kernel_id(id);
+  const Rung& rung = find_rung(parsed.rung);
+  std::string ids;
+  for (const KernelEntry& kernel : rung.kernels) {
+    if (kernel.traits() == parsed.traits) return kernel;
+    ids += fmt::format("{}{}", ids.empty() ? "" : ", ", kernel.id());
   }
-  const auto order = [](char letter) { return letter == 'R' ? Order::row_major : Order::column_major; };
-  return {type, result, order(orders[0]), order(orders[1])};
+  throw InvalidArgument(fmt::format("no kernel has the id {}; those of {} are {}", id, parsed.rung, ids));
 }
 
-void run(const RungVariant& variant, Build build, const Stream& stream, const GemmProblem& problem) {
+std::string refusal(const KernelEntry& kernel, const Problem& unresolved) {
+  if (unresolved.kind != kernel.kind) {
+    return fmt::format("the problem is of type {}; this kernel was instantiated for {}", to_string(unresolved.kind),
+                       to_string(kernel.kind));
+  }
+  const Problem problem = resolved(unresolved);
+  if (std::string broken = refusal_of_all(problem); !broken.empty() || problem.M == 0 || problem.N == 0) return broken;
+  for (const BuiltKernel* const built : kernel.builds)
+    if (built) return built->refusal ? built->refusal(problem) : std::string();
+  return {};
+}
+
+Choice choose(const KernelEntry& kernel, const Problem& problem) {
+  std::string why = refusal(kernel, problem);
+  if (why.empty()) return {&kernel, {}};
+  if (problem.kind == kernel.kind) {
+    for (const Rung& rung : ladder()) {
+      if (rung.name() != kernel.fallback) continue;
+      for (const KernelEntry& other : rung.kernels)
+        if (refusal(other, problem).empty()) return {&other, fmt::format("{} does not take it: {}", kernel.rung, why)};
+      why += fmt::format("; nor does a kernel of {} take such a problem", rung.name());
+    }
+  }
+  throw InvalidArgument(why);
+}
+
+Prepared prepare(const KernelEntry& kernel, Build build, const Problem& unresolved, const Card& card) {
+  const Problem problem = resolved(unresolved);
   validate(problem);
-  if (problem.kind != variant.kind) {
-    throw InvalidArgument(fmt::format("the problem is of type {}; this kernel was instantiated for {}",
-                                      to_string(problem.kind), to_string(variant.kind)));
-  }
-  const auto launch = variant.launch[static_cast<std::size_t>(build)];
-  if (!launch) {
+  if (const std::string broken = refusal(kernel, problem); !broken.empty()) throw InvalidArgument(broken);
+  const BuiltKernel* const built = kernel.builds[static_cast<std::size_t>(build)];
+  if (!built) {
     throw InvalidArgument(fmt::format("this program has no {} build of the kernel{}", name_of(build),
                                       build == Build::gpu            ? "; configure it where nvcc is on the PATH"
                                       : build == Build::instrumented ? "; configure it with LAPIDARY_INSTRUMENTED=ON"
                                                                      : ""));
   }
+  if (problem.M > 0 && problem.N > 0) return built->prepare(problem, card);
+  Prepared nothing;
+  nothing.problem = problem;
+  return nothing;
+}
+
+Choice run(const KernelEntry& kernel, Build build, const Stream& stream, const Problem& unresolved,
+           const Operands& operands) {
+  const Problem problem = with_known(resolved(unresolved), operands);
+  validate(problem);
   if (build != Build::gpu) {
     if (!stream.machine) {
       throw InvalidArgument(fmt::format(
@@ -332,62 +319,9 @@ void run(const RungVariant& variant, Build build, const Stream& stream, const Ge
       throw InvalidArgument("the plain build of a kernel cannot be counted or checked; use the instrumented one");
     }
   }
-  if (problem.M == 0 || problem.N == 0) return;
-  launch(stream, problem);
-}
-
-std::int64_t matrix_extent(std::int64_t rows, std::int64_t cols, std::int64_t ld, Order order) {
-  if (order == Order::column_major) std::swap(rows, cols);
-  return rows == 0 || cols == 0 ? 0 : (rows - 1) * ld + cols;
-}
-
-void validate_sizes(const GemmProblem& p) {
-  for (const Type type : {p.kind.type, p.kind.result}) {
-    if (std::find(std::begin(operand_types), std::end(operand_types), type) == std::end(operand_types)) {
-      throw InvalidArgument(fmt::format("the element type has value {}; types are {} (f32) to {} (s8)",
-                                        static_cast<int>(type), static_cast<int>(Type::f32),
-                                        static_cast<int>(Type::s8)));
-    }
-  }
-  if (!is_result(p.kind.type) && p.kind.result != Type::f32) {
-    throw InvalidArgument(fmt::format("the results of {} matrices are {}; they must be f32", name_of(p.kind.type),
-                                      name_of(p.kind.result)));
-  }
-  if (p.kind.result != p.kind.type && p.kind.result != Type::f32) {
-    throw InvalidArgument(fmt::format("the results of {} matrices are {}; they must be of the same type or f32",
-                                      name_of(p.kind.type), name_of(p.kind.result)));
-  }
-  for (const auto& [name, size] : {std::pair{"M", p.M}, std::pair{"N", p.N}, std::pair{"K", p.K}}) {
-    if (size < 0) throw InvalidArgument(fmt::format("{} is {}; sizes must be 0 or more", name, size));
-  }
-  validate_sizes(operand_a(p));
-  validate_sizes(operand_b(p));
-  if (p.beta != 0) validate_sizes(operand_c(p));
-  validate_sizes(operand_d(p));
-}
-
-void validate(const GemmProblem& p) {
-  validate_sizes(p);
-  const Operand a = operand_a(p), b = operand_b(p), c = operand_c(p), d = operand_d(p);
-  if (p.M == 0 || p.N == 0) return;
-  validate_pointer(a);
-  validate_pointer(b);
-  if (p.beta != 0) validate_pointer(c);
-  validate_pointer(d);
-  for (const Operand& input : {a, b}) {
-    if (overlap(d, input)) {
-      throw InvalidArgument(fmt::format("D shares elements with {}; it must not, since {} is read while D is written",
-                                        input.name, input.name));
-    }
-  }
-  if (p.beta == 0) return;
-  if (p.C == p.D) {
-    if (p.ldc != p.ldd) {
-      throw InvalidArgument(fmt::format("D is C, but ldc is {} and ldd is {}; they must be equal", p.ldc, p.ldd));
-    }
-  } else if (overlap(d, c)) {
-    throw InvalidArgument("D shares elements with C without being C; it must be C, with ldd = ldc, or share none");
-  }
+  const Choice choice = choose(kernel, problem);
+  prepare(*choice.kernel, build, problem, card_of(stream)).launch(stream, operands);
+  return choice;
 }
 
 }  // namespace lapidary

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/problem.hpp"
+#include "device/prepared.hpp"
 #include "kernels/rung.hpp"
 
 namespace lapidary {
@@ -14,20 +16,36 @@ namespace lapidary {
 /// The builds that a kernel is compiled in (core/build.hpp).
 enum class Build : std::uint8_t { plain, instrumented, gpu };
 
-struct RungVariant {
-  TileShape tile;
-  GemmKind kind;
-  /// By build; null where a build was left out, as `gpu` is without nvcc.
-  std::array<void (*)(const Stream&, const GemmProblem&), 3> launch;
+/// A kernel of a rung, in all builds that there are.
+struct KernelEntry : KernelTraits {
+  std::string rung;
+  std::string fallback;  ///< RungInfo::fallback
+  /// By build; null where it was left out, as `gpu` is without nvcc.
+  std::array<const BuiltKernel*, 3> builds;
   TileOrder order = {};
   bool cuts = false;
+
+  /// What it is called by in records, results and file names: "wgmma_cluster_128x256x64_s4_c2x1_e2x64_bf16-RC" is the
+  /// rung, the tile, four stages, clusters of 2 blocks below each other and 1 beside, two slices of 64 columns staged,
+  /// and the kind; what a kernel has none of is left out. No two kernels have the same.
+  std::string id() const;
+  const KernelTraits& traits() const { return *this; }
 };
+
+/// What to_string() of a kernel's traits and the name of its rung make of it, apart from the name.
+std::string to_string(const KernelTraits& traits);
+struct KernelId {
+  std::string rung;
+  KernelTraits traits;
+};
+/// @throws InvalidArgument saying how one is written
+KernelId parse_kernel_id(std::string_view id);
 
 struct Rung {
   const RungInfo* info;
-  std::string family;                 ///< the folder of src/kernels that it lives in: "simt"
-  std::string source;                 ///< path below the project's root
-  std::vector<RungVariant> variants;  ///< the first one is the default
+  std::string family;                ///< the folder of src/kernels that it lives in: "simt"
+  std::string source;                ///< path below the project's root
+  std::vector<KernelEntry> kernels;  ///< the first one is the default
 
   std::string_view name() const { return info->name; }
   bool has(const GemmKind& kind) const;
@@ -37,8 +55,8 @@ struct Rung {
   bool runs_on(int compute_capability, const GemmKind& kind) const;
   /// What they must have for it: "compute capability 8.0".
   std::string requirement(const GemmKind& kind) const;
-  /// The first variant of that kind and, unless it is empty, that tile. @throws InvalidArgument naming those there are
-  const RungVariant& variant(const GemmKind& kind, std::string_view tile = "") const;
+  /// The first kernel of that kind and, unless it is empty, that tile. @throws InvalidArgument naming those there are
+  const KernelEntry& kernel(const GemmKind& kind, std::string_view tile = "") const;
 };
 
 /// All rungs that this program has, in the order of the ladder.
@@ -62,31 +80,34 @@ const Rung& find_rung(std::string_view name);
 /// "128x128x8", or "32x32" where k is 0.
 std::string to_string(const TileShape& tile);
 
-/// "bf16": types of A and B and of C and D alike, all row-major; "bf16/f32": results of f32; "bf16 RC": A row-major, B
-/// column-major.
-std::string to_string(const GemmKind& kind);
+/// The kernel of that id. @throws InvalidArgument if the program has none
+const KernelEntry& find_kernel(std::string_view id);
 
-/// @throws InvalidArgument naming those there are
-Type parse_type(std::string_view name);
-/// What to_string() makes of a kind: "bf16", "bf16/f32", "bf16 RC".
-/// @throws InvalidArgument saying how it is written
-GemmKind parse_kind(std::string_view text);
+/// Why a kernel does not take a problem that validate() accepts, as one sentence with the rule, the value and what is
+/// legal; empty if it takes it.
+std::string refusal(const KernelEntry& kernel, const Problem& problem);
 
-/// Runs D = alpha * A * B + beta * C with one variant of a rung; does nothing if M or N is 0.
-/// @throws InvalidArgument if the problem is not legal or the program has no such build of the kernel
-void run(const RungVariant& variant, Build build, const Stream& stream, const GemmProblem& problem);
+/// The kernel that runs a problem if this one is asked to: it, or if it refuses the first one of its rung's fallback
+/// that takes the problem.
+struct Choice {
+  const KernelEntry* kernel;
+  std::string why;  ///< it is another one: the refusal; empty if it is not
+};
+/// @throws InvalidArgument with the refusal if no kernel takes it
+Choice choose(const KernelEntry& kernel, const Problem& problem);
 
-/// Elements from the first to the last one of a matrix: (rows - 1) * ld + cols if it is row-major, or 0 if it has none;
-/// for sizes that `validate_sizes` accepts.
-std::int64_t matrix_extent(std::int64_t rows, std::int64_t cols, std::int64_t ld, Order order = Order::row_major);
+/// Decides how a kernel solves a problem on a card; leading dimensions of 0 are filled in.
+/// @throws InvalidArgument if the problem is not legal, if the kernel refuses it, or if the program has no such build
+/// of
+///         the kernel; DeviceError
+Prepared prepare(const KernelEntry& kernel, Build build, const Problem& problem, const Card& card);
 
-/// Checks sizes and leading dimensions and leaves the pointers alone. Those of C count only if beta is not 0.
-/// @throws InvalidArgument naming the rule, the value and what is legal
-void validate_sizes(const GemmProblem& problem);
-
-/// Checks sizes, leading dimensions and pointers: matrices that have elements are not null and aligned to an element, D
-/// shares no element with A or B, and none with C either unless it is C. D may lie between the rows of the others.
-/// @throws InvalidArgument naming the rule, the value and what is legal
-void validate(const GemmProblem& problem);
+/// Chooses, prepares and launches: runs D = alpha * A * B + beta * C by a kernel, or by what choose() says instead,
+/// with what is known of the operands. Does nothing if M or N is 0.
+/// @throws InvalidArgument if the problem is not legal, if no kernel takes it, or if the program has no such build of
+/// the
+///         kernel or the stream does not run it; what Prepared::launch does
+Choice run(const KernelEntry& kernel, Build build, const Stream& stream, const Problem& problem,
+           const Operands& operands);
 
 }  // namespace lapidary

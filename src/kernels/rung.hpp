@@ -1,23 +1,25 @@
 #pragma once
 #include <cstdint>
+#include <string>
 
-#include "core/gemm.hpp"
 #include "core/launch_shape.hpp"
-#include "device/stream.hpp"
+#include "core/problem.hpp"
+#include "device/prepared.hpp"
 
 namespace lapidary {
 
 /// What a rung of the ladder says of itself. The texts are for readers: one sentence each, no trailing period.
 struct RungInfo {
   const char* name;
-  const char* parent;    ///< the rung it changes; "" for the first one
-  const char* idea;      ///< what it is, at most 60 characters
-  const char* change;    ///< what differs from the parent
-  const char* why;       ///< what that is good for
-  const char* counter;   ///< the counter that should move, and how
-  const char* cost;      ///< what it costs
-  const char* exercise;  ///< one thing to try: a `command` and what to find out by it; whole sentences
-  int architecture;      ///< least compute capability, major * 10 + minor
+  const char* parent;         ///< the rung it changes; "" for the first one
+  const char* idea;           ///< what it is, at most 60 characters
+  const char* change;         ///< what differs from the parent
+  const char* why;            ///< what that is good for
+  const char* counter;        ///< the counter that should move, and how
+  const char* cost;           ///< what it costs
+  const char* exercise;       ///< one thing to try: a `command` and what to find out by it; whole sentences
+  int architecture;           ///< least compute capability, major * 10 + minor
+  const char* fallback = "";  ///< the rung that solves what this one's kernels do not take; "" if they take all
 };
 
 /// How a kernel's blocks go through the tiles of D, where that is not one block a tile, row by row. Block b of a grid
@@ -30,19 +32,33 @@ struct TileOrder {
   bool there_and_back = false;  ///< every other tile of a block walks K backwards
 };
 
-/// One instantiation of a rung's kernel. `launch` may be called with any legal problem with M, N > 0.
-struct Variant {
+/// What tells a kernel from the others of its rung.
+struct KernelTraits {
   TileShape tile;
   GemmKind kind;
-  void (*launch)(const Stream& stream, const GemmProblem& problem);
+  int stages = 1;            ///< tiles of A and B in shared memory at a time
+  int down = 1, across = 1;  ///< blocks of a cluster, below and beside each other
+  int slices = 0, cols = 0;  ///< of a warpgroup's results that are staged at a time, and their columns; 0: none are
+
+  constexpr bool operator==(const KernelTraits&) const = default;
+};
+
+/// One kernel of a rung in one build of its sources.
+struct BuiltKernel {
+  KernelTraits traits;
+  /// Why it does not take a resolved problem of its kind: the rule, the value and what is legal; empty if it does. Null
+  /// if it takes all.
+  std::string (*refusal)(const Problem& problem);
+  /// How it solves one that it takes and that has results.
+  Prepared (*prepare)(const Problem& problem, const Card& card);
   TileOrder order = {};
   bool cuts = false;  ///< of its sums no more than the 13 fraction bits are kept that tensor cores have for FP8
 };
 
-/// A rung as one build of the kernels registers it; the first variant is the default.
-struct RungVariants {
+/// A rung in one build of its sources; the first kernel is the default.
+struct BuiltRung {
   const RungInfo* info;
-  const Variant* variants;
+  const BuiltKernel* kernels;
   int count;
 };
 

@@ -26,7 +26,7 @@ struct Problem {
 using Visit = std::function<void(const ObservedAccess&, const char* matrix, std::uint64_t base)>;
 
 /// Runs the first block of a problem. Returns how many threads it has.
-int run_block(const RungVariant& variant, const Problem& p, const Visit& visit) {
+int run_block(const KernelEntry& variant, const Problem& p, const Visit& visit) {
   struct Matrix {
     const char* name;
     std::uint64_t begin, end;
@@ -51,20 +51,15 @@ int run_block(const RungVariant& variant, const Problem& p, const Visit& visit) 
   const Type type = variant.kind.type, result = variant.kind.result;
   const DeviceBuffer a = allocate("A", type, p.M, p.K), b = allocate("B", type, p.K, p.N),
                      c = allocate("C", result, p.M, p.N), d = allocate("D", result, p.M, p.N);
-  GemmProblem problem = dense_problem(variant.kind, p.M, p.N, p.K);
-  problem.A = a.data();
-  problem.B = b.data();
-  problem.beta = p.reads_c ? 0.5f : 0.0f;
-  problem.C = c.data();
-  problem.D = d.data();
-  run(variant, Build::instrumented, device->stream(), problem);
+  run(variant, Build::instrumented, device->stream(), {.kind = variant.kind, .M = p.M, .N = p.N, .K = p.K},
+      {.A = a.data(), .B = b.data(), .C = c.data(), .D = d.data(), .beta = p.reads_c ? 0.5f : 0.0f});
   const Extent3 block = device->stream().machine->report().launches.at(0).block;
   return static_cast<int>(block.x * block.y * block.z);
 }
 
 }  // namespace
 
-std::vector<GlobalAccess> global_accesses(const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K,
+std::vector<GlobalAccess> global_accesses(const KernelEntry& variant, std::int64_t M, std::int64_t N, std::int64_t K,
                                           bool reads_c, int warp) {
   struct Instruction {
     std::uintptr_t pc;
@@ -117,7 +112,7 @@ std::vector<GlobalAccess> global_accesses(const RungVariant& variant, std::int64
   return found;
 }
 
-TileOwners tile_owners(const RungVariant& variant) {
+TileOwners tile_owners(const KernelEntry& variant) {
   const TileShape& tile = variant.tile;
   constexpr int nobody = -1;
   TileOwners owners{tile, 0, std::vector<int>(static_cast<std::size_t>(tile.m * tile.n), nobody)};

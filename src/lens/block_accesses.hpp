@@ -24,7 +24,7 @@ struct GlobalAccess {
 
 /// By source line and matrix. The matrices are aligned and without gaps between rows.
 /// @throws InvalidArgument if the block has no such warp, or the program no instrumented build of the kernel
-std::vector<GlobalAccess> global_accesses(const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K,
+std::vector<GlobalAccess> global_accesses(const KernelEntry& variant, std::int64_t M, std::int64_t N, std::int64_t K,
                                           bool reads_c, int warp);
 
 /// Which thread of a block stores which element of its tile of D.
@@ -39,6 +39,6 @@ struct TileOwners {
 
 /// @throws InvalidArgument if the program has no instrumented build of the kernel, or bulk copies store its results
 /// @throws Error if the kernel leaves an element of the tile out or stores one from two threads
-TileOwners tile_owners(const RungVariant& variant);
+TileOwners tile_owners(const KernelEntry& variant);
 
 }  // namespace lapidary::lens

@@ -21,7 +21,7 @@ namespace lapidary::lens {
 /// between rows.
 struct Question {
   const Rung* rung;
-  const RungVariant* variant;
+  const KernelEntry* variant;
   std::int64_t M, N, K;
   bool reads_c = false;  ///< beta is not 0
   model::Gpu gpu;

@@ -265,6 +265,8 @@ Document work_page(const Explanation& e) {
   Document page;
   page.paragraph(fmt::format("{}, tile {}, M = {}, N = {}, K = {}, on {}", to_string(q.variant->kind),
                              to_string(q.variant->tile), q.M, q.N, q.K, q.gpu.name));
+  if (const Choice& choice = e.observation.choice; !choice.why.empty())
+    page.paragraph(fmt::format("what follows is of {}, which runs instead: {}", choice.kernel->id(), choice.why));
   page.paragraph(fmt::format("{:.4g} GFLOP on at least {:.4g} MB: {:.1f} FLOP a byte", e.flop / 1e9,
                              e.compulsory_bytes / 1e6, e.intensity));
   page.paragraph(least_time_text(e));

@@ -73,37 +73,36 @@ std::vector<Group> groups_of(const LaunchShape& launch, const std::vector<model:
 }
 
 /// Memory of a device for one problem. What it holds does not matter: no access depends on it.
-class Operands {
+class Matrices {
  public:
-  Operands(Device& device, const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c)
+  Matrices(Device& device, const KernelEntry& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c)
       : a_(device, bytes(variant.kind.type, M * K), "A"),
         b_(device, bytes(variant.kind.type, K * N), "B"),
         c_(device, bytes(variant.kind.result, M * N), "C"),
         d_(device, bytes(variant.kind.result, M * N), "D"),
-        problem_(dense_problem(variant.kind, M, N, K)) {
-    problem_.A = a_.data();
-    problem_.B = b_.data();
-    problem_.beta = reads_c ? 0.5f : 0.0f;
-    problem_.C = c_.data();
-    problem_.D = d_.data();
-  }
+        operands_{.A = a_.data(), .B = b_.data(), .C = c_.data(), .D = d_.data(), .beta = reads_c ? 0.5f : 0.0f} {}
 
-  const GemmProblem& problem() const { return problem_; }
+  const Operands& operands() const { return operands_; }
 
  private:
   static std::size_t bytes(Type type, std::int64_t elements) {
     return static_cast<std::size_t>(elements * size_of(type));
   }
   DeviceBuffer a_, b_, c_, d_;
-  GemmProblem problem_;
+  Operands operands_;
 };
 
-Report run_blocks(const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c,
+Problem problem_of(const KernelEntry& variant, std::int64_t M, std::int64_t N, std::int64_t K) {
+  return {.kind = variant.kind, .M = M, .N = N, .K = K};
+}
+
+Report run_blocks(const KernelEntry& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c,
                   int multiprocessors, emulator::Options options) {
   options.multiprocessors = multiprocessors;
   const auto device = open_emulator(options);
-  const Operands operands(*device, variant, M, N, K, reads_c);
-  run(variant, options.count ? Build::instrumented : Build::plain, device->stream(), operands.problem());
+  const Matrices matrices(*device, variant, M, N, K, reads_c);
+  run(variant, options.count ? Build::instrumented : Build::plain, device->stream(),
+      problem_of(variant, M, N, K), matrices.operands());
   return device->stream().machine->report();
 }
 
@@ -159,7 +158,7 @@ std::function<std::vector<BlockSample>(const LaunchShape&)> sampler(const Launch
 
 }  // namespace
 
-std::vector<model::TileIndex> visiting_order(const RungVariant& variant, std::int64_t M, std::int64_t N) {
+std::vector<model::TileIndex> visiting_order(const KernelEntry& variant, std::int64_t M, std::int64_t N) {
   const TileShape& tile = variant.tile;
   const std::int64_t down = ceil_div<std::int64_t>(M, tile.m), across = ceil_div<std::int64_t>(N, tile.n);
   if (!variant.order.at) return model::visiting_order(down, across, model::Raster{});
@@ -170,20 +169,21 @@ std::vector<model::TileIndex> visiting_order(const RungVariant& variant, std::in
   });
 }
 
-LaunchShape launch_of(const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c,
+LaunchShape launch_of(const KernelEntry& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c,
                       int multiprocessors) {
   // The plain build's launch is that of a GPU: the other one's storage has red zones.
   const auto no_block = [](const LaunchShape&) { return std::vector<BlockSample>(); };
   return run_blocks(variant, M, N, K, reads_c, multiprocessors, {.sample = no_block}).launches.back();
 }
 
-Observation observe(const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c,
+Observation observe(const KernelEntry& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c,
                     int multiprocessors) {
   const TileShape& tile = variant.tile;
   Observation found;
   const auto run = [&](const emulator::Options& options) {
     return run_blocks(variant, M, N, K, reads_c, multiprocessors, options);
   };
+  found.choice = choose(variant, problem_of(variant, M, N, K));
   found.launch = launch_of(variant, M, N, K, reads_c, multiprocessors);
   const auto& [x, y, z] = found.launch.grid;
   found.blocks = static_cast<std::int64_t>(x) * y * z;

@@ -10,6 +10,7 @@ namespace lapidary::lens {
 
 /// What one launch of a kernel did, as the emulated machine saw it.
 struct Observation {
+  Choice choice = {};         ///< the kernel that ran, and why if it is not the one that was asked for
   emulator::Report written;   ///< as the source has it
   emulator::Report compiled;  ///< scalar accesses to neighbours counted as the vectors that a compiler can make of them
   LaunchShape launch{};       ///< the last one, if there are several
@@ -20,12 +21,12 @@ struct Observation {
 
 /// The order in which a variant's blocks visit the tiles of D: its own, or row by row.
 /// @throws InvalidArgument if its own is not one
-std::vector<model::TileIndex> visiting_order(const RungVariant& variant, std::int64_t M, std::int64_t N);
+std::vector<model::TileIndex> visiting_order(const KernelEntry& variant, std::int64_t M, std::int64_t N);
 
 /// How a kernel is launched for a problem whose matrices are aligned and without gaps between rows: the last launch, if
 /// there are several. No block of it is run.
 /// @param multiprocessors  that persistent kernels have a block for
-LaunchShape launch_of(const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c,
+LaunchShape launch_of(const KernelEntry& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c,
                       int multiprocessors);
 
 /// Runs a kernel on a problem whose matrices are aligned and without gaps between rows, on whatever their memory holds.
@@ -36,7 +37,7 @@ LaunchShape launch_of(const RungVariant& variant, std::int64_t M, std::int64_t N
 /// same. If they do not, or if what is written is not all of D, all blocks are run. Tensor cores do not compute.
 /// @param multiprocessors  that persistent kernels have a block for
 /// @throws InvalidArgument if the program has no instrumented build of the kernel, KernelFault
-Observation observe(const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c,
+Observation observe(const KernelEntry& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c,
                     int multiprocessors = 132);
 
 }  // namespace lapidary::lens

@@ -35,7 +35,7 @@ struct RasterQuestion {
   TileShape tile;
   int blocks_per_sm = 1;
   std::vector<model::Raster> orders = {};  ///< none stands for a choice of all
-  const RungVariant* kernel = nullptr;     ///< whose own order comes first
+  const KernelEntry* kernel = nullptr;     ///< whose own order comes first
   int cluster = 1;                         ///< neighbours in the order that share what they read by multicast
   bool there_and_back = false;             ///< every other wave walks K backwards
 };

@@ -47,7 +47,7 @@ double merged_passes(const Explanation& e) {
 }
 
 /// One tile of D and some steps along K tell it for all: the others are like them.
-std::optional<Explanation> explain_tile(const Rung& rung, const RungVariant& variant, const model::Gpu& gpu,
+std::optional<Explanation> explain_tile(const Rung& rung, const KernelEntry& variant, const model::Gpu& gpu,
                                         int steps = roofline_steps) {
   if (!is_observable(rung, variant)) return std::nullopt;
   const TileShape& tile = variant.tile;
@@ -72,7 +72,7 @@ double merged_intensity(const Explanation& e) {
                                      128 * (merged_passes(longer) - merged_passes(e)));
 }
 
-RooflineEntry entry_of(const Rung& rung, const RungVariant& variant, const Roofline& roofline,
+RooflineEntry entry_of(const Rung& rung, const KernelEntry& variant, const Roofline& roofline,
                        const std::vector<model::MeasuredRate>& rates) {
   const int bytes = size_of(variant.kind.type);
   const model::GemmShape gemm{roofline.size, roofline.size, roofline.size, bytes, bytes};
@@ -126,8 +126,8 @@ Roofline roofline(const model::Gpu& gpu, std::int64_t size, const std::string& m
   Roofline result{gpu, model::ceilings(gpu), size, mode, {}};
   const std::vector<model::MeasuredRate> rates = model::measured_rates(gpu);
   for (const Rung& rung : whole_ladder())
-    for (const RungVariant& variant : rung.variants)
-      if (variant.kind == rung.variants.front().kind)
+    for (const KernelEntry& variant : rung.kernels)
+      if (variant.kind == rung.kernels.front().kind)
         // What multiplies with units that the card lacks has no roof there.
         if (RooflineEntry entry = entry_of(rung, variant, result, rates); entry.peak > 0)
           result.entries.push_back(std::move(entry));

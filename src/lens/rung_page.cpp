@@ -131,7 +131,7 @@ void add_times(Document& page, const Rung& rung, const model::Gpu& gpu, const mo
   }
   columns.push_back({"limited by, predicted", Column::wrapped});
   report::Table table(std::move(columns));
-  for (const RungVariant& variant : rung.variants) {
+  for (const KernelEntry& variant : rung.kernels) {
     const auto times = variants.find({to_string(variant.tile), to_string(variant.kind)});
     if (times == variants.end()) continue;
     std::vector<report::Cell> cells = {{times->first.second}, {times->first.first}};
@@ -172,7 +172,7 @@ std::string reason_for(const model::PredictedCounter& c, const Explanation& e) {
 void add_counters(Document& page, const Explanation& e, const model::Predictions& all) {
   const Rung& rung = *e.question.rung;
   const model::Gpu& gpu = e.question.gpu;
-  const RungVariant& shown = *e.question.variant;
+  const KernelEntry& shown = *e.question.variant;
   for (const model::PredictedCounters& launch : all.counters) {
     if (launch.kernel != rung.name() || launch.type != to_string(shown.kind) || launch.tile != to_string(shown.tile) ||
         launch.M != 1024)
@@ -222,7 +222,7 @@ void add_counters(Document& page, const Explanation& e, const model::Predictions
 std::optional<PredictedTime> fastest(const model::Predictions& all, const Rung& rung) {
   std::optional<PredictedTime> best;
   for (const PredictedTime& time : all.times)
-    if (time.kernel == rung.name() && time.type == to_string(rung.variants.front().kind) && time.size == page_size &&
+    if (time.kernel == rung.name() && time.type == to_string(rung.kernels.front().kind) && time.size == page_size &&
         (!best || time.measured_s < best->measured_s))
       best = time;
   return best;
@@ -256,7 +256,7 @@ std::vector<Floor> floors_of(const model::Gpu& gpu) {
     const auto best = fastest(all, rung);
     const bool simt = rung.family == "simt";
     // Of FP8, whose ceiling is another one, there is a single rung.
-    if (best && (simt || rung.variants.front().kind.type == Type::bf16)) (simt ? cuda : cores).times.push_back(*best);
+    if (best && (simt || rung.kernels.front().kind.type == Type::bf16)) (simt ? cuda : cores).times.push_back(*best);
   }
   std::vector<Floor> floors = {cuda};
   if (!cores.times.empty() && tensor > 0) floors.push_back(cores);
@@ -305,7 +305,7 @@ void draw_floor(report::Svg& svg, const Floor& floor, double top) {
 }  // namespace
 
 Explanation explain_for_page(const Rung& rung, const model::Gpu& gpu) {
-  return explain({&rung, &rung.variants.front(), page_size, page_size, page_size, false, gpu});
+  return explain({&rung, &rung.kernels.front(), page_size, page_size, page_size, false, gpu});
 }
 
 Document rung_page(const Explanation& e, const PageTarget& target) {
@@ -367,8 +367,8 @@ report::Table ladder_table(const model::Gpu& gpu) {
     const auto best = fastest(all, rung);
     table.add_row({{std::string(rung.name())},
                    {rung.info->idea},
-                   {to_string(rung.variants.front().kind)},
-                   {best ? best->tile : to_string(rung.variants.front().tile)},
+                   {to_string(rung.kernels.front().kind)},
+                   {best ? best->tile : to_string(rung.kernels.front().tile)},
                    {best ? tflops_text(page_size, best->predicted_s) : "-"},
                    {best ? tflops_text(page_size, best->measured_s) : "-"},
                    {best ? best->limiter : ""}});

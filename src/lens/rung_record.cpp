@@ -204,10 +204,10 @@ const RungRecord* record_of(const Rung& rung) {
 std::string record_file(std::string_view rung) { return fmt::format("results/emulator/{}.json", rung); }
 
 RungRecord record(const Rung& rung) {
-  const RungVariant& shown = rung.variants.front();
+  const KernelEntry& shown = rung.kernels.front();
   RungRecord found{rung, nullptr, std::string(rung_source_hash(rung.name())), {}, tile_owners(shown)};
   const auto add = [&](std::size_t variant, std::int64_t M, std::int64_t N, std::int64_t K) -> const Observation& {
-    Observation seen = observe(rung.variants[variant], M, N, K, false);
+    Observation seen = observe(rung.kernels[variant], M, N, K, false);
     make_repeatable(seen.written);
     make_repeatable(seen.compiled);
     found.observations.push_back({variant, M, N, K, std::move(seen)});
@@ -220,8 +220,8 @@ RungRecord record(const Rung& rung) {
                     "memory; what pages show of others is not on record",
                     rung.name()));
   add(0, counted_size, counted_size, counted_size);
-  for (std::size_t variant = 0; variant < rung.variants.size(); ++variant) {
-    const auto& [tile, kind, launch, order, cuts] = rung.variants[variant];
+  for (std::size_t variant = 0; variant < rung.kernels.size(); ++variant) {
+    const auto& [tile, kind] = std::tie(rung.kernels[variant].tile, rung.kernels[variant].kind);
     if (kind != shown.kind) continue;
     for (const int steps : {roofline_steps, more_roofline_steps}) add(variant, tile.m, tile.n, depth_of(tile, steps));
   }
@@ -232,7 +232,7 @@ std::string to_text(const RungRecord& record) {
   const Rung& rung = record.rung;
   Document document{texts_of(*rung.info), rung.family,           rung.source, record.source_hash, {},
                     record.observations,  by_rows(record.owners)};
-  for (const RungVariant& variant : rung.variants) document.variants.push_back({variant.tile, variant.kind});
+  for (const KernelEntry& variant : rung.kernels) document.variants.push_back({variant.tile, variant.kind});
   std::string text;
   write(text, document);
   return text + "\n";
@@ -248,7 +248,7 @@ RungRecord parse_record(std::string_view text, std::string_view name) {
                       by_elements(document.owners)};
     record.rung = {record.info.get(), std::move(document.family), std::move(document.source), {}};
     for (const Variant& variant : document.variants)
-      record.rung.variants.push_back({variant.tile, variant.kind, {}, {}, false});
+      record.rung.kernels.push_back({{.tile = variant.tile, .kind = variant.kind}, record.info->name, "", {}});
     return record;
   } catch (const std::exception& broken) {
     throw Error(fmt::format("{} is not what lapidary report --record writes: {}", name, broken.what()));
@@ -272,15 +272,15 @@ const Rung& known_rung(std::string_view name) {
   return find_rung(name);
 }
 
-bool is_observable(const Rung& rung, const RungVariant& variant) {
-  return variant.launch[static_cast<std::size_t>(Build::instrumented)] || record_of(rung);
+bool is_observable(const Rung& rung, const KernelEntry& variant) {
+  return variant.builds[static_cast<std::size_t>(Build::instrumented)] || record_of(rung);
 }
 
 Observation observation_of(const Question& q) {
   const RungRecord* const record = record_of(*q.rung);
   if (!record) return observe(*q.variant, q.M, q.N, q.K, q.reads_c, q.gpu.sms);
   for (const auto& [variant, M, N, K, observation] : record->observations)
-    if (&record->rung.variants[variant] == q.variant && M == q.M && N == q.N && K == q.K && !q.reads_c)
+    if (&record->rung.kernels[variant] == q.variant && M == q.M && N == q.N && K == q.K && !q.reads_c)
       return observation;
   std::string there;
   for (const RecordedObservation& seen : record->observations)
@@ -291,14 +291,14 @@ Observation observation_of(const Question& q) {
       q.rung->name(), record_file(q.rung->name()), there, q.M, q.N, q.K, q.reads_c ? " with beta" : ""));
 }
 
-Observation observation_of_block(const Rung& rung, const RungVariant& variant) {
+Observation observation_of_block(const Rung& rung, const KernelEntry& variant) {
   if (record_of(rung)) return observation_of({&rung, &variant, page_size, page_size, page_size, false, {}});
   return observe(variant, variant.tile.m, variant.tile.n, std::max(2 * variant.tile.k, 1), false);
 }
 
 TileOwners owners_of(const Rung& rung) {
   const RungRecord* const record = record_of(rung);
-  return record ? record->owners : tile_owners(rung.variants.front());
+  return record ? record->owners : tile_owners(rung.kernels.front());
 }
 
 }  // namespace lapidary::lens

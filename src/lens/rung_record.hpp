@@ -57,7 +57,7 @@ const Rung& known_rung(std::string_view name);
 
 /// Whether observation_of() finds something: the program has the instrumented build of the kernel, or the rung's
 /// record.
-bool is_observable(const Rung& rung, const RungVariant& variant);
+bool is_observable(const Rung& rung, const KernelEntry& variant);
 
 /// What the emulated machine sees of a launch, or, of a rung that this program was built without, what it once saw.
 /// @throws InvalidArgument as observe(), or if the problem is not on record
@@ -65,7 +65,7 @@ Observation observation_of(const Question& question);
 
 /// What it sees of two steps of one block, or, of a rung that this program was built without, of the problem of pages.
 /// @throws likewise
-Observation observation_of_block(const Rung& rung, const RungVariant& variant);
+Observation observation_of_block(const Rung& rung, const KernelEntry& variant);
 
 /// Of the first variant, likewise. @throws as tile_owners()
 TileOwners owners_of(const Rung& rung);

@@ -1,8 +1,9 @@
 #pragma once
 #include <cstdint>
+#include <string>
 
 #include "core/gemm.hpp"
-#include "device/tensor_map.hpp"
+#include "device/launch.hpp"
 #include "layout/access.hpp"
 #include "layout/fragment.hpp"
 #include "ptx/barrier.hpp"
@@ -20,10 +21,10 @@ namespace lapidary::inline LAPIDARY_BUILD {
 /// Slices of 64 columns, whole lines of memory, are swizzled; others have an odd number of 16-byte chunks in a row, so
 /// that rows begin in different banks. Results of 32 bits go past it: as lanes hold them they are whole sectors
 /// already.
-template <class R, int slices, int cols_>
+template <class R, int slices_, int cols_>
 struct StagedEpilogue {
   static constexpr bool staged = sizeof(R) == 2;
-  static constexpr int rows = 64, cols = cols_, slice = rows * cols;
+  static constexpr int slices = slices_, rows = 64, cols = cols_, slice = rows * cols;
   static constexpr int room = staged ? slices * slice : 0;  // elements of a warpgroup
   static constexpr Layout d = cols == 64 ? row_major(rows, cols).swizzled(3, 3, 3) : row_major(rows, cols);
   static_assert(cols == 64 || cols % 16 == 8);
@@ -34,21 +35,33 @@ struct StagedEpilogue {
     return at(thread % 128 / 32 * 16 + thread % 16, q * 16 + thread % 32 / 16 * 8);
   }
 
-  /// Whether D can be stored this way: base, rows and what is between their beginnings are multiples of 16 bytes.
-  template <class T>
-  static bool stores(const Gemm<T, R>& g) {
+  /// Why D cannot be stored this way: base, rows and what is between their beginnings are multiples of 16 bytes. Empty
+  /// if it can be.
+  static std::string refusal(const Problem& problem) {
     constexpr std::int64_t chunk = 16 / sizeof(R);
-    return !staged || (reinterpret_cast<std::uintptr_t>(g.D) % 16 == 0 && g.ldd % chunk == 0 && g.N % chunk == 0);
-  }
-  static TensorMap map(R* D, std::int64_t ldd, std::int64_t M, std::int64_t N) {
+    const std::string rule = "; results that are stored in bulk are in multiples of 16 bytes";
     if (!staged) return {};
-    return tensor_map({.base = D,
-                       .size = {static_cast<std::uint64_t>(N), static_cast<std::uint64_t>(M)},
-                       .stride = {static_cast<std::uint64_t>(ldd) * sizeof(R)},
-                       .box = {cols, rows},
-                       .rank = 2,
-                       .type = tensor_type<R>,
-                       .swizzle = tensor_swizzle(d, sizeof(R))});
+    if (problem.aligned.D % 16 != 0) return "D is known to be aligned to " + std::to_string(problem.aligned.D) + " bytes" + rule;
+    if (problem.ldd % chunk != 0)
+      return "ldd is " + std::to_string(problem.ldd) + rule + ", " + std::to_string(chunk) + " elements";
+    if (problem.N % chunk != 0)
+      return "N is " + std::to_string(problem.N) + rule + ", " + std::to_string(chunk) + " elements";
+    return {};
+  }
+  /// Of a resolved problem's D; an empty one where results go past it.
+  static auto map([[maybe_unused]] const Problem& problem) {
+    if constexpr (!staged)
+      return TensorMap();
+    else
+      return MatrixMap<TensorMap>{
+          tensor_map({.base = unknown_address(),
+                      .size = {static_cast<std::uint64_t>(problem.N), static_cast<std::uint64_t>(problem.M)},
+                      .stride = {static_cast<std::uint64_t>(problem.ldd) * sizeof(R)},
+                      .box = {cols, rows},
+                      .rank = 2,
+                      .type = tensor_type<R>,
+                      .swizzle = tensor_swizzle(d, sizeof(R))}),
+          Matrix::D};
   }
 
   /// Scales and stores the results of a block, which begin at (row, col) of D, by all threads of its warpgroups.

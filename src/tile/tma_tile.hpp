@@ -3,7 +3,7 @@
 
 #include "core/gemm.hpp"
 #include "core/math.hpp"
-#include "device/tensor_map.hpp"
+#include "device/launch.hpp"
 #include "layout/matrix_descriptor.hpp"
 #include "layout/tensor_map.hpp"
 #include "ptx/cp_async_bulk.hpp"
@@ -49,12 +49,13 @@ struct TmaTile {
   struct Map {
     TensorMap of[rest == 0 ? 1 : 2];
   };
-  /// Of a matrix of mn x k elements; `ld` elements from one line to the next.
-  static Map map(const T* matrix, std::int64_t ld, std::int64_t mn, std::int64_t k) {
+  /// Of A or B of a resolved problem.
+  static MatrixMap<Map> map(const Problem& problem, Matrix matrix) {
     const auto size = [](std::int64_t extent) { return static_cast<std::uint64_t>(extent); };
-    TensorBox tensor = {.base = matrix,
-                        .size = {size(k_major ? k : mn), size(k_major ? mn : k)},
-                        .stride = {size(ld) * sizeof(T)},
+    const MatrixShape shape = shape_of(problem, matrix);
+    TensorBox tensor = {.base = unknown_address(),
+                        .size = {size(shape.length()), size(shape.lines())},
+                        .stride = {size(shape.ld) * sizeof(T)},
                         .box = {span, box},
                         .rank = 2,
                         .type = tensor_type<T>,
@@ -66,7 +67,7 @@ struct TmaTile {
       tensor.box[0] = rest;
       map.of[1] = tensor_map(tensor);
     }
-    return map;
+    return {map, matrix};
   }
 
   /// Calls load(to, coordinates, slab) for each box of block `rank`'s share of the tile at (mn, k).

@@ -18,7 +18,7 @@ TEST(Bound, IsThatOfTheReference) {
     spec.K = 37;
     spec.alpha = -1.5f;
     spec.beta = 0.25f;
-    const Problem problem = make_problem(spec);
+    const HostProblem problem = make_problem(spec);
     const Reference reference(problem);
     for (std::int64_t i = 0; i < spec.M; ++i) {
       for (std::int64_t j = 0; j < spec.N; ++j) {

@@ -12,7 +12,7 @@
 #include "faulty_product.hpp"
 
 namespace lapidary::test::instrumented {
-Variant faulty_product(Wrong wrong);
+BuiltKernel faulty_product(Wrong wrong);
 }
 
 namespace lapidary::bench {
@@ -31,19 +31,17 @@ std::string place(const std::string& comment) {
 }
 
 Rung rung_of(Wrong wrong) {
-  const Variant variant = test::instrumented::faulty_product(wrong);
+  static std::map<Wrong, BuiltKernel> kernels;
+  const BuiltKernel& built = kernels[wrong] = test::instrumented::faulty_product(wrong);
   static const RungInfo info = {"faulty", "", "", "", "", "", "", "", 80};
-  return {&info,
-          "test",
-          "test/bench/faulty_product.cuh",
-          {{variant.tile, variant.kind, {nullptr, variant.launch, nullptr}}}};
+  return {&info, "test", "test/bench/faulty_product.cuh", {{built.traits, info.name, "", {nullptr, &built, nullptr}}}};
 }
 
 /// The first finding, on the problems that the command tries.
 std::optional<Finding> first_finding(Wrong wrong, std::uint64_t seed = 1, int schedules = 4) {
   const Rung rung = rung_of(wrong);
-  for (const CheckProblem& problem : check_problems(Type::f32, rung.variants[0].tile))
-    if (auto found = check(rung, rung.variants[0], problem.spec, seed, schedules)) return found;
+  for (const CheckProblem& problem : check_problems(Type::f32, rung.kernels[0].tile))
+    if (auto found = check(rung, rung.kernels[0], problem.spec, seed, schedules)) return found;
   return std::nullopt;
 }
 

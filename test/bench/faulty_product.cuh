@@ -3,7 +3,7 @@
 // finds the lines of the faults by the comments at their ends.
 #include "device/shared.hpp"
 #include "faulty_product.hpp"
-#include "kernels/variant.hpp"
+#include "kernels/built.hpp"
 #include "ptx/barrier.hpp"
 #include "ptx/cp_async.hpp"
 #include "tile/vector.hpp"
@@ -68,22 +68,22 @@ __global__ void kernel(const Gemm<float> g) {
 }
 
 template <Wrong wrong>
-void launch(const Stream& stream, const GemmProblem& problem) {
-  launch_tiles<Config, Storage>(stream, info, kernel<wrong>, typed<float>(problem));
+Prepared prepare(const Problem& problem, const Card&) {
+  return prepared_tiles<Config, Storage>(info, kernel<wrong>, problem);
 }
 
-Variant faulty_product(Wrong wrong) {
+BuiltKernel faulty_product(Wrong wrong) {
   switch (wrong) {
-    case Wrong::nothing: return variant<Config>(launch<Wrong::nothing>);
-    case Wrong::barrier: return variant<Config>(launch<Wrong::barrier>);
-    case Wrong::wait: return variant<Config>(launch<Wrong::wait>);
-    case Wrong::bounds: return variant<Config>(launch<Wrong::bounds>);
-    case Wrong::alignment: return variant<Config>(launch<Wrong::alignment>);
-    case Wrong::unwritten: return variant<Config>(launch<Wrong::unwritten>);
-    case Wrong::divergence: return variant<Config>(launch<Wrong::divergence>);
-    case Wrong::deadlock: return variant<Config>(launch<Wrong::deadlock>);
-    case Wrong::sum: return variant<Config>(launch<Wrong::sum>);
-    case Wrong::in_some_orders: return variant<Config>(launch<Wrong::in_some_orders>);
+    case Wrong::nothing: return built<Config>(prepare<Wrong::nothing>);
+    case Wrong::barrier: return built<Config>(prepare<Wrong::barrier>);
+    case Wrong::wait: return built<Config>(prepare<Wrong::wait>);
+    case Wrong::bounds: return built<Config>(prepare<Wrong::bounds>);
+    case Wrong::alignment: return built<Config>(prepare<Wrong::alignment>);
+    case Wrong::unwritten: return built<Config>(prepare<Wrong::unwritten>);
+    case Wrong::divergence: return built<Config>(prepare<Wrong::divergence>);
+    case Wrong::deadlock: return built<Config>(prepare<Wrong::deadlock>);
+    case Wrong::sum: return built<Config>(prepare<Wrong::sum>);
+    case Wrong::in_some_orders: return built<Config>(prepare<Wrong::in_some_orders>);
   }
   return {};
 }

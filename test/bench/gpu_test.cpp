@@ -40,9 +40,11 @@ class GpuBench : public testing::Test {
   }
 
   static Contestant naive() {
-    const RungVariant& variant = find_rung("naive").variant(Type::f32);
-    return {.name = "naive", .unit = Unit::cuda_cores, .launch = [&variant](const Stream& s, const GemmProblem& p) {
-              lapidary::run(variant, Build::gpu, s, p);
+    const KernelEntry& variant = find_rung("naive").kernel(Type::f32);
+    return {.name = "naive", .unit = Unit::cuda_cores, .prepare = [&variant](const Problem& problem) {
+              return [&variant, problem](const Stream& stream, const Operands& operands) {
+                lapidary::run(variant, Build::gpu, stream, problem, operands);
+              };
             }};
   }
 
@@ -50,9 +52,9 @@ class GpuBench : public testing::Test {
   template <class Change>
   static Contestant wrong(const Change& change) {
     Contestant contestant = naive();
-    contestant.launch = [launch = contestant.launch, change](const Stream& stream, GemmProblem problem) {
+    contestant.prepare = [prepare = contestant.prepare, change](Problem problem) {
       change(problem);
-      launch(stream, problem);
+      return prepare(problem);
     };
     return contestant;
   }
@@ -84,21 +86,18 @@ TEST_F(GpuBench, RandomNumbersAreNormal) {
 
 TEST_F(GpuBench, ReferenceIsThatOfTheCpu) {
   for (const Type type : all_types) {
-    const Problem problem = make_problem(spec(type));
+    const HostProblem problem = make_problem(spec(type));
     const Reference expected(problem);
-    GemmProblem on_gpu = without_data(problem.spec);
     const DeviceBuffer A(*device_, problem.A.bytes(), "A"), B(*device_, problem.B.bytes(), "B"),
         C(*device_, problem.C.bytes(), "C");
     device_->upload(A.data(), problem.A.data(), A.bytes());
     device_->upload(B.data(), problem.B.data(), B.bytes());
     device_->upload(C.data(), problem.C.data(), C.bytes());
-    on_gpu.A = A.data();
-    on_gpu.B = B.data();
-    on_gpu.C = C.data();
+    const Operands operands = {A.data(), B.data(), C.data(), nullptr, problem.spec.alpha, problem.spec.beta};
     std::vector<double> results(expected.results().size()), bounds(results);
     const DeviceBuffer gpu_results(*device_, results.size() * sizeof(double), "results"),
         gpu_bounds(*device_, gpu_results.bytes(), "bounds");
-    compute_reference_on_gpu(*device_, on_gpu, static_cast<double*>(gpu_results.data()),
+    compute_reference_on_gpu(*device_, problem_of(problem.spec), operands, static_cast<double*>(gpu_results.data()),
                              static_cast<double*>(gpu_bounds.data()));
     device_->download(results.data(), gpu_results.data(), gpu_results.bytes());
     device_->download(bounds.data(), gpu_bounds.data(), gpu_bounds.bytes());
@@ -117,12 +116,12 @@ TEST_F(GpuBench, RightResultsPass) {
 
 TEST_F(GpuBench, WrongResultsDoNot) {
   GpuExperiment experiment(*device_, spec(Type::f32));
-  const Verification one_product_short = experiment.run(wrong([](GemmProblem& p) { --p.K; }));
+  const Verification one_product_short = experiment.run(wrong([](Problem& p) { --p.K; }));
   EXPECT_FALSE(one_product_short.ok);
   EXPECT_GT(one_product_short.wrong, 0);
-  EXPECT_EQ(experiment.run(wrong([](GemmProblem& p) { --p.M; })).wrong, 71);  // the last row is never written
+  EXPECT_EQ(experiment.run(wrong([](Problem& p) { --p.M; })).wrong, 71);  // the last row is never written
   // One row less, so that the column too many stays inside of the matrices.
-  EXPECT_GT(experiment.run(wrong([](GemmProblem& p) { --p.M, --p.K, ++p.N; })).outside, 0);
+  EXPECT_GT(experiment.run(wrong([](Problem& p) { --p.M, --p.K, ++p.N; })).outside, 0);
   EXPECT_TRUE(experiment.run(naive()).ok);
 }
 
@@ -147,7 +146,7 @@ TEST_F(GpuBench, PeerIsRightByAllOfItsAlgorithms) {
 
 TEST_F(GpuBench, MeasurementHasAReceipt) {
   const Rung& rung = find_rung("coalesced");
-  const std::vector<Entry> entries = {{&rung, &rung.variants.front()}};
+  const std::vector<Entry> entries = {{&rung, &rung.kernels.front()}};
   MeasureOptions options;
   options.sizes = {512};
   options.burst = {.rounds = 2, .rest_s = 0.01, .burst_s = 0.01};

@@ -15,7 +15,7 @@ TEST(Problem, BuffersEndWithTheLastElement) {
   spec.N = 7;
   spec.K = 3;
   spec.lda = 10;
-  const Problem problem = make_problem(spec);
+  const HostProblem problem = make_problem(spec);
   EXPECT_EQ(problem.A.extent(), 4 * 10 + 3);
   EXPECT_EQ(problem.B.extent(), 3 * 7);
   EXPECT_EQ(problem.C.extent(), 5 * 7);
@@ -32,7 +32,7 @@ TEST(Problem, GapsAndUnreadCArePoisoned) {
     spec.kind = type;
     for (const float beta : {0.f, 1.f}) {
       spec.beta = beta;
-      const Problem problem = make_problem(spec);
+      const HostProblem problem = make_problem(spec);
       for (const HostMatrix* matrix : {&problem.A, &problem.B, &problem.C}) {
         for (std::int64_t offset = 0; offset < matrix->extent(); ++offset) {
           const bool filled = offset % 6 < 4 && (matrix != &problem.C || beta != 0);
@@ -49,7 +49,7 @@ TEST(Problem, DataAreNormalAndDependOnPlaceAndSeedAlone) {
   spec.M = 301;
   spec.K = 299;
   spec.N = 5;
-  const Problem problem = make_problem(spec);
+  const HostProblem problem = make_problem(spec);
   double sum = 0, squares = 0, fourth_powers = 0;
   for (std::int64_t i = 0; i < spec.M; ++i) {
     for (std::int64_t j = 0; j < spec.K; ++j) {
@@ -65,7 +65,7 @@ TEST(Problem, DataAreNormalAndDependOnPlaceAndSeedAlone) {
   EXPECT_NEAR(fourth_powers / count, 3, 5 * std::sqrt(96 / count));
 
   spec.lda = 400;
-  const Problem spread = make_problem(spec);
+  const HostProblem spread = make_problem(spec);
   for (std::int64_t i = 0; i < spec.M; ++i) EXPECT_EQ(spread.A.at(i, 17), problem.A.at(i, 17));
   spec.seed = 2;
   EXPECT_NE(make_problem(spec).A.at(0, 0), problem.A.at(0, 0));

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/gemm.hpp"
 
 namespace lapidary::bench {
 namespace {
@@ -28,54 +29,71 @@ void multiply(const Gemm<T, R>& g, Order a, Order b) {
   }
 }
 
-void right(const Stream&, const GemmProblem& problem) {
+void right(const Problem& problem, const Operands& operands) {
   with_type(problem.kind.type, [&](auto element) {
     using T = decltype(element);
     if (problem.kind.result == problem.kind.type) {
-      multiply(typed<T>(problem), problem.kind.a, problem.kind.b);
+      multiply(gemm_of<T>(problem, operands), problem.kind.a, problem.kind.b);
     } else {
-      multiply(typed<T, float>(problem), problem.kind.a, problem.kind.b);
+      multiply(gemm_of<T, float>(problem, operands), problem.kind.a, problem.kind.b);
     }
   });
 }
 
-void exchanges_the_orders(const Stream&, const GemmProblem& problem) {
-  multiply(typed<float>(problem), problem.kind.b, problem.kind.a);
+void exchanges_the_orders(const Problem& problem, const Operands& operands) {
+  multiply(gemm_of<float>(problem, operands), problem.kind.b, problem.kind.a);
 }
 
-void reads_c_always(const Stream& stream, const GemmProblem& problem) {
-  right(stream, problem);
-  const Gemm<float> g = typed<float>(problem);
+void reads_c_always(const Problem& problem, const Operands& operands) {
+  right(problem, operands);
+  const Gemm<float> g = gemm_of<float>(problem, operands);
   for (std::int64_t i = 0; i < g.M; ++i) {
     for (std::int64_t j = 0; j < g.N; ++j) g.D[i * g.ldd + j] += 0 * g.C[i * g.ldc + j];
   }
 }
 
-void leaves_a_result_out(const Stream& stream, const GemmProblem& problem) {
-  GemmProblem part = problem;
+void leaves_a_result_out(const Problem& problem, const Operands& operands) {
+  Problem part = problem;
   part.M -= 1;
-  right(stream, part);
+  right(part, operands);
 }
 
-void writes_before_d(const Stream& stream, const GemmProblem& problem) {
-  right(stream, problem);
-  static_cast<float*>(problem.D)[-1] = 0;
+void writes_before_d(const Problem& problem, const Operands& operands) {
+  right(problem, operands);
+  static_cast<float*>(operands.D)[-1] = 0;
 }
 
-void writes_behind_a(const Stream& stream, const GemmProblem& problem) {
-  right(stream, problem);
-  const_cast<float*>(static_cast<const float*>(problem.A))[(problem.M - 1) * problem.lda + problem.K] = 0;
+void writes_behind_a(const Problem& problem, const Operands& operands) {
+  right(problem, operands);
+  const_cast<float*>(static_cast<const float*>(operands.A))[(problem.M - 1) * problem.lda + problem.K] = 0;
 }
 
-using Launch = void (*)(const Stream&, const GemmProblem&);
+using HostKernel = void (*)(const Problem&, const Operands&);
+
+/// What the kernel of host_kernel() runs.
+HostKernel running;
+
+Prepared prepare_host_kernel(const Problem& problem, const Card&) {
+  Prepared prepared;
+  prepared.problem = problem;
+  prepared.kernel = &running;
+  prepared.start = [](const Prepared& p, const Stream&, const Operands& operands) { running(p.problem, operands); };
+  return prepared;
+}
+
+/// A kernel of this kind, in the plain and the instrumented build.
+KernelEntry host_kernel(const GemmKind& kind) {
+  static const BuiltKernel built = {.traits = {}, .refusal = nullptr, .prepare = prepare_host_kernel};
+  return {{.tile = {1, 1, 0}, .kind = kind}, "fake", "", {&built, &built, nullptr}};
+}
 
 std::uintptr_t address_of_d;
-void tells_where_d_is(const Stream& stream, const GemmProblem& problem) {
-  right(stream, problem);
-  address_of_d = reinterpret_cast<std::uintptr_t>(problem.D);
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(problem.A) % 256, address_of_d % 256);
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(problem.B) % 256, address_of_d % 256);
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(problem.C) % 256, address_of_d % 256);
+void tells_where_d_is(const Problem& problem, const Operands& operands) {
+  right(problem, operands);
+  address_of_d = reinterpret_cast<std::uintptr_t>(operands.D);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(operands.A) % 256, address_of_d % 256);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(operands.B) % 256, address_of_d % 256);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(operands.C) % 256, address_of_d % 256);
 }
 
 class RunGemm : public testing::Test {
@@ -88,9 +106,9 @@ class RunGemm : public testing::Test {
     spec.ldd = 20;
   }
 
-  Verification verify(Launch launch) const {
-    const RungVariant variant{{1, 1, 0}, spec.kind, {launch, launch, nullptr}};
-    return run_gemm(*device, rung(80), variant, build_for(*device), spec).verification;
+  Verification verify(HostKernel kernel) const {
+    running = kernel;
+    return run_gemm(*device, rung(80), host_kernel(spec.kind), build_for(*device), spec).verification;
   }
 
   static Rung rung(int architecture) {
@@ -183,9 +201,9 @@ TEST_F(RunGemm, CatchesDamagedGuards) {
 
 TEST_F(RunGemm, ADamagedGuardIsBlamedOnOneRunOnly) {
   Experiment experiment(*device, spec);
-  const auto ok = [&](Launch launch) {
-    const RungVariant variant{{1, 1, 0}, Type::f32, {launch, nullptr, nullptr}};
-    return experiment.run(rung(80), variant, Build::plain).verification.ok;
+  const auto ok = [&](HostKernel kernel) {
+    running = kernel;
+    return experiment.run(rung(80), host_kernel(Type::f32), Build::plain).verification.ok;
   };
   EXPECT_TRUE(ok(right));
   EXPECT_FALSE(ok(writes_before_d));
@@ -197,8 +215,9 @@ TEST_F(RunGemm, RestoresCThatWasOverwritten) {
   spec.ldd = 0;
   spec.beta = 1;
   Experiment experiment(*device, spec);
-  const RungVariant variant{{1, 1, 0}, Type::f32, {right, nullptr, nullptr}};
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(experiment.run(rung(80), variant, Build::plain).verification.ok);
+  running = right;
+  for (int i = 0; i < 3; ++i)
+    EXPECT_TRUE(experiment.run(rung(80), host_kernel(Type::f32), Build::plain).verification.ok);
 }
 
 TEST_F(RunGemm, DisplacesEveryMatrix) {
@@ -222,9 +241,8 @@ TEST_F(RunGemm, RefusesWhatDoesNotFitIntoMemory) {
 }
 
 TEST_F(RunGemm, RefusesAnOlderDevice) {
-  const RungVariant variant{{1, 1, 0}, Type::f32, {right, nullptr, nullptr}};
   EXPECT_NE(message_of([&] {
-              run_gemm(*device, rung(120), variant, Build::plain, spec);
+              run_gemm(*device, rung(120), host_kernel(Type::f32), Build::plain, spec);
             }).find("fake needs compute capability 12.0"),
             std::string::npos);
 }

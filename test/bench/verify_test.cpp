@@ -43,7 +43,7 @@ float interleaved(const std::vector<float>& a, const std::vector<float>& b) {
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-HostMatrix multiply(const Problem& problem, const Summation& sum) {
+HostMatrix multiply(const HostProblem& problem, const Summation& sum) {
   const ProblemSpec& spec = problem.spec;
   HostMatrix D = spec.in_place ? problem.C : HostMatrix(spec.kind.result, spec.M, spec.N, spec.ldd);
   std::vector<float> a(static_cast<std::size_t>(spec.K)), b(a);
@@ -77,7 +77,7 @@ TEST(Verify, PassesRightResultsInAnyOrderOfSummation) {
         spec.alpha = 1.5f;
         spec.beta = beta;
         spec.seed = static_cast<std::uint64_t>(K);
-        const Problem problem = make_problem(spec);
+        const HostProblem problem = make_problem(spec);
         const Reference reference(problem);
         for (const Summation& sum :
              {Summation(forward), Summation(unfused), Summation(backward), Summation(interleaved)}) {
@@ -93,14 +93,14 @@ TEST(Verify, PassesRightResultsInAnyOrderOfSummation) {
 
 TEST(Verify, BoundIsNarrow) {
   // Within three decimal digits of the error that is there: a bound that lets everything pass would be wider.
-  const Problem problem = make_problem(spec_of(64, 64, 1024));
+  const HostProblem problem = make_problem(spec_of(64, 64, 1024));
   const Verification v = Reference(problem).verify(multiply(problem, forward));
   EXPECT_TRUE(v.ok) << v.message;
   EXPECT_GT(v.max_error, v.bound / 100);
 }
 
 TEST(Verify, FailsOneProductLeftOut) {
-  const Problem problem = make_problem(spec_of(16, 16, 4096));
+  const HostProblem problem = make_problem(spec_of(16, 16, 4096));
   HostMatrix D = multiply(problem, forward);
   D.set(3, 5, D.at(3, 5) - problem.A.at(3, 100) * problem.B.at(100, 5));
   const Verification v = Reference(problem).verify(D);
@@ -119,7 +119,7 @@ TEST(Verify, FailsOperandsOfLowerPrecision) {
     const std::uint32_t bits = std::bit_cast<std::uint32_t>(x);
     return std::bit_cast<float>((bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu);
   };
-  const Problem problem = make_problem(spec_of(32, 32, 4096));
+  const HostProblem problem = make_problem(spec_of(32, 32, 4096));
   const HostMatrix D = multiply(problem, [&](std::vector<float> a, std::vector<float> b) {
     for (float& x : a) x = to_tf32(x);
     for (float& x : b) x = to_tf32(x);
@@ -132,7 +132,7 @@ TEST(Verify, NanNeverPasses) {
   for (const Type type : all_types) {
     ProblemSpec spec = spec_of(8, 9, 5);
     spec.kind = type;
-    const Problem problem = make_problem(spec);
+    const HostProblem problem = make_problem(spec);
     HostMatrix D = multiply(problem, forward);
     D.set(7, 8, std::numeric_limits<float>::quiet_NaN());
     const Verification v = Reference(problem).verify(D);
@@ -148,7 +148,7 @@ TEST(Verify, InfinityPassesOnlyWhereTheResultOverflows) {
   ProblemSpec spec = spec_of(6, 6, 8);
   spec.kind = Type::f16;
   spec.alpha = 1e5f;
-  const Problem problem = make_problem(spec);
+  const HostProblem problem = make_problem(spec);
   const Reference reference(problem);
   HostMatrix D = multiply(problem, forward);
   bool overflows = false;
@@ -160,7 +160,7 @@ TEST(Verify, InfinityPassesOnlyWhereTheResultOverflows) {
 }
 
 TEST(Verify, CountsResultsThatWereNeverWritten) {
-  const Problem problem = make_problem(spec_of(5, 4, 3));
+  const HostProblem problem = make_problem(spec_of(5, 4, 3));
   const HostMatrix untouched(Type::f32, 5, 4, 4);
   const Verification v = Reference(problem).verify(untouched);
   EXPECT_FALSE(v.ok);
@@ -169,7 +169,7 @@ TEST(Verify, CountsResultsThatWereNeverWritten) {
 }
 
 TEST(Verify, TellsWhereAllWrongResultsAre) {
-  const Problem problem = make_problem(spec_of(70, 40, 3));
+  const HostProblem problem = make_problem(spec_of(70, 40, 3));
   const Reference reference(problem);
   HostMatrix D = multiply(problem, forward);
   for (const std::int64_t row : {64, 66, 69}) D.set(row, 7, 1e6);
@@ -188,7 +188,7 @@ TEST(Verify, FailsATouchedGapBetweenRows) {
     spec.ldc = spec.ldd = 6;
     spec.beta = 1;
     spec.in_place = in_place;
-    const Problem problem = make_problem(spec);
+    const HostProblem problem = make_problem(spec);
     const Reference reference(problem);
     HostMatrix D = multiply(problem, forward);
     EXPECT_TRUE(reference.verify(D).ok) << reference.verify(D).message;
@@ -202,7 +202,7 @@ TEST(Verify, FailsATouchedGapBetweenRows) {
 
 TEST(Verify, EmptyProblemsAreRight) {
   for (const ProblemSpec& spec : {spec_of(0, 5, 3), spec_of(5, 0, 3), spec_of(0, 0, 0)}) {
-    const Problem problem = make_problem(spec);
+    const HostProblem problem = make_problem(spec);
     const Verification v = Reference(problem).verify(HostMatrix(Type::f32, spec.M, spec.N, spec.N));
     EXPECT_TRUE(v.ok) << v.message;
     EXPECT_EQ(v.results, 0);
@@ -224,7 +224,7 @@ TEST(Verify, CoversASampleOfRowsOfLargeProblems) {
 
 TEST(Verify, LooksForNanInRowsThatItDoesNotCompare) {
   ProblemSpec spec = spec_of(Reference::most_results / 2 + 1000, 2, 1);
-  const Problem problem = make_problem(spec);
+  const HostProblem problem = make_problem(spec);
   const Reference reference(problem);
   const std::vector<std::int64_t> rows = Reference::covered_rows(problem.spec);
   ASSERT_LT(static_cast<std::int64_t>(rows.size()), spec.M);

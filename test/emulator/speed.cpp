@@ -19,19 +19,19 @@ void ladder_counted(benchmark::State& state) {
   for (auto _ : state) {
     for (const Rung& rung : ladder()) {
       bench::Experiment experiment(
-          *device, {.kind = rung.variants.front().kind, .M = state.range(0), .N = state.range(0), .K = state.range(0)});
-      fail_unless_right(state, experiment.run(rung, rung.variants.front(), Build::instrumented));
+          *device, {.kind = rung.kernels.front().kind, .M = state.range(0), .N = state.range(0), .K = state.range(0)});
+      fail_unless_right(state, experiment.run(rung, rung.kernels.front(), Build::instrumented));
     }
   }
 }
 
 void rung_plain(benchmark::State& state, const Rung& rung) {
   const auto device = open_emulator();
-  const RungVariant& variant = rung.variants.front();
+  const KernelEntry& variant = rung.kernels.front();
   bench::Experiment experiment(*device,
                                {.kind = variant.kind, .M = state.range(0), .N = state.range(0), .K = state.range(0)});
-  const GemmProblem problem = experiment.on_device();
-  for (auto _ : state) run(variant, Build::plain, device->stream(), problem);
+  const Problem problem = bench::problem_of(experiment.problem().spec);
+  for (auto _ : state) run(variant, Build::plain, device->stream(), problem, experiment.operands());
   fail_unless_right(state, experiment.run(rung, variant, Build::plain));
   state.counters["multiply-adds"] = benchmark::Counter(static_cast<double>(problem.M * problem.N * problem.K),
                                                        benchmark::Counter::kIsIterationInvariantRate);
@@ -42,7 +42,7 @@ void rung_plain(benchmark::State& state, const Rung& rung) {
 
 int main(int argc, char** argv) {
   using namespace lapidary;
-  if (ladder().front().variants.front().launch[static_cast<std::size_t>(Build::instrumented)])
+  if (ladder().front().kernels.front().builds[static_cast<std::size_t>(Build::instrumented)])
     benchmark::RegisterBenchmark("ladder_counted", ladder_counted)
         ->Arg(256)
         ->Unit(benchmark::kMillisecond)

@@ -37,7 +37,7 @@ std::string text(const Counters& counters) {
                      text(counters.shared_store), counters.fma);
 }
 
-Counters count(const Rung& rung, const RungVariant& variant, const bench::ProblemSpec& spec) {
+Counters count(const Rung& rung, const KernelEntry& variant, const bench::ProblemSpec& spec) {
   const auto device = open_emulator({.count = true});
   const auto result = bench::run_gemm(*device, rung, variant, Build::instrumented, spec);
   EXPECT_TRUE(result.verification.ok) << result.verification.message;
@@ -193,7 +193,7 @@ INSTANTIATE_TEST_SUITE_P(Rung, Counts, testing::ValuesIn(by_brute_force),
 
 TEST_P(Counts, AreThoseOfBruteForce) {
   const Rung& rung = find_rung(GetParam().rung);
-  for (const RungVariant& variant : rung.variants) {
+  for (const KernelEntry& variant : rung.kernels) {
     // The last one is more than a lane's log holds where there is no barrier.
     for (const bench::ProblemSpec& problem :
          {bench::ProblemSpec{.M = 128, .N = 256, .K = 64}, bench::ProblemSpec{.M = 250, .N = 131, .K = 77, .beta = 1},
@@ -228,7 +228,7 @@ INSTANTIATE_TEST_SUITE_P(Rung, KnownCounts, testing::ValuesIn(known), [](const a
 
 TEST_P(KnownCounts, AreThoseOfTheLayouts) {
   const Rung& rung = find_rung(GetParam().rung);
-  const Counters total = count(rung, rung.variant(Type::f32, "128x128x8"), {.M = 256, .N = 256, .K = 256});
+  const Counters total = count(rung, rung.kernel(Type::f32, "128x128x8"), {.M = 256, .N = 256, .K = 256});
   EXPECT_EQ(text(total.global_load), "2048 requests, 32768 sectors");
   EXPECT_EQ(text(total.global_store), GetParam().global_store);
   EXPECT_EQ(text(total.shared_load), GetParam().shared_load);
@@ -238,8 +238,8 @@ TEST_P(KnownCounts, AreThoseOfTheLayouts) {
 
 TEST_P(KnownCounts, AreInWholeTilesForRaggedProblems) {
   const Rung& rung = find_rung(GetParam().rung);
-  const Counters whole = count(rung, rung.variant(Type::f32, "128x128x8"), {.M = 256, .N = 256, .K = 80});
-  const Counters ragged = count(rung, rung.variant(Type::f32, "128x128x8"), {.M = 250, .N = 131, .K = 77});
+  const Counters whole = count(rung, rung.kernel(Type::f32, "128x128x8"), {.M = 256, .N = 256, .K = 80});
+  const Counters ragged = count(rung, rung.kernel(Type::f32, "128x128x8"), {.M = 250, .N = 131, .K = 77});
   EXPECT_EQ(text(ragged.shared_load), text(whole.shared_load));
   EXPECT_EQ(ragged.shared_store.wavefronts, whole.shared_store.wavefronts);
   EXPECT_EQ(ragged.fma, whole.fma);
@@ -251,7 +251,7 @@ INSTANTIATE_TEST_SUITE_P(Rung, ConflictFree, testing::Values("mma_padded", "mma_
 
 TEST_P(ConflictFree, NoAccessOfAnyOrderTakesMoreThanTheMinimum) {
   const Rung& rung = find_rung(GetParam());
-  for (const RungVariant& variant : rung.variants) {
+  for (const KernelEntry& variant : rung.kernels) {
     const Counters total = count(rung, variant, {.kind = variant.kind, .M = 256, .N = 256, .K = 128});
     EXPECT_EQ(total.shared_load.wavefronts, total.shared_load.minimum) << to_string(variant.kind);
     EXPECT_EQ(total.shared_store.wavefronts, total.shared_store.minimum) << to_string(variant.kind);
@@ -267,8 +267,8 @@ TEST(CuteTwin, MakesTheAccessesOfItsParent) {
        {bench::ProblemSpec{.kind = Type::f16, .M = 256, .N = 128, .K = 128},
         bench::ProblemSpec{.kind = Type::f16, .M = 200, .N = 264, .K = 136, .beta = 1},
         bench::ProblemSpec{.kind = Type::f16, .M = 131, .N = 35, .K = 67, .beta = 1}}) {
-    const Counters total = count(twin, twin.variant(Type::f16), problem);
-    EXPECT_EQ(text(total), text(count(parent, parent.variant(Type::f16), problem))) << "M " << problem.M;
+    const Counters total = count(twin, twin.kernel(Type::f16), problem);
+    EXPECT_EQ(text(total), text(count(parent, parent.kernel(Type::f16), problem))) << "M " << problem.M;
   }
 }
 #endif
@@ -276,7 +276,7 @@ TEST(CuteTwin, MakesTheAccessesOfItsParent) {
 // Tiles of 128 x 128 and 32 along K are computed whole, edges included, by products of 16 x 8 x 16.
 TEST(TensorCores, MultiplyWholeTiles) {
   const Rung& rung = find_rung("mma_tiles");
-  const RungVariant& variant = rung.variants.front();
+  const KernelEntry& variant = rung.kernels.front();
   ASSERT_EQ(to_string(variant.tile), "128x128x32");
   for (const auto& [M, N, K, products] :
        {std::tuple{256, 128, 64, 256 * 128 * 64 / (16 * 8 * 16)}, {200, 130, 40, 256 * 256 * 64 / (16 * 8 * 16)}}) {

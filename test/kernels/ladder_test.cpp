@@ -19,7 +19,7 @@ using bench::ProblemSpec;
 
 struct Configuration {
   const Rung* rung;
-  const RungVariant* variant;
+  const KernelEntry* variant;
 
   friend std::ostream& operator<<(std::ostream& out, const Configuration& c) {
     return out << c.rung->name() << " " << to_string(c.variant->tile) << " " << to_string(c.variant->kind);
@@ -29,7 +29,7 @@ struct Configuration {
 std::vector<Configuration> all_configurations() {
   std::vector<Configuration> all;
   for (const Rung& rung : ladder())
-    for (const RungVariant& variant : rung.variants) all.push_back({&rung, &variant});
+    for (const KernelEntry& variant : rung.kernels) all.push_back({&rung, &variant});
   return all;
 }
 
@@ -95,7 +95,7 @@ std::vector<ProblemSpec> large_cases(const GemmKind& kind) {
 class Ladder : public testing::TestWithParam<Configuration> {
  protected:
   const Rung& rung = *GetParam().rung;
-  const RungVariant& variant = *GetParam().variant;
+  const KernelEntry& variant = *GetParam().variant;
 
   void expect_right(Device& device, const std::vector<ProblemSpec>& specs) {
     for (const ProblemSpec& spec : specs) {
@@ -150,7 +150,7 @@ TEST(Fp8, IsExacterWherePartialSumsArePromoted) {
   bench::Experiment experiment(*device, {.kind = kind, .M = 128, .N = 128, .K = 2048});
   const auto error = [&](const char* name) {
     const Rung& rung = find_rung(name);
-    const auto found = experiment.run(rung, rung.variant(kind), Build::plain).verification;
+    const auto found = experiment.run(rung, rung.kernel(kind), Build::plain).verification;
     EXPECT_TRUE(found.ok) << found.message;
     return found.max_error;
   };

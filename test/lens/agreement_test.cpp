@@ -23,7 +23,7 @@ namespace {
 /// One launch of which counters were read.
 struct Launch {
   const Rung* rung;
-  const RungVariant* variant;
+  const KernelEntry* variant;
   model::MeasuredCounters measured;
 
   std::string name() const {
@@ -41,7 +41,7 @@ std::vector<Launch> launches() {
   std::vector<Launch> found;
   const std::vector<model::MeasuredCounters> all = model::measured_counters(model::find_gpu("h200"));
   for (const Rung& rung : ladder())
-    for (const RungVariant& variant : rung.variants)
+    for (const KernelEntry& variant : rung.kernels)
       for (const model::MeasuredCounters& measured : all)
         if (measured.kernel == rung.name() && measured.tile == to_string(variant.tile) &&
             measured.type == to_string(variant.kind))
@@ -107,12 +107,12 @@ TEST(Time, IsPredictedWithinFifteenPercent) {
   for (const model::MeasuredRate& rate : model::measured_rates(h200)) {
     if (rate.mode != "burst" || rate.size != 1024) continue;
     const Rung& rung = known_rung(rate.kernel);
-    const auto variant = std::find_if(rung.variants.begin(), rung.variants.end(), [&](const RungVariant& v) {
+    const auto variant = std::find_if(rung.kernels.begin(), rung.kernels.end(), [&](const KernelEntry& v) {
       return to_string(v.tile) == rate.tile && to_string(v.kind) == rate.type;
     });
-    ASSERT_NE(variant, rung.variants.end()) << rate.kernel << " " << rate.tile << " " << rate.type;
+    ASSERT_NE(variant, rung.kernels.end()) << rate.kernel << " " << rate.tile << " " << rate.type;
     ++all;
-    if (!variant->launch[static_cast<std::size_t>(Build::instrumented)]) continue;  // built without an optional rung
+    if (!variant->builds[static_cast<std::size_t>(Build::instrumented)]) continue;  // built without an optional rung
     const Explanation e = explain({&rung, &*variant, rate.size, rate.size, rate.size, false, h200});
     ASSERT_TRUE(e.time) << rate.kernel << ": " << e.no_time;
     const double off = e.time->seconds * rate.flops / e.flop - 1;

@@ -16,7 +16,7 @@
 namespace lapidary::lens {
 namespace {
 
-const RungVariant& default_variant(std::string_view rung) { return find_rung(rung).variants.front(); }
+const KernelEntry& default_variant(std::string_view rung) { return find_rung(rung).kernels.front(); }
 
 const GlobalAccess& access_to(const std::vector<GlobalAccess>& all, std::string_view matrix) {
   const auto found = std::find_if(all.begin(), all.end(), [&](const GlobalAccess& a) { return a.matrix == matrix; });
@@ -60,7 +60,7 @@ TEST(SectorReport, IsByAddressWhereLanesAreNot) {
 
 /// The owners as a configuration has them: thread t has result (i, j) at its row(t, i) and col(t, j).
 template <class Config>
-void expect_owners(const RungVariant& variant, int rows, int cols) {
+void expect_owners(const KernelEntry& variant, int rows, int cols) {
   const TileOwners owners = tile_owners(variant);
   ASSERT_EQ(owners.threads, Config::threads);
   for (int thread = 0; thread < Config::threads; ++thread)
@@ -75,7 +75,7 @@ TEST(TileOwners, AreThoseOfTheConfiguration) {
 }
 
 /// None of a kernel whose results bulk copies store.
-std::optional<TileOwners> owners_if_threads_store(const RungVariant& variant) {
+std::optional<TileOwners> owners_if_threads_store(const KernelEntry& variant) {
   try {
     return tile_owners(variant);
   } catch (const InvalidArgument& error) {
@@ -87,7 +87,7 @@ std::optional<TileOwners> owners_if_threads_store(const RungVariant& variant) {
 
 TEST(TileOwners, ShareTheTileOfEveryKernelEvenly) {
   for (const Rung& rung : ladder())
-    for (const RungVariant& variant : rung.variants) {
+    for (const KernelEntry& variant : rung.kernels) {
       SCOPED_TRACE(std::string(rung.name()) + " " + to_string(variant.tile));
       const std::optional<TileOwners> found = owners_if_threads_store(variant);
       if (!found) continue;

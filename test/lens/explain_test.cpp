@@ -18,8 +18,7 @@ struct Problem {
 
 Explanation explained(const char* kernel, const char* tile, const Problem& p, const char* gpu, bool reads_c = false) {
   const Rung& rung = find_rung(kernel);
-  return explain(
-      {&rung, &rung.variant(rung.variants.front().kind, tile), p.M, p.N, p.K, reads_c, model::find_gpu(gpu)});
+  return explain({&rung, &rung.kernel(rung.kernels.front().kind, tile), p.M, p.N, p.K, reads_c, model::find_gpu(gpu)});
 }
 
 // 512 x 1024 x 256: A, B, C and D are (512 x 256 + 256 x 1024 + 2 x 512 x 1024) x 4 = 5,767,168 bytes, and 2 x 512 x
@@ -67,7 +66,7 @@ TEST(LeastTime, IsByTheFormOfMmaThatIsExecuted) {
 
   const Rung& rung = find_rung("mma_multistage");
   const auto of_type = [&](Type type) {
-    const RungVariant& variant = rung.variant({type, Type::f32, Order::row_major, Order::column_major});
+    const KernelEntry& variant = rung.kernel({type, Type::f32, Order::row_major, Order::column_major});
     return explain({&rung, &variant, 128, 256, 128, false, model::find_gpu("h200")}).least.peak.flops;
   };
   EXPECT_NEAR(of_type(Type::e4m3), 711.5e12, 0.1e12) << "FP8 passes as f16";

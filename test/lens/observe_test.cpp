@@ -10,7 +10,7 @@
 namespace lapidary::lens {
 namespace {
 
-emulator::Report whole_launch(const RungVariant& variant, std::int64_t M, std::int64_t N, std::int64_t K) {
+emulator::Report whole_launch(const KernelEntry& variant, std::int64_t M, std::int64_t N, std::int64_t K) {
   const auto device = open_emulator({.count = true});
   const auto bytes = [&](std::int64_t elements) {
     return static_cast<std::size_t>(elements * size_of(variant.kind.type));
@@ -18,7 +18,8 @@ emulator::Report whole_launch(const RungVariant& variant, std::int64_t M, std::i
   const DeviceBuffer A(*device, bytes(M * K), "A"), B(*device, bytes(K * N), "B"), C(*device, bytes(M * N), "C"),
       D(*device, bytes(M * N), "D");
   run(variant, Build::instrumented, device->stream(),
-      {variant.kind, M, N, K, 1, A.data(), K, B.data(), N, 0.5f, C.data(), N, D.data(), N});
+      {.kind = variant.kind, .M = M, .N = N, .K = K},
+      {.A = A.data(), .B = B.data(), .C = C.data(), .D = D.data(), .beta = 0.5f});
   return device->stream().machine->report();
 }
 
@@ -32,7 +33,7 @@ class Sample : public testing::TestWithParam<Case> {};
 TEST_P(Sample, OfBlocksCountsWhatTheWholeLaunchDoes) {
   const auto& [kernel, tile, M, N, K, blocks_run] = GetParam();
   const Rung& rung = find_rung(kernel);
-  const RungVariant& variant = rung.variant(rung.variants.front().kind, tile);
+  const KernelEntry& variant = rung.kernel(rung.kernels.front().kind, tile);
   const Observation found = observe(variant, M, N, K, true);
   EXPECT_EQ(found.blocks_run, blocks_run) << "of " << found.blocks;
   const emulator::Report whole = whole_launch(variant, M, N, K);

@@ -52,7 +52,7 @@ TEST(Rectangles, CoverEachCellOnce) {
 }
 
 TEST(Share, OfAThreadIsItsTileAndOfAWarpThoseOfItsLanes) {
-  const TileOwners owners = tile_owners(find_rung("thread_tiles_2d").variants.front());
+  const TileOwners owners = tile_owners(find_rung("thread_tiles_2d").kernels.front());
   const Share thread = share_of_thread(owners, 37);  // 16 threads a row of 8 x 8 tiles
   EXPECT_EQ(thread.rows, (std::vector<Range>{{16, 23}}));
   EXPECT_EQ(thread.cols, (std::vector<Range>{{40, 47}}));
@@ -62,14 +62,14 @@ TEST(Share, OfAThreadIsItsTileAndOfAWarpThoseOfItsLanes) {
   EXPECT_EQ(warp.results, 32 * 64);
   EXPECT_THROW(share_of_thread(owners, 256), InvalidArgument);
   // Dealt like cards: every second of the eight tiles in its column.
-  const Share dealt = share_of_warp(tile_owners(find_rung("warp_tiles").variants.front()), 2);
+  const Share dealt = share_of_warp(tile_owners(find_rung("warp_tiles").kernels.front()), 2);
   EXPECT_EQ(to_string(dealt.rows), "0-15, 32-47, 64-79, 96-111");
   EXPECT_EQ(to_string(dealt.cols), "64-95");
 }
 
 TEST(TilePicture, MarksOneThreadOfEveryKernel) {
   for (const Rung& rung : ladder())
-    for (const RungVariant& variant : rung.variants) {
+    for (const KernelEntry& variant : rung.kernels) {
       SCOPED_TRACE(std::string(rung.name()) + " " + to_string(variant.tile));
       std::optional<TileOwners> found;
       try {

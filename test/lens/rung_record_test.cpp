@@ -47,7 +47,7 @@ TEST(RungRecord, OfTheTwinOverCuteCountsWhatItsParentDoes) {
   const Rung &twin = known_rung("f16_cute"), &parent = find_rung("f16_padded");
   for (const std::int64_t size : {counted_size, page_size}) {
     const auto counts = [&](const Rung& rung) {
-      const Observation seen = observation_of({&rung, &rung.variants.front(), size, size, size, false, {}});
+      const Observation seen = observation_of({&rung, &rung.kernels.front(), size, size, size, false, {}});
       const emulator::Counters& c = seen.written.total;
       return std::tuple(seen.blocks, seen.launch.block.x, seen.launch.shared_bytes, c.global_load.requests,
                         c.global_load.sectors, c.global_store.requests, c.global_store.sectors,
@@ -68,7 +68,7 @@ TEST(RungRecord, RefusesWhatIsNone) {
   }
   const Rung& twin = known_rung("f16_cute");
   if (!optional_rungs().front().built) {
-    EXPECT_THROW(observation_of({&twin, &twin.variants.front(), 300, 200, 100, false, {}}), InvalidArgument);
+    EXPECT_THROW(observation_of({&twin, &twin.kernels.front(), 300, 200, 100, false, {}}), InvalidArgument);
   }
 }
 
@@ -80,7 +80,7 @@ TEST(WholeLadder, HasOptionalRungsInTheirPlaces) {
   EXPECT_EQ(at[1].get().name(), "wmma");
   EXPECT_EQ(std::string(at->get().info->parent), "f16_padded");
   EXPECT_EQ(at->get().family, "simt");
-  EXPECT_EQ(to_string(at->get().variants.front().tile), "128x128x64");
+  EXPECT_EQ(to_string(at->get().kernels.front().tile), "128x128x64");
   EXPECT_EQ(&known_rung("f16_cute"), &at->get());
 }
 

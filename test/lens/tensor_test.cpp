@@ -8,7 +8,7 @@
 
 #include "../emulator/test_kernel.hpp"
 #include "../emulator/wgmma_case.hpp"
-#include "kernels/variant.hpp"
+#include "kernels/built.hpp"
 #include "lens/block_accesses.hpp"
 #include "lens/explain.hpp"
 #include "lens/rung_page.hpp"
@@ -32,14 +32,30 @@ constexpr RungInfo info = {"wgmma_example", "", "idea", "change", "why", "counte
 
 /// D = A * B^T in f32 by clusters of two blocks, below each other, each of which loads a half of B's tile for both.
 template <test::TestKernels (*kernels)()>
-void launch_ring(const Stream& stream, const GemmProblem& p) {
+void launch_ring(const Stream& stream, const Problem& p, const Operands& o) {
   const test::TestKernel& kernel = kernels()["ring_of_cluster"];
-  kernel.launch(stream, kernel.shape, const_cast<void*>(p.A), const_cast<void*>(p.B), p.D, static_cast<int>(p.M));
+  kernel.launch(stream, kernel.shape, const_cast<void*>(o.A), const_cast<void*>(o.B), o.D, static_cast<int>(p.M));
 }
 
-RungVariant ring() {
-  RungVariant variant{{64, 64, 32}, {Type::f32, Type::f32, Order::row_major, Order::column_major}, {}};
-  variant.launch = {launch_ring<test::plain::async_kernels>, launch_ring<test::instrumented::async_kernels>, nullptr};
+/// A kernel that a function launches.
+template <void (*launch)(const Stream&, const Problem&, const Operands&)>
+constexpr BuiltKernel launched_by = {.traits = {}, .refusal = nullptr, .prepare = [](const Problem& p, const Card&) {
+                                       Prepared prepared;
+                                       prepared.problem = p;
+                                       prepared.kernel = &info;
+                                       prepared.start = [](const Prepared& one, const Stream& stream,
+                                                           const Operands& operands) {
+                                         launch(stream, one.problem, operands);
+                                       };
+                                       return prepared;
+                                     }};
+
+KernelEntry ring() {
+  KernelEntry variant{{.tile = {64, 64, 32}, .kind = {Type::f32, Type::f32, Order::row_major, Order::column_major}},
+                      info.name,
+                      "",
+                      {&launched_by<launch_ring<test::plain::async_kernels>>,
+                       &launched_by<launch_ring<test::instrumented::async_kernels>>, nullptr}};
   // The grid is as wide as the matrix, and a multiple of a cluster high.
   variant.order.at = [](std::int64_t position, std::int64_t, std::int64_t N) {
     const std::int64_t across = (N + 63) / 64;
@@ -61,7 +77,7 @@ const MatrixTraffic& matrix(const Explanation& e, const char* name) {
 
 // Matrices of 200 x 200: 4 x 4 tiles, 7 steps along K.
 TEST(TensorLens, SeesBoxesAndWhatAMulticastSpares) {
-  const RungVariant variant = ring();
+  const KernelEntry variant = ring();
   const Rung rung{&info, "wgmma", "src/kernels/wgmma/example.cuh", {variant}};
   const Explanation e = explain({&rung, &variant, 200, 200, 200, false, model::find_gpu("h200")});
   EXPECT_EQ(e.observation.blocks, 16);
@@ -98,11 +114,11 @@ struct InColumns {
 };
 
 TEST(TensorLens, TakesTheOrderOfTilesFromTheConfiguration) {
-  const Variant own = variant<InColumns>(nullptr);
+  const BuiltKernel own = built<InColumns>(nullptr);
   EXPECT_TRUE(own.order.there_and_back);
-  const RungVariant known{own.tile, own.kind, {}, own.order};
+  const KernelEntry known{own.traits, "", "", {}, own.order};
   EXPECT_EQ(visiting_order(known, 100, 64), (std::vector<model::TileIndex>{{0, 0}, {1, 0}, {0, 1}, {1, 1}}));
-  const RungVariant plain{own.tile, own.kind, {}};
+  const KernelEntry plain{own.traits, "", "", {}};
   EXPECT_EQ(visiting_order(plain, 100, 64), (std::vector<model::TileIndex>{{0, 0}, {0, 1}, {1, 0}, {1, 1}}));
 }
 
@@ -110,24 +126,28 @@ TEST(TensorLens, TakesTheOrderOfTilesFromTheConfiguration) {
 TEST(TensorLens, CopiesOfAllThreadsAreOnTheirWayTogether) {
   const Rung& rung = find_rung("multistage");
   const Explanation e = explain(
-      {&rung, &rung.variant(Type::f32, "128x128x32"), 128, 128, 256, false, model::find_gpu("h200")});
+      {&rung, &rung.kernel(Type::f32, "128x128x32"), 128, 128, 256, false, model::find_gpu("h200")});
   EXPECT_EQ(e.observation.written.bytes_in_flight, 2u * (128 + 128) * 32 * 4);
   EXPECT_EQ(steps_in_flight(e), 2);
 }
 
 template <std::span<const test::WgmmaCase> (*cases)()>
-void launch_product(const Stream& stream, const GemmProblem& p) {
+void launch_product(const Stream& stream, const Problem&, const Operands& o) {
   for (const test::WgmmaCase& one : cases())
     if (std::string(one.types) == "bf16 to f32" && one.N == 128 && one.b_major == Major::k) {
-      one.launch(stream, p.A, p.B, p.D);
+      one.launch(stream, o.A, o.B, o.D);
       return;
     }
 }
 
 // 64 x 128 results by four products of one warpgroup.
 TEST(TensorLens, ExplainsWgmmaWithoutMachineCode) {
-  RungVariant variant{{64, 128, 64}, {Type::bf16, Type::f32, Order::row_major, Order::column_major}, {}};
-  variant.launch = {launch_product<test::plain::wgmma_cases>, launch_product<test::instrumented::wgmma_cases>, nullptr};
+  const KernelEntry variant{
+      {.tile = {64, 128, 64}, .kind = {Type::bf16, Type::f32, Order::row_major, Order::column_major}},
+      info.name,
+      "",
+      {&launched_by<launch_product<test::plain::wgmma_cases>>,
+       &launched_by<launch_product<test::instrumented::wgmma_cases>>, nullptr}};
   const Rung rung{&info, "wgmma", "src/kernels/wgmma/example.cuh", {variant}};
   const Explanation e = explain({&rung, &variant, 64, 128, 64, false, model::find_gpu("h200")});
   EXPECT_EQ(e.observation.written.total.wgmma.flop, 2u * 64 * 128 * 64);

@@ -237,8 +237,8 @@ TEST(Program, OperandsInTheReuseCacheAreNotRead) {
 
 TEST(Records, AreThereForEveryTileOfTheFirstKindAndOfItsSource) {
   for (const Rung& rung : ladder()) {
-    for (const RungVariant& variant : rung.variants) {
-      if (variant.kind != rung.variants.front().kind) continue;
+    for (const KernelEntry& variant : rung.kernels) {
+      if (variant.kind != rung.kernels.front().kind) continue;
       const auto compiled = find_compiled(rung.name(), to_string(variant.tile), to_string(variant.kind));
       ASSERT_TRUE(compiled) << rung.name() << " " << to_string(variant.tile);
       EXPECT_EQ(compiled->source_hash, rung_source_hash(rung.name())) << rung.name() << ": run script/compiled";
@@ -255,7 +255,7 @@ TEST(Records, AreThereForEveryTileOfTheFirstKindAndOfItsSource) {
 TEST(Records, HaveTheProductsOfWarpgroupsInTheMainLoopAndNotTheEpilogue) {
   int found = 0;
   for (const Rung& rung : ladder()) {
-    for (const RungVariant& variant : rung.variants) {
+    for (const KernelEntry& variant : rung.kernels) {
       const auto compiled = find_compiled(rung.name(), to_string(variant.tile), to_string(variant.kind));
       if (!compiled || !compiled->is_warpgroup()) continue;
       ++found;
@@ -302,7 +302,7 @@ TEST(Records, ShowWhatTheCompilerMakesOfTheOrderOfTwoLoops) {
 // ptxas neither merges nor splits the accesses of these loops, nor unrolls them further: both records count the same.
 TEST(Records, OfPtxAndOfMachineCodeAgreeOnTheMainLoop) {
   for (const char* name : {"vectorized", "conflict_free", "multistage"}) {
-    const std::string tile = to_string(find_rung(name).variants.front().tile);
+    const std::string tile = to_string(find_rung(name).kernels.front().tile);
     const auto counts = [](const CompiledKernel& kernel) {
       std::map<std::pair<InstructionClass, int>, int> found;
       for (int i = kernel.main_loop()->first; i <= kernel.main_loop()->last; ++i) {

@@ -42,7 +42,7 @@ extern "C" __attribute__((visibility("default"))) bool lapidary_is_mutant(int nu
 namespace lapidary {
 namespace {
 
-Json run(const Rung& rung, const RungVariant& variant, int schedules) {
+Json run(const Rung& rung, const KernelEntry& variant, int schedules) {
   Json json = {{"number", selected}, {"caught", nullptr}};
   for (const bench::CheckProblem& problem : bench::check_problems(variant.kind, variant.tile)) {
     const auto found = bench::check(rung, variant, problem.spec, 1, schedules);
@@ -59,7 +59,7 @@ Json run(const Rung& rung, const RungVariant& variant, int schedules) {
 }
 
 /// In a process of its own: a mutant may do anything.
-Json run_apart(const Rung& rung, const RungVariant& variant, int schedules) {
+Json run_apart(const Rung& rung, const KernelEntry& variant, int schedules) {
   int ends[2];
   if (pipe(ends) != 0) throw Error("pipe failed");
   const pid_t child = fork();
@@ -86,7 +86,7 @@ Json run_apart(const Rung& rung, const RungVariant& variant, int schedules) {
 
 /// The kind of a variant, by the name that to_string() gives it.
 GemmKind kind_named(const Rung& rung, std::string_view name) {
-  for (const RungVariant& variant : rung.variants)
+  for (const KernelEntry& variant : rung.kernels)
     if (name == to_string(variant.kind)) return variant.kind;
   throw InvalidArgument("the kernel takes no such types");
 }
@@ -95,18 +95,17 @@ int run_all(int argc, char** argv) {
   if (argc < 7) throw InvalidArgument("run_mutants OBJECT KERNEL TYPE TILE SCHEDULES NUMBER...");
   void* const object = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
   if (!object) throw InvalidArgument(dlerror());
-  const auto variants = reinterpret_cast<RungVariants (*)()>(dlsym(object, "lapidary_mutants"))();
+  const auto built = reinterpret_cast<BuiltRung (*)()>(dlsym(object, "lapidary_mutants"))();
   Rung rung = find_rung(argv[2]);
-  const RungVariant known = rung.variant(kind_named(rung, argv[3]), argv[4]);
-  std::optional<RungVariant> mutant;
-  for (int i = 0; i < variants.count; ++i) {
-    const Variant& variant = variants.variants[i];
-    if (variant.kind != known.kind || to_string(variant.tile) != argv[4]) continue;
-    mutant = {variant.tile, variant.kind, {}};
-    mutant->launch[static_cast<std::size_t>(Build::instrumented)] = variant.launch;
+  const KernelEntry known = rung.kernel(kind_named(rung, argv[3]), argv[4]);
+  std::optional<KernelEntry> mutant;
+  for (int i = 0; i < built.count; ++i) {
+    if (built.kernels[i].traits != known.traits()) continue;
+    mutant = {known.traits(), known.rung, known.fallback, {}};
+    mutant->builds[static_cast<std::size_t>(Build::instrumented)] = &built.kernels[i];
   }
   if (!mutant) throw InvalidArgument("the object has no such variant");
-  rung.variants = {*mutant};
+  rung.kernels = {*mutant};
   for (int i = 6; i < argc; ++i) {
     selected = std::atoi(argv[i]);
     std::printf("%s\n", run_apart(rung, *mutant, std::atoi(argv[5])).dump().c_str());

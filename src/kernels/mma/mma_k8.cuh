@@ -30,10 +30,10 @@ static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return Default::a_r
               "the minimum of half a warp, whose addresses count");
 
 template <class Config>
-constexpr Variant k8() {
-  return variant<Config>(mma_tiles::launch<Config, info>);
+constexpr BuiltKernel k8() {
+  return built<Config>(mma_tiles::prepare<Config, info>);
 }
 template <class>
-constexpr Variant variants[] = {k8<Default>(), k8<Config<Order::column_major>>()};
+constexpr BuiltKernel built_kernels[] = {k8<Default>(), k8<Config<Order::column_major>>()};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::mma_k8

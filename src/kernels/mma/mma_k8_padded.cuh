@@ -36,6 +36,6 @@ static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return Padded::a_wr
               "twice as many");
 
 template <class>
-constexpr Variant variants[] = {variant<Padded>(mma_tiles::launch<Padded, info>)};
+constexpr BuiltKernel built_kernels[] = {built<Padded>(mma_tiles::prepare<Padded, info>)};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::mma_k8_padded

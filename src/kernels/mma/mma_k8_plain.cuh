@@ -32,6 +32,6 @@ static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return Plain::b_rea
               "a conflict");
 
 template <class>
-constexpr Variant variants[] = {variant<Plain>(mma_tiles::launch<Plain, info>)};
+constexpr BuiltKernel built_kernels[] = {built<Plain>(mma_tiles::prepare<Plain, info>)};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::mma_k8_plain

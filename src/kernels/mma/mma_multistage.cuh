@@ -119,32 +119,31 @@ __global__ void __launch_bounds__(Config::threads) kernel(const Gemm<T, R> g) {
 }
 
 template <class Config>
-void launch(const Stream& stream, const GemmProblem& problem) {
-  const auto g = typed<typename Config::Element, typename Config::Result>(problem);
-  const auto best = vectorizable(g, Config::a_order, Config::b_order) ? kernel<Config, true> : kernel<Config, false>;
-  launch_tiles<Config, Storage<Config>>(stream, info, best, g);
+Prepared prepare(const Problem& problem, const Card&) {
+  const auto best = vectorizable(problem) ? kernel<Config, true> : kernel<Config, false>;
+  return prepared_tiles<Config, Storage<Config>>(info, best, problem);
 }
 
 template <class Config>
-constexpr Variant of() {
-  return variant<Config>(launch<Config>);
+constexpr BuiltKernel of() {
+  return built<Config>(prepare<Config>);
 }
 template <class>
-constexpr Variant variants[] = {of<Default<bf16, bf16>>(),
-                                of<Config<256, 128, 64, 3, bf16, bf16>>(),
-                                of<Config<128, 256, 64, 3, bf16, bf16>>(),
-                                of<Config<128, 128, 32, 4, bf16, bf16>>(),
-                                of<Default<bf16, bf16, by_row, by_column>>(),
-                                of<Default<bf16, bf16, by_column, by_row>>(),
-                                of<Default<bf16, bf16, by_column, by_column>>(),
-                                of<Default<f16, f16>>(),
-                                of<Default<bf16, float>>(),
-                                of<Default<f16, float>>(),
-                                of<Default<f16, f16, by_row, by_column>>(),
-                                of<Default<bf16, float, by_row, by_column>>(),
-                                of<Default<f16, float, by_row, by_column>>(),
-                                of<OtherWidth<tf32>>(),
-                                of<OtherWidth<e4m3>>(),
-                                of<OtherWidth<std::int8_t>>()};
+constexpr BuiltKernel built_kernels[] = {of<Default<bf16, bf16>>(),
+                                         of<Config<256, 128, 64, 3, bf16, bf16>>(),
+                                         of<Config<128, 256, 64, 3, bf16, bf16>>(),
+                                         of<Config<128, 128, 32, 4, bf16, bf16>>(),
+                                         of<Default<bf16, bf16, by_row, by_column>>(),
+                                         of<Default<bf16, bf16, by_column, by_row>>(),
+                                         of<Default<bf16, bf16, by_column, by_column>>(),
+                                         of<Default<f16, f16>>(),
+                                         of<Default<bf16, float>>(),
+                                         of<Default<f16, float>>(),
+                                         of<Default<f16, f16, by_row, by_column>>(),
+                                         of<Default<bf16, float, by_row, by_column>>(),
+                                         of<Default<f16, float, by_row, by_column>>(),
+                                         of<OtherWidth<tf32>>(),
+                                         of<OtherWidth<e4m3>>(),
+                                         of<OtherWidth<std::int8_t>>()};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::mma_multistage

@@ -47,11 +47,11 @@ static_assert(8 * (Bf16::a.cosize() + behind - Bf16::a.size()) == Bf16::a.size()
 static_assert(16 * (Bf16::b.cosize() + behind - Bf16::b.size()) == Bf16::b.size(), "a sixteenth more");
 
 template <class Config>
-constexpr Variant padded() {
-  return variant<Config>(mma_tiles::launch<Config, info>);
+constexpr BuiltKernel padded() {
+  return built<Config>(mma_tiles::prepare<Config, info>);
 }
 template <class>
-constexpr Variant variants[] = {
+constexpr BuiltKernel built_kernels[] = {
     padded<Config<bf16, bf16>>(),
     padded<Config<f16, f16>>(),
     padded<Config<bf16, float>>(),

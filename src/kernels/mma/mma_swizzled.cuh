@@ -53,11 +53,11 @@ static_assert(tile_bytes<Config<bf16, bf16>> == 16384 && tile_bytes<mma_padded::
 static_assert(conflict_free<Config<bf16, bf16, Order::column_major, Order::column_major>>);
 
 template <class Config>
-constexpr Variant swizzled() {
-  return variant<Config>(mma_tiles::launch<Config, info>);
+constexpr BuiltKernel swizzled() {
+  return built<Config>(mma_tiles::prepare<Config, info>);
 }
 template <class>
-constexpr Variant variants[] = {
+constexpr BuiltKernel built_kernels[] = {
     swizzled<Config<bf16, bf16>>(),
     swizzled<Config<f16, f16>>(),
     swizzled<Config<bf16, float>>(),

@@ -92,18 +92,17 @@ __global__ void __launch_bounds__(Config::threads) kernel(const Gemm<T, R> g) {
 }
 
 template <class Config, const RungInfo& rung = info>
-void launch(const Stream& stream, const GemmProblem& problem) {
-  const auto g = typed<typename Config::Element, typename Config::Result>(problem);
-  const auto best = vectorizable(g, Config::a_order, Config::b_order) ? kernel<Config, true> : kernel<Config, false>;
-  launch_tiles<Config, Storage<Config>>(stream, rung, best, g);
+Prepared prepare(const Problem& problem, const Card&) {
+  const auto best = vectorizable(problem) ? kernel<Config, true> : kernel<Config, false>;
+  return prepared_tiles<Config, Storage<Config>>(rung, best, problem);
 }
 
 template <class Config>
-constexpr Variant plain() {
-  return variant<Config>(launch<Config>);
+constexpr BuiltKernel plain() {
+  return built<Config>(prepare<Config>);
 }
 template <class>
-constexpr Variant variants[] = {
+constexpr BuiltKernel built_kernels[] = {
     plain<Default<bf16, bf16>>(),
     plain<Default<f16, f16>>(),
     plain<Default<bf16, float>>(),

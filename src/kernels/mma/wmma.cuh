@@ -1,6 +1,6 @@
 #pragma once
 #include "device/shared.hpp"
-#include "kernels/variant.hpp"
+#include "kernels/built.hpp"
 #include "layout/access.hpp"
 #include "layout/layout.hpp"
 #include "ptx/wmma.hpp"
@@ -135,16 +135,15 @@ __global__ void __launch_bounds__(Config::threads) kernel(const Gemm<T, R> g) {
 }
 
 template <class Config>
-void launch(const Stream& stream, const GemmProblem& problem) {
-  const auto g = typed<typename Config::Element, typename Config::Result>(problem);
-  const auto best = vectorizable(g, Config::a_order, Config::b_order) ? kernel<Config, true> : kernel<Config, false>;
-  launch_tiles<Config, Storage<Config>>(stream, info, best, g);
+Prepared prepare(const Problem& problem, const Card&) {
+  const auto best = vectorizable(problem) ? kernel<Config, true> : kernel<Config, false>;
+  return prepared_tiles<Config, Storage<Config>>(info, best, problem);
 }
 
 template <class>
-constexpr Variant variants[] = {variant<Default<bf16, bf16>>(launch<Default<bf16, bf16>>),
-                                variant<Default<f16, f16>>(launch<Default<f16, f16>>),
-                                variant<Default<bf16, float>>(launch<Default<bf16, float>>),
-                                variant<Default<f16, float>>(launch<Default<f16, float>>)};
+constexpr BuiltKernel built_kernels[] = {built<Default<bf16, bf16>>(prepare<Default<bf16, bf16>>),
+                                         built<Default<f16, f16>>(prepare<Default<f16, f16>>),
+                                         built<Default<bf16, float>>(prepare<Default<bf16, float>>),
+                                         built<Default<f16, float>>(prepare<Default<f16, float>>)};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wmma

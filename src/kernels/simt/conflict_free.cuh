@@ -42,6 +42,6 @@ struct Config : vectorized::Config<BM, BN, BK> {
 };
 
 template <class>
-constexpr Variant variants[] = {variant<Config<128, 128, 8>>(vectorized::launch<Config<128, 128, 8>, info>)};
+constexpr BuiltKernel built_kernels[] = {built<Config<128, 128, 8>>(vectorized::prepare<Config<128, 128, 8>, info>)};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::conflict_free

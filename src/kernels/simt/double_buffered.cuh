@@ -92,16 +92,15 @@ __global__ void __launch_bounds__(Config::threads, Config::blocks) kernel(const 
 }
 
 template <class Config>
-void launch(const Stream& stream, const GemmProblem& problem) {
-  const auto g = typed<float>(problem);
-  const auto best = vectorizable(g) ? kernel<Config, true> : kernel<Config, false>;
-  launch_tiles<Config, Storage<Config>>(stream, info, best, g);
+Prepared prepare(const Problem& problem, const Card&) {
+  const auto best = vectorizable(problem) ? kernel<Config, true> : kernel<Config, false>;
+  return prepared_tiles<Config, Storage<Config>>(info, best, problem);
 }
 
 using Default = Config<warp_tiles::Paired<128, 128, 8, 32, 64>>;
 using Deep = Config<warp_tiles::Paired<128, 128, 16, 32, 64>>;
 
 template <class>
-constexpr Variant variants[] = {variant<Default>(launch<Default>), variant<Deep>(launch<Deep>)};
+constexpr BuiltKernel built_kernels[] = {built<Default>(prepare<Default>), built<Deep>(prepare<Deep>)};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::double_buffered

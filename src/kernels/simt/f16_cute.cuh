@@ -2,7 +2,7 @@
 #include "tile/cute.hpp"  // before the others
 
 #include "device/shared.hpp"
-#include "kernels/variant.hpp"
+#include "kernels/built.hpp"
 #include "layout/access.hpp"
 #include "tile/epilogue.hpp"
 #include "tile/outer_product.hpp"
@@ -139,12 +139,11 @@ __global__ void __launch_bounds__(Config::threads) kernel(const Gemm<f16> g) {
 }
 
 template <class Config>
-void launch(const Stream& stream, const GemmProblem& problem) {
-  const auto g = typed<f16>(problem);
-  launch_tiles<Config, Storage>(stream, info, vectorizable(g) ? kernel<true> : kernel<false>, g);
+Prepared prepare(const Problem& problem, const Card&) {
+  return prepared_tiles<Config, Storage>(info, vectorizable(problem) ? kernel<true> : kernel<false>, problem);
 }
 
 template <class>
-constexpr Variant variants[] = {variant<Config>(launch<Config>)};
+constexpr BuiltKernel built_kernels[] = {built<Config>(prepare<Config>)};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::f16_cute

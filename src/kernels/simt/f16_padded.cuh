@@ -1,6 +1,6 @@
 #pragma once
 #include "device/shared.hpp"
-#include "kernels/variant.hpp"
+#include "kernels/built.hpp"
 #include "layout/access.hpp"
 #include "layout/layout.hpp"
 #include "tile/epilogue.hpp"
@@ -116,13 +116,12 @@ __global__ void __launch_bounds__(Config::threads, vectorized ? 2 : 0) kernel(co
 }
 
 template <class Config, const RungInfo& rung = info>
-void launch(const Stream& stream, const GemmProblem& problem) {
-  const auto g = typed<f16>(problem);
-  const auto best = vectorizable(g) ? kernel<Config, true> : kernel<Config, false>;
-  launch_tiles<Config, Storage<Config>>(stream, rung, best, g);
+Prepared prepare(const Problem& problem, const Card&) {
+  const auto best = vectorizable(problem) ? kernel<Config, true> : kernel<Config, false>;
+  return prepared_tiles<Config, Storage<Config>>(rung, best, problem);
 }
 
 template <class>
-constexpr Variant variants[] = {variant<Padded>(launch<Padded>)};
+constexpr BuiltKernel built_kernels[] = {built<Padded>(prepare<Padded>)};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::f16_padded

@@ -34,6 +34,6 @@ static_assert(wavefronts(warp_access<f16>([](int lane) { return Unpadded::a_writ
               "a known conflict");
 
 template <class>
-constexpr Variant variants[] = {variant<Unpadded>(f16_padded::launch<Unpadded, info>)};
+constexpr BuiltKernel built_kernels[] = {built<Unpadded>(f16_padded::prepare<Unpadded, info>)};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::f16_unpadded

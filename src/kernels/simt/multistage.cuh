@@ -131,16 +131,15 @@ __global__ void __launch_bounds__(Config::threads, Config::blocks) kernel(const 
 }
 
 template <class Config>
-void launch(const Stream& stream, const GemmProblem& problem) {
-  const auto g = typed<float>(problem);
-  const auto best = vectorizable(g) ? kernel<Config, true> : kernel<Config, false>;
-  launch_tiles<Config, Storage<Config>>(stream, info, best, g);
+Prepared prepare(const Problem& problem, const Card&) {
+  const auto best = vectorizable(problem) ? kernel<Config, true> : kernel<Config, false>;
+  return prepared_tiles<Config, Storage<Config>>(info, best, problem);
 }
 
 using Default = Config<128, 128, 32, 32, 64, 8, 8, 3, 2>;
 using Wide = Config<128, 256, 32, 32, 128, 8, 16, 4, 1>;
 
 template <class>
-constexpr Variant variants[] = {variant<Default>(launch<Default>), variant<Wide>(launch<Wide>)};
+constexpr BuiltKernel built_kernels[] = {built<Default>(prepare<Default>), built<Wide>(prepare<Wide>)};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::multistage

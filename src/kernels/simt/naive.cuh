@@ -1,5 +1,5 @@
 #pragma once
-#include "kernels/variant.hpp"
+#include "kernels/built.hpp"
 #include "tile/epilogue.hpp"
 #include "tile/grid.hpp"
 
@@ -44,13 +44,13 @@ __global__ void __launch_bounds__(Config::threads) kernel(const Gemm<float> g) {
 }
 
 template <class Config>
-void launch(const Stream& stream, const GemmProblem& problem) {
+Prepared prepare(const Problem& problem, const Card&) {
   const Extent3 block = {Config::tile.m, Config::tile.n};
-  launch_tiles<Config, NoStorage>(stream, info, kernel<Config>, typed<float>(problem), block);
+  return prepared_tiles<Config, NoStorage>(info, kernel<Config>, problem, block);
 }
 
 template <class>
-constexpr Variant variants[] = {variant<Config<32, 32>>(launch<Config<32, 32>>),
-                                variant<Config<16, 16>>(launch<Config<16, 16>>)};
+constexpr BuiltKernel built_kernels[] = {built<Config<32, 32>>(prepare<Config<32, 32>>),
+                                         built<Config<16, 16>>(prepare<Config<16, 16>>)};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::naive

@@ -41,6 +41,6 @@ static_assert(round_up<int>(Config<128, 128, 8>::b.cosize() * 4, 16) ==
               vectorized::Config<128, 128, 8>::b.cosize() * 4 + 144);
 
 template <class>
-constexpr Variant variants[] = {variant<Config<128, 128, 8>>(vectorized::launch<Config<128, 128, 8>, info>)};
+constexpr BuiltKernel built_kernels[] = {built<Config<128, 128, 8>>(vectorized::prepare<Config<128, 128, 8>, info>)};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::padded_folk

@@ -1,6 +1,6 @@
 #pragma once
 #include "device/shared.hpp"
-#include "kernels/variant.hpp"
+#include "kernels/built.hpp"
 #include "layout/access.hpp"
 #include "layout/layout.hpp"
 #include "tile/epilogue.hpp"
@@ -73,13 +73,13 @@ __global__ void __launch_bounds__(Config::threads) kernel(const Gemm<float> g) {
 }
 
 template <class Config>
-void launch(const Stream& stream, const GemmProblem& problem) {
-  launch_tiles<Config, Storage<Config>>(stream, info, kernel<Config>, typed<float>(problem));
+Prepared prepare(const Problem& problem, const Card&) {
+  return prepared_tiles<Config, Storage<Config>>(info, kernel<Config>, problem);
 }
 
 template <class>
-constexpr Variant variants[] = {
-    variant<Config<32, 32, 32>>(launch<Config<32, 32, 32>>), variant<Config<16, 16, 16>>(launch<Config<16, 16, 16>>),
-    variant<Config<32, 32, 8>>(launch<Config<32, 32, 8>>), variant<Config<32, 32, 64>>(launch<Config<32, 32, 64>>)};
+constexpr BuiltKernel built_kernels[] = {
+    built<Config<32, 32, 32>>(prepare<Config<32, 32, 32>>), built<Config<16, 16, 16>>(prepare<Config<16, 16, 16>>),
+    built<Config<32, 32, 8>>(prepare<Config<32, 32, 8>>), built<Config<32, 32, 64>>(prepare<Config<32, 32, 64>>)};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::shared_tiles

@@ -80,12 +80,12 @@ __global__ void __launch_bounds__(Config::threads, 3) kernel(const Gemm<float> g
 }
 
 template <class Config, const RungInfo& rung = info>
-void launch(const Stream& stream, const GemmProblem& problem) {
-  launch_tiles<Config, Storage<Config>>(stream, rung, kernel<Config>, typed<float>(problem));
+Prepared prepare(const Problem& problem, const Card&) {
+  return prepared_tiles<Config, Storage<Config>>(rung, kernel<Config>, problem);
 }
 
 template <class>
-constexpr Variant variants[] = {variant<Config<64, 64, 8, 8>>(launch<Config<64, 64, 8, 8>>),
-                                variant<Config<64, 64, 16, 8>>(launch<Config<64, 64, 16, 8>>)};
+constexpr BuiltKernel built_kernels[] = {built<Config<64, 64, 8, 8>>(prepare<Config<64, 64, 8, 8>>),
+                                         built<Config<64, 64, 16, 8>>(prepare<Config<64, 64, 16, 8>>)};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::thread_tiles_1d

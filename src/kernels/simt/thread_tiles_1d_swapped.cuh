@@ -23,7 +23,8 @@ template <int BM, int BN, int BK, int TM>
 using Config = thread_tiles_1d::Config<BM, BN, BK, TM, thread_tiles_1d::Outer::results>;
 
 template <class>
-constexpr Variant variants[] = {variant<Config<64, 64, 8, 8>>(thread_tiles_1d::launch<Config<64, 64, 8, 8>, info>),
-                                variant<Config<64, 64, 16, 8>>(thread_tiles_1d::launch<Config<64, 64, 16, 8>, info>)};
+constexpr BuiltKernel built_kernels[] = {
+    built<Config<64, 64, 8, 8>>(thread_tiles_1d::prepare<Config<64, 64, 8, 8>, info>),
+    built<Config<64, 64, 16, 8>>(thread_tiles_1d::prepare<Config<64, 64, 16, 8>, info>)};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::thread_tiles_1d_swapped

@@ -71,11 +71,11 @@ __global__ void __launch_bounds__(Config::threads) kernel(const Gemm<float> g) {
 }
 
 template <class Config>
-void launch(const Stream& stream, const GemmProblem& problem) {
-  launch_tiles<Config, Storage<Config>>(stream, info, kernel<Config>, typed<float>(problem));
+Prepared prepare(const Problem& problem, const Card&) {
+  return prepared_tiles<Config, Storage<Config>>(info, kernel<Config>, problem);
 }
 
 template <class>
-constexpr Variant variants[] = {variant<Config<128, 128, 8, 8, 8>>(launch<Config<128, 128, 8, 8, 8>>)};
+constexpr BuiltKernel built_kernels[] = {built<Config<128, 128, 8, 8, 8>>(prepare<Config<128, 128, 8, 8, 8>>)};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::thread_tiles_2d

@@ -1,6 +1,6 @@
 #pragma once
 #include "device/shared.hpp"
-#include "kernels/variant.hpp"
+#include "kernels/built.hpp"
 #include "layout/access.hpp"
 #include "layout/layout.hpp"
 #include "tile/epilogue.hpp"
@@ -106,14 +106,13 @@ __global__ void __launch_bounds__(Config::threads, Config::blocks) kernel(const 
 }
 
 template <class Config, const RungInfo& rung = info>
-void launch(const Stream& stream, const GemmProblem& problem) {
-  const auto g = typed<float>(problem);
-  const auto best = vectorizable(g) ? kernel<Config, true> : kernel<Config, false>;
-  launch_tiles<Config, Storage<Config>>(stream, rung, best, g);
+Prepared prepare(const Problem& problem, const Card&) {
+  const auto best = vectorizable(problem) ? kernel<Config, true> : kernel<Config, false>;
+  return prepared_tiles<Config, Storage<Config>>(rung, best, problem);
 }
 
 template <class>
-constexpr Variant variants[] = {variant<Config<128, 128, 8>>(launch<Config<128, 128, 8>>),
-                                variant<Config<128, 128, 16>>(launch<Config<128, 128, 16>>)};
+constexpr BuiltKernel built_kernels[] = {built<Config<128, 128, 8>>(prepare<Config<128, 128, 8>>),
+                                         built<Config<128, 128, 16>>(prepare<Config<128, 128, 16>>)};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::vectorized

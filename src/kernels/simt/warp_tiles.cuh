@@ -50,7 +50,7 @@ struct Paired : vectorized::Config<BM, BN, BK> {
 using Large = Paired<128, 128, 16, 32, 64>;
 
 template <class>
-constexpr Variant variants[] = {variant<Default>(vectorized::launch<Default, info>),
-                                variant<Large>(vectorized::launch<Large, info>)};
+constexpr BuiltKernel built_kernels[] = {built<Default>(vectorized::prepare<Default, info>),
+                                         built<Large>(vectorized::prepare<Large, info>)};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::warp_tiles

@@ -56,6 +56,6 @@ struct Config : conflict_free::Config<BM, BN, BK> {
 using Default = Config<128, 128, 8, 16, 32, Deal::sequential>;
 
 template <class>
-constexpr Variant variants[] = {variant<Default>(vectorized::launch<Default, info>)};
+constexpr BuiltKernel built_kernels[] = {built<Default>(vectorized::prepare<Default, info>)};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::warp_tiles_sequential

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "device/shared.hpp"
-#include "kernels/wgmma/launch.hpp"
+#include "kernels/wgmma/built.hpp"
 #include "ptx/fence.hpp"
 #include "ptx/grid.hpp"
 #include "ptx/warp.hpp"
@@ -32,6 +32,7 @@ constexpr RungInfo info = {
         "no block may exit before its peers have arrived at its barriers",
     .exercise = "`lapidary explain wgmma_cluster`: which bytes does multicast save, and which does it not?",
     .architecture = 90,
+    .fallback = "mma_multistage",
 };
 
 /// Of each warpgroup's results `slices` of `cols` columns are staged at a time.
@@ -124,20 +125,23 @@ struct LaunchBy {
     return {std::int64_t{at.row} * Config::BM, std::int64_t{at.col} * Config::BN};
   }
   template <class Config>
-  static void call(const Stream& stream, const GemmProblem& problem) {
+  static std::string refusal(const Problem& problem) {
+    const std::string of_operands = refusal_of_operands(problem);
+    return of_operands.empty() ? Config::Epilogue::refusal(problem) : of_operands;
+  }
+  template <class Config>
+  static Prepared prepare(const Problem& problem, [[maybe_unused]] const Card& card) {
     using Cluster = typename Config::Cluster;
-    const auto g = typed<typename Config::Element, typename Config::Result>(problem);
-    if (!copied_by_tma(g) || !Config::Epilogue::stores(g)) return launch_unaligned(stream, problem);
+    const auto g = gemm_of<typename Config::Element, typename Config::Result>(problem);
     const TileRaster raster = Cluster::raster(g.M, g.N, Config::tile, group);
     const LaunchShape shape = {.kernel = rung.name,
-                               .grid = Cluster::grid(raster, multiprocessors(stream)),
+                               .grid = Cluster::grid(raster, card.multiprocessors),
                                .block = Config::threads,
                                .shared_bytes = sizeof(Storage<Config>),
                                .cluster = Cluster::blocks,
                                .overlaps = overlaps};
-    lapidary::launch(stream, shape, kernel<Config>, Config::A::map(g.A, g.lda, g.M, g.K),
-                     Config::B::map(g.B, g.ldb, g.N, g.K), Config::Epilogue::map(g.D, g.ldd, g.M, g.N), g, raster,
-                     serpentine);
+    return prepared(problem, shape, kernel<Config>, Config::A::map(problem, Matrix::A),
+                    Config::B::map(problem, Matrix::B), Config::Epilogue::map(problem), g, raster, serpentine);
   }
 };
 using Launch = LaunchBy<info, false, false>;
@@ -145,6 +149,6 @@ using Launch = LaunchBy<info, false, false>;
 template <class T, class R, Order a, Order b>
 using Default = Config<128, 256, 64, 4, ClusterGrid<2, 1>, 2, 64, T, R, a, b>;
 template <class>
-constexpr auto variants = wgmma_variants<Default, Launch>();
+constexpr auto built_kernels = built_wgmma_kernels<Default, Launch>();
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_cluster

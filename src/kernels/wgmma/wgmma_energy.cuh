@@ -20,6 +20,7 @@ constexpr RungInfo info = {
     .exercise =
         "`lapidary raster -m 8192 -n 8192 -k 8192 --tile 256x192x64`: how many rounds, and how full is the last?",
     .architecture = 90,
+    .fallback = "mma_multistage",
 };
 
 using wgmma_cluster::Config;
@@ -39,10 +40,10 @@ template <class T>
 using OtherWidth =
     Config<128, 256, 128 / sizeof(T), 4, ClusterGrid<2, 1>, 2, 64, T, float, Order::row_major, Order::column_major>;
 template <class>
-constexpr auto variants = wgmma_variants<Default, Launch>(
-    wgmma_variant<Other<256, 192, 3, ClusterGrid<1, 2>, 2>, Launch>(),
-    wgmma_variant<Other<128, 320, 3, ClusterGrid<2, 1>, 2>, Launch>(),
-    wgmma_variant<Other<128, 256, 4, ClusterGrid<2, 1>, 2>, Launch>(), wgmma_variant<OtherWidth<tf32>, Launch>(),
-    wgmma_variant<OtherWidth<e4m3>, Launch>(), wgmma_variant<OtherWidth<std::int8_t>, Launch>());
+constexpr auto built_kernels = built_wgmma_kernels<Default, Launch>(
+    built_wgmma<Other<256, 192, 3, ClusterGrid<1, 2>, 2>, Launch>(),
+    built_wgmma<Other<128, 320, 3, ClusterGrid<2, 1>, 2>, Launch>(),
+    built_wgmma<Other<128, 256, 4, ClusterGrid<2, 1>, 2>, Launch>(), built_wgmma<OtherWidth<tf32>, Launch>(),
+    built_wgmma<OtherWidth<e4m3>, Launch>(), built_wgmma<OtherWidth<std::int8_t>, Launch>());
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_energy

@@ -20,6 +20,7 @@ constexpr RungInfo info = {
     .exercise =
         "`lapidary bench wgmma_cluster wgmma_overlapped --size 1024 --size 4096 --all-tiles`: where does it end to pay?",
     .architecture = 90,
+    .fallback = "mma_multistage",
 };
 
 using wgmma_cluster::Config;
@@ -33,10 +34,10 @@ using Default = Tile<256, 4, T, R, a, b>;
 template <int BN, int stages, class T, Order b>
 using Small = Tile<BN, stages, T, T, Order::row_major, b>;
 template <class>
-constexpr auto variants =
-    wgmma_variants<Default, Launch>(wgmma_variant<Small<128, 6, bf16, Order::column_major>, Launch>(),
-                                    wgmma_variant<Small<64, 8, bf16, Order::column_major>, Launch>(),
-                                    wgmma_variant<Small<64, 8, bf16, Order::row_major>, Launch>(),
-                                    wgmma_variant<Small<64, 8, f16, Order::column_major>, Launch>());
+constexpr auto built_kernels =
+    built_wgmma_kernels<Default, Launch>(built_wgmma<Small<128, 6, bf16, Order::column_major>, Launch>(),
+                                         built_wgmma<Small<64, 8, bf16, Order::column_major>, Launch>(),
+                                         built_wgmma<Small<64, 8, bf16, Order::row_major>, Launch>(),
+                                         built_wgmma<Small<64, 8, f16, Order::column_major>, Launch>());
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_overlapped

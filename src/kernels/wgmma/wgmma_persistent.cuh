@@ -20,6 +20,7 @@ constexpr RungInfo info = {
     .cost = "Tiles that do not come out even leave multiprocessors idle in the last round",
     .exercise = "`lapidary raster -m 8192 -n 8192 -k 8192 --tile 128x256x64`: which height of a group reads the least?",
     .architecture = 90,
+    .fallback = "mma_multistage",
 };
 
 using wgmma_specialized::Config, wgmma_specialized::Storage;
@@ -75,22 +76,21 @@ struct Launch {
     return {at.row, at.col};
   }
   template <class Config>
-  static void call(const Stream& stream, const GemmProblem& problem) {
-    const auto g = typed<typename Config::Element, typename Config::Result>(problem);
-    if (!copied_by_tma(g)) return launch_unaligned(stream, problem);
+  static Prepared prepare(const Problem& problem, [[maybe_unused]] const Card& card) {
+    const auto g = gemm_of<typename Config::Element, typename Config::Result>(problem);
     const TileRaster raster = tile_raster(g.M, g.N, Config::tile, 8);
     const LaunchShape shape = {.kernel = info.name,
-                               .grid = std::min(raster.tiles(), multiprocessors(stream)),
+                               .grid = std::min(raster.tiles(), card.multiprocessors),
                                .block = Config::threads,
                                .shared_bytes = sizeof(Storage<Config>)};
-    lapidary::launch(stream, shape, kernel<Config>, Config::A::map(g.A, g.lda, g.M, g.K),
-                     Config::B::map(g.B, g.ldb, g.N, g.K), g, raster);
+    return prepared(problem, shape, kernel<Config>, Config::A::map(problem, Matrix::A),
+                    Config::B::map(problem, Matrix::B), g, raster);
   }
 };
 
 template <class T, class R, Order a, Order b>
 using Default = Config<128, 256, 64, 4, T, R, a, b>;
 template <class>
-constexpr auto variants = wgmma_variants<Default, Launch>();
+constexpr auto built_kernels = built_wgmma_kernels<Default, Launch>();
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_persistent

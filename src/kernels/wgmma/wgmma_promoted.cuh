@@ -21,6 +21,7 @@ constexpr RungInfo info = {
         "`lapidary run wgmma_promoted -m 128 -n 192 -k 4096`, then wgmma_energy with `--type 'e4m3 RC'`: how far is each "
         "from the exact product?",
     .architecture = 90,
+    .fallback = "mma_multistage",
 };
 
 template <int BN, int stages>
@@ -30,6 +31,6 @@ using Config = wgmma_cluster::Config<128, BN, 128, stages, ClusterGrid<2, 1>, 2,
 using Launch = wgmma_cluster::LaunchBy<info, true, false>;
 
 template <class>
-constexpr Variant variants[] = {wgmma_variant<Config<192, 5>, Launch>()};
+constexpr BuiltKernel built_kernels[] = {built_wgmma<Config<192, 5>, Launch>()};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_promoted

@@ -1,6 +1,6 @@
 #pragma once
 #include "device/shared.hpp"
-#include "kernels/wgmma/launch.hpp"
+#include "kernels/wgmma/built.hpp"
 #include "ptx/fence.hpp"
 #include "tile/global_tile.hpp"
 #include "tile/mma_tile.hpp"
@@ -26,6 +26,7 @@ constexpr RungInfo info = {
         "multiply also wait for each other before each copy",
     .exercise = "`lapidary descriptor 0x4000004000010240`: how far apart are rows 0 and 8 of A? Which bits say so?",
     .architecture = 90,
+    .fallback = "mma_multistage",
 };
 
 template <int BM_, int BN_, int BK_, int stages_, class T, class R, Order a_order_, Order b_order_>
@@ -86,23 +87,20 @@ __global__ void __launch_bounds__(Config::threads, 2)
 
 struct Launch {
   template <class Config>
-  static void call(const Stream& stream, const GemmProblem& problem) {
-    using T = typename Config::Element;
-    using R = typename Config::Result;
-    const auto g = typed<T, R>(problem);
-    if (!copied_by_tma(g)) return launch_unaligned(stream, problem);
+  static Prepared prepare(const Problem& problem, [[maybe_unused]] const Card& card) {
+    const auto g = gemm_of<typename Config::Element, typename Config::Result>(problem);
     const LaunchShape shape = {.kernel = info.name,
                                .grid = tile_grid(g.M, g.N, Config::tile),
                                .block = Config::threads,
                                .shared_bytes = sizeof(Storage<Config>)};
-    lapidary::launch(stream, shape, kernel<Config>, Config::A::map(g.A, g.lda, g.M, g.K),
-                     Config::B::map(g.B, g.ldb, g.N, g.K), g);
+    return prepared(problem, shape, kernel<Config>, Config::A::map(problem, Matrix::A),
+                    Config::B::map(problem, Matrix::B), g);
   }
 };
 
 template <class T, class R, Order a, Order b>
 using Default = Config<128, 128, 64, 3, T, R, a, b>;
 template <class>
-constexpr auto variants = wgmma_variants<Default, Launch>();
+constexpr auto built_kernels = built_wgmma_kernels<Default, Launch>();
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_tma

@@ -1,0 +1,276 @@
+#include "core/problem.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <iterator>
+#include <utility>
+
+#include "core/error.hpp"
+
+namespace lapidary {
+namespace {
+
+char lower(const char* name) { return static_cast<char>(name[0] - 'A' + 'a'); }
+
+/// What a matrix's rows and columns are called.
+std::pair<const char*, const char*> sides(Matrix matrix) {
+  switch (matrix) {
+    case Matrix::A: return {"M", "K"};
+    case Matrix::B: return {"K", "N"};
+    default: return {"M", "N"};
+  }
+}
+
+int aligned(const Problem& p, Matrix matrix) {
+  switch (matrix) {
+    case Matrix::A: return p.aligned.A;
+    case Matrix::B: return p.aligned.B;
+    case Matrix::C: return p.aligned.C;
+    case Matrix::D: break;
+  }
+  return p.aligned.D;
+}
+
+void validate_shape(const Problem& p, Matrix matrix) {
+  const MatrixShape x = shape_of(p, matrix);
+  const char* const name = name_of(matrix);
+  if (x.ld < x.length()) {
+    const bool row_major = x.order == Order::row_major;
+    const auto [rows, cols] = sides(matrix);
+    throw InvalidArgument(fmt::format("ld{} is {}; a {} of {} has {} = {} elements, so it must be at least {}",
+                                      lower(name), x.ld, row_major ? "row" : "column", name, row_major ? cols : rows,
+                                      x.length(), x.length()));
+  }
+  if (x.empty()) return;
+  std::int64_t extent = 0;
+  if (__builtin_mul_overflow(x.lines() - 1, x.ld, &extent) || __builtin_add_overflow(extent, x.length(), &extent) ||
+      __builtin_mul_overflow(extent, std::int64_t{size_of(x.type)}, &extent)) {
+    throw InvalidArgument(fmt::format("{} is {} x {} {} with leading dimension {}; it must take less than 2^63 bytes",
+                                      name, x.rows, x.cols, lapidary::name_of(x.type), x.ld));
+  }
+}
+
+void validate_pointer(const Problem& p, const Operands& operands, Matrix matrix) {
+  const MatrixShape x = shape_of(p, matrix);
+  if (x.empty()) return;
+  const char* const name = name_of(matrix);
+  const void* const data = operands[matrix];
+  if (!data) throw InvalidArgument(fmt::format("{} is null; it must point to {} x {} elements", name, x.rows, x.cols));
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  if (address % static_cast<unsigned>(size_of(x.type)) != 0) {
+    throw InvalidArgument(fmt::format("{} is at {}; its address must be a multiple of the {} bytes of an element", name,
+                                      data, size_of(x.type)));
+  }
+  if (address % static_cast<unsigned>(aligned(p, matrix)) != 0) {
+    throw InvalidArgument(
+        fmt::format("{} is at {}; the problem says that its address is a multiple of {} bytes: say {}, or move it",
+                    name, data, aligned(p, matrix), address & (~address + 1)));
+  }
+}
+
+/// The bytes of a matrix, as lines of `length` bytes that begin every `pitch` bytes.
+struct Bytes {
+  std::int64_t begin, lines, length, pitch;
+
+  Bytes(const MatrixShape& x, const void* data)
+      : begin(reinterpret_cast<std::intptr_t>(data)),
+        lines(x.lines()),
+        length(x.length() * size_of(x.type)),
+        // The leading dimension of a single line is never walked and may be too large to be counted in bytes.
+        pitch(lines > 1 ? x.ld * size_of(x.type) : length) {}
+
+  std::int64_t end() const { return begin + (lines - 1) * pitch + length; }
+};
+
+/// Whether two matrices share an element. Blocks of one larger matrix overlap as ranges of addresses without doing so:
+/// each line of the one with fewer lines is held against the few lines of the other that could meet it.
+bool overlap(const Problem& p, const Operands& operands, Matrix x, Matrix y) {
+  const MatrixShape of_x = shape_of(p, x), of_y = shape_of(p, y);
+  if (of_x.empty() || of_y.empty()) return false;
+  Bytes a(of_x, operands[x]), b(of_y, operands[y]);
+  if (a.lines > b.lines) std::swap(a, b);
+  if (a.end() <= b.begin || b.end() <= a.begin) return false;
+  const auto floor_div = [](std::int64_t dividend, std::int64_t divisor) {
+    return dividend / divisor - (dividend % divisor < 0 ? 1 : 0);
+  };
+  for (std::int64_t line = 0; line < a.lines; ++line) {
+    const std::int64_t begin = a.begin + line * a.pitch;
+    // The first that ends behind `begin`, and the last that begins before its end.
+    const std::int64_t first = floor_div(begin - b.length - b.begin, b.pitch) + 1,
+                       last = floor_div(begin + a.length - 1 - b.begin, b.pitch);
+    if (std::max<std::int64_t>(first, 0) <= std::min(last, b.lines - 1)) return true;
+  }
+  return false;
+}
+
+void validate_factor(const char* name, Factor known, float value) {
+  if (known == Factor::any || known == Factor::in_device_memory || known == factor_of(value)) return;
+  throw InvalidArgument(fmt::format("{} is {}; the problem says that it is {}", name, value, name_of(known)));
+}
+
+}  // namespace
+
+bool Problem::reads_c() const { return beta != Factor::zero; }
+
+const void* Operands::operator[](Matrix matrix) const {
+  switch (matrix) {
+    case Matrix::A: return A;
+    case Matrix::B: return B;
+    case Matrix::C: return C;
+    case Matrix::D: break;
+  }
+  return D;
+}
+
+bool MatrixShape::empty() const { return rows == 0 || cols == 0; }
+std::int64_t MatrixShape::lines() const { return order == Order::row_major ? rows : cols; }
+std::int64_t MatrixShape::length() const { return order == Order::row_major ? cols : rows; }
+std::int64_t MatrixShape::extent() const { return empty() ? 0 : (lines() - 1) * ld + length(); }
+std::int64_t MatrixShape::bytes() const { return extent() * size_of(type); }
+
+MatrixShape shape_of(const Problem& p, Matrix matrix) {
+  switch (matrix) {
+    case Matrix::A: return {p.kind.type, p.M, p.K, p.lda, p.kind.a};
+    case Matrix::B: return {p.kind.type, p.K, p.N, p.ldb, p.kind.b};
+    case Matrix::C: return {p.kind.result, p.M, p.N, p.ldc, p.order_d};
+    case Matrix::D: break;
+  }
+  return {p.kind.result, p.M, p.N, p.ldd, p.order_d};
+}
+
+Problem resolved(Problem p) {
+  if (p.in_place && p.ldc == 0) p.ldc = p.ldd;
+  if (p.in_place && p.ldd == 0) p.ldd = p.ldc;
+  if (p.lda == 0) p.lda = shape_of(p, Matrix::A).length();
+  if (p.ldb == 0) p.ldb = shape_of(p, Matrix::B).length();
+  if (p.ldc == 0) p.ldc = shape_of(p, Matrix::C).length();
+  if (p.ldd == 0) p.ldd = shape_of(p, Matrix::D).length();
+  return p;
+}
+
+bool vectorizable(const Problem& p) {
+  return std::all_of(std::begin(all_matrices), std::end(all_matrices), [&](Matrix matrix) {
+    if (matrix == Matrix::C && !p.reads_c()) return true;
+    const MatrixShape x = shape_of(p, matrix);
+    const std::int64_t lanes = 16 / size_of(x.type);
+    return aligned(p, matrix) % 16 == 0 && x.ld % lanes == 0 && x.length() % lanes == 0;
+  });
+}
+
+void validate(const Problem& p) {
+  for (const Type type : {p.kind.type, p.kind.result}) {
+    if (std::find(std::begin(operand_types), std::end(operand_types), type) == std::end(operand_types)) {
+      throw InvalidArgument(fmt::format("the element type has value {}; types are {} (f32) to {} (s8)",
+                                        static_cast<int>(type), static_cast<int>(Type::f32),
+                                        static_cast<int>(Type::s8)));
+    }
+  }
+  if (!is_result(p.kind.type) && p.kind.result != Type::f32) {
+    throw InvalidArgument(fmt::format("the results of {} matrices are {}; they must be f32", name_of(p.kind.type),
+                                      name_of(p.kind.result)));
+  }
+  if (p.kind.result != p.kind.type && p.kind.result != Type::f32) {
+    throw InvalidArgument(fmt::format("the results of {} matrices are {}; they must be of the same type or f32",
+                                      name_of(p.kind.type), name_of(p.kind.result)));
+  }
+  for (const auto& [name, size] : {std::pair{"M", p.M}, std::pair{"N", p.N}, std::pair{"K", p.K}}) {
+    if (size < 0) throw InvalidArgument(fmt::format("{} is {}; sizes must be 0 or more", name, size));
+  }
+  for (const Matrix matrix : all_matrices) {
+    if (matrix != Matrix::C || p.reads_c()) validate_shape(p, matrix);
+    const int bytes = aligned(p, matrix);
+    if (bytes < 1 || !std::has_single_bit(static_cast<unsigned>(bytes))) {
+      throw InvalidArgument(fmt::format("{} is said to be aligned to {} bytes; it must be a power of two, as in 16",
+                                        name_of(matrix), bytes));
+    }
+  }
+  if (p.in_place && p.ldc != p.ldd) {
+    throw InvalidArgument(fmt::format("D is C, but ldc is {} and ldd is {}; they must be equal", p.ldc, p.ldd));
+  }
+}
+
+void validate(const Problem& p, const Operands& operands) {
+  validate_factor("alpha", p.alpha, operands.alpha);
+  validate_factor("beta", p.beta, operands.beta);
+  if (p.M == 0 || p.N == 0) return;
+  for (const Matrix matrix : all_matrices)
+    if (matrix != Matrix::C || p.reads_c()) validate_pointer(p, operands, matrix);
+  for (const Matrix input : {Matrix::A, Matrix::B}) {
+    if (overlap(p, operands, Matrix::D, input)) {
+      throw InvalidArgument(fmt::format("D shares elements with {}; it must not, since {} is read while D is written",
+                                        name_of(input), name_of(input)));
+    }
+  }
+  if (!p.reads_c()) return;
+  if ((operands.C == operands.D) != p.in_place) {
+    throw InvalidArgument(p.in_place ? "D is not C; the problem says that it is"
+                                     : "D is C; the problem says that it is not");
+  }
+  if (!p.in_place && overlap(p, operands, Matrix::D, Matrix::C))
+    throw InvalidArgument("D shares elements with C without being C; it must be C, with ldd = ldc, or share none");
+}
+
+Problem with_known(Problem p, const Operands& operands) {
+  p.alpha = factor_of(operands.alpha);
+  p.beta = factor_of(operands.beta);
+  p.in_place = p.reads_c() && operands.C == operands.D;
+  // Of what is not there anything may be said.
+  const auto bytes = [](const void* data) {
+    const auto address = reinterpret_cast<std::uintptr_t>(data);
+    return static_cast<int>(std::min<std::uintptr_t>(address ? address & (~address + 1) : 256, 256));
+  };
+  p.aligned = {bytes(operands.A), bytes(operands.B), bytes(operands.C), bytes(operands.D)};
+  return p;
+}
+
+std::string to_string(const GemmKind& kind) {
+  const auto letter = [](Order order) { return order == Order::row_major ? 'R' : 'C'; };
+  const bool row_major = kind.a == Order::row_major && kind.b == Order::row_major;
+  return fmt::format("{}{}{}{}", name_of(kind.type), kind.result == kind.type ? "" : "/",
+                     kind.result == kind.type ? "" : name_of(kind.result),
+                     row_major ? "" : fmt::format(" {}{}", letter(kind.a), letter(kind.b)));
+}
+
+const char* name_of(Matrix matrix) {
+  constexpr const char* names[] = {"A", "B", "C", "D"};
+  return names[static_cast<std::size_t>(matrix)];
+}
+
+const char* name_of(Factor factor) {
+  switch (factor) {
+    case Factor::zero: return "0";
+    case Factor::one: return "1";
+    case Factor::any: return "any number";
+    case Factor::in_device_memory: break;
+  }
+  return "in device memory";
+}
+
+Type parse_type(std::string_view name) {
+  std::string names;
+  for (const Type type : operand_types) {
+    if (name == name_of(type)) return type;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(type));
+  }
+  if (name == "f64" || name == "e5m2")
+    throw InvalidArgument(fmt::format("no kernel has elements of {}; there are {}", name, names));
+  throw InvalidArgument(fmt::format("no element type is named '{}'; there are {}", name, names));
+}
+
+GemmKind parse_kind(std::string_view text) {
+  const std::size_t blank = text.find(' ');
+  const std::string_view types = text.substr(0, blank), orders = blank == text.npos ? "RR" : text.substr(blank + 1);
+  const std::size_t slash = types.find('/');
+  const Type type = parse_type(types.substr(0, slash));
+  const Type result = slash == types.npos ? GemmKind(type).result : parse_type(types.substr(slash + 1));
+  if (orders.size() != 2 || orders.find_first_not_of("RC") != orders.npos) {
+    throw InvalidArgument(
+        fmt::format("'{}' are no orders of A and B; they are written RR, RC, CR or CC, R for row-major", orders));
+  }
+  const auto order = [](char letter) { return letter == 'R' ? Order::row_major : Order::column_major; };
+  return {type, result, order(orders[0]), order(orders[1])};
+}
+
+}  // namespace lapidary

@@ -1,0 +1,146 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/types.hpp"
+
+// D = alpha * A * B + beta * C: what is to be computed (Problem), and where it is (Operands).
+
+namespace lapidary {
+
+/// Which elements of a matrix are neighbours in memory: those of a row, or those of a column.
+enum class Order : std::uint8_t { row_major, column_major };
+
+/// What a product is made of: the types of its matrices, and how A and B lie in memory.
+struct GemmKind {
+  Type type;    ///< of A and B
+  Type result;  ///< of C and D: that of A and B, or f32
+  Order a, b;
+
+  constexpr GemmKind(Type type_ = Type::f32) : GemmKind(type_, is_result(type_) ? type_ : Type::f32) {}
+  constexpr GemmKind(Type type_, Type result_, Order a_ = Order::row_major, Order b_ = Order::row_major)
+      : type(type_), result(result_), a(a_), b(b_) {}
+  constexpr bool operator==(const GemmKind&) const = default;
+};
+
+/// A matrix of a problem.
+enum class Matrix : std::uint8_t { A, B, C, D };
+constexpr Matrix all_matrices[] = {Matrix::A, Matrix::B, Matrix::C, Matrix::D};
+
+/// What is known of alpha or beta before a launch. With a beta that is zero, C is not read.
+enum class Factor : std::uint8_t { zero, one, any, in_device_memory };
+constexpr Factor factor_of(float value) { return value == 0 ? Factor::zero : value == 1 ? Factor::one : Factor::any; }
+
+/// What every matrix's base is known to be a multiple of, in bytes: powers of two.
+struct Alignments {
+  int A = 256, B = 256, C = 256, D = 256;
+  constexpr bool operator==(const Alignments&) const = default;
+};
+
+/// So many products of one shape. Strides are elements from a matrix to the next one; 0 for one that all share.
+struct Batch {
+  std::int64_t count = 1;
+  std::int64_t stride_a = 0, stride_b = 0, stride_c = 0, stride_d = 0;
+  constexpr bool operator==(const Batch&) const = default;
+};
+
+/// What is done to each result before it is stored.
+enum class Activation : std::uint8_t { none, relu, gelu };
+struct Epilogue {
+  bool bias = false;  ///< an addend for each column of D
+  Activation activation = Activation::none;
+  constexpr bool operator==(const Epilogue&) const = default;
+};
+
+/// Factors of A and B beside alpha, in device memory: one for each matrix; one for each row of A and column of B; one
+/// for each square of 128 x 128 elements of B and each 128 of a row of A.
+enum class Scaling : std::uint8_t { none, matrices, rows_and_columns, blocks };
+
+/// D = alpha * A * B + beta * C.
+///
+/// A is M x K, B is K x N, C and D are M x N. C and D are row-major: element (i, j) of D is D[i * ldd + j]. So are A
+/// and B unless the kind says that they are column-major: element (i, j) of A is then A[j * lda + i]. Sizes may be
+/// zero. Leading dimensions count elements and are at least the length of a line, a row or of column-major matrices a
+/// column; 0 stands for just that. D may be C with the same leading dimension; it may overlap neither A nor B.
+struct Problem {
+  GemmKind kind = Type::f32;
+  std::int64_t M = 0, N = 0, K = 0;
+  std::int64_t lda = 0, ldb = 0, ldc = 0, ldd = 0;
+  Factor alpha = Factor::one, beta = Factor::zero;
+  bool in_place = false;  ///< D is C
+  Alignments aligned = {};
+
+  // What no kernel takes yet: a problem that asks for it is refused by name (kernels/registry.hpp).
+  Order order_d = Order::row_major;  ///< of C and D
+  Batch batch = {};
+  int groups = 1;  ///< products whose M are in device memory
+  Epilogue epilogue = {};
+  Scaling scaling = Scaling::none;
+  int split = 1;  ///< parts of K that are added up apart, in a workspace
+
+  bool reads_c() const;  ///< beta is not 0
+  constexpr bool operator==(const Problem&) const = default;
+};
+
+/// Where a problem's matrices are, in device memory, and its factors. C may be null if beta is 0.
+struct Operands {
+  const void* A = nullptr;
+  const void* B = nullptr;
+  const void* C = nullptr;
+  void* D = nullptr;
+  float alpha = 1, beta = 0;
+
+  const void* operator[](Matrix matrix) const;
+};
+
+/// One of a problem's matrices as it lies in memory: lines, which are its rows or its columns, that begin every `ld`
+/// elements.
+struct MatrixShape {
+  Type type;
+  std::int64_t rows, cols, ld;
+  Order order;
+
+  bool empty() const;
+  std::int64_t lines() const;
+  std::int64_t length() const;
+  /// Elements from the first to the last one, or 0 if it has none: (lines - 1) * ld + length.
+  std::int64_t extent() const;
+  std::int64_t bytes() const;
+};
+MatrixShape shape_of(const Problem& problem, Matrix matrix);
+
+/// The same with every leading dimension filled in; with `in_place`, a missing one of D is that of C and the other way
+/// round.
+Problem resolved(Problem problem);
+
+/// Whether every line of every matrix that is touched can be walked in aligned 128-bit vectors without a remainder:
+/// bases on 16 bytes, leading dimensions and lengths multiples of a vector. Of resolved problems.
+bool vectorizable(const Problem& problem);
+
+/// Checks types, sizes and leading dimensions, of a resolved problem. Those of C count only if beta is not 0.
+/// @throws InvalidArgument naming the rule, the value and what is legal
+void validate(const Problem& problem);
+
+/// Checks where a valid, resolved problem's matrices are: those that have elements are not null and aligned as the
+/// problem says, at least to an element; alpha and beta are what it says; D is C if it says so, shares no element with
+/// A or B, and none with C either unless it is C. D may lie between the lines of the others.
+/// @throws InvalidArgument naming the rule, the value and what is legal
+void validate(const Problem& problem, const Operands& operands);
+
+/// What is known of operands, as a problem has it: alpha, beta, in_place and aligned.
+Problem with_known(Problem problem, const Operands& operands);
+
+/// "bf16": types of A and B and of C and D alike, all row-major; "bf16/f32": results of f32; "bf16 RC": A row-major, B
+/// column-major.
+std::string to_string(const GemmKind& kind);
+const char* name_of(Matrix matrix);
+const char* name_of(Factor factor);
+
+/// @throws InvalidArgument naming those there are
+Type parse_type(std::string_view name);
+/// What to_string() makes of a kind: "bf16", "bf16/f32", "bf16 RC".
+/// @throws InvalidArgument saying how it is written
+GemmKind parse_kind(std::string_view text);
+
+}  // namespace lapidary

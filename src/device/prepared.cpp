@@ -1,0 +1,10 @@
+#include "device/prepared.hpp"
+
+namespace lapidary {
+
+void Prepared::launch(const Stream& stream, const Operands& operands) const {
+  validate(problem, operands);
+  if (kernel) start(*this, stream, operands);
+}
+
+}  // namespace lapidary
