@@ -122,16 +122,17 @@ Measurement summarize(const Series& series, const Series* peer) {
 /// @param peers  how many of them, the last ones, are peers
 Measurements summarize(const std::vector<Series>& all, std::size_t peers) {
   const auto first = all.end() - static_cast<std::ptrdiff_t>(peers);
-  const auto fastest = [&](bool cuts) {
+  const auto fastest = [&](bool fast_accumulation) {
     const Series* best = nullptr;
     for (auto peer = first; peer != all.end(); ++peer)
-      if (peer->contestant->cuts <= cuts && (!best || spread_of(peer->tflops).median > spread_of(best->tflops).median))
+      if (peer->contestant->fast_accumulation <= fast_accumulation &&
+          (!best || spread_of(peer->tflops).median > spread_of(best->tflops).median))
         best = &*peer;
     return best;
   };
   Measurements result;
   for (auto series = all.begin(); series != first; ++series)
-    result.contestants.push_back(summarize(*series, fastest(series->contestant->cuts)));
+    result.contestants.push_back(summarize(*series, fastest(series->contestant->fast_accumulation)));
   for (auto series = first; series != all.end(); ++series) result.peers.push_back(summarize(*series, nullptr));
   return result;
 }

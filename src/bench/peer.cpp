@@ -73,7 +73,7 @@ class Cublas {
 
   struct Algorithm {
     cublasLtMatmulAlgo_t algorithm;
-    bool cuts;  ///< Contestant::cuts
+    bool fast_accumulation;  ///< Contestant::fast_accumulation
   };
   const std::vector<Algorithm>& algorithms(const Problem& p) {
     static const std::vector<Algorithm> none;
@@ -92,10 +92,11 @@ class Cublas {
           constexpr std::int32_t one = 1, zero = 0;
           const void* const alpha = integers() ? static_cast<const void*>(&one) : &o.alpha;
           const void* const beta = integers() ? static_cast<const void*>(&zero) : &o.beta;
-          check_cublas(cublasLtMatmul(library_.get(), made.operation[chosen.cuts].get(), alpha, o.B, made.b.get(), o.A,
-                                      made.a.get(), beta, reads_c ? o.C : o.D, (reads_c ? made.c : made.d).get(), o.D,
-                                      made.d.get(), &chosen.algorithm, workspace_, workspace_bytes, stream_),
-                       "cublasLtMatmul");
+          check_cublas(
+              cublasLtMatmul(library_.get(), made.operation[chosen.fast_accumulation].get(), alpha, o.B, made.b.get(),
+                             o.A, made.a.get(), beta, reads_c ? o.C : o.D, (reads_c ? made.c : made.d).get(), o.D,
+                             made.d.get(), &chosen.algorithm, workspace_, workspace_bytes, stream_),
+              "cublasLtMatmul");
         };
   }
 
@@ -105,7 +106,7 @@ class Cublas {
 
   /// What a call needs beside the operands.
   struct Plan {
-    Operation operation[2];  ///< one that promotes sums of FP8, and one that cuts them off
+    Operation operation[2];  ///< one that promotes the sums of FP8, and one by fast accumulation
     Matrix a, b, c, d;
     std::vector<Algorithm> algorithms;
   };
@@ -144,17 +145,17 @@ class Cublas {
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(p.aligned.A));
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(p.reads_c() ? p.aligned.C : p.aligned.D));
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(p.aligned.D));
-    for (const bool cuts : {false, true}) {
-      if (cuts && kind_.type != Type::e4m3) continue;
+    for (const bool fast_accumulation : {false, true}) {
+      if (fast_accumulation && kind_.type != Type::e4m3) continue;
       cublasLtMatmulDesc_t operation;
       check_cublas(cublasLtMatmulDescCreate(&operation, compute, scalar), "cublasLtMatmulDescCreate");
-      plan.operation[cuts].reset(operation);
+      plan.operation[fast_accumulation].reset(operation);
       const auto set = [&](cublasLtMatmulDescAttributes_t which, const auto& value) {
         check_cublas(cublasLtMatmulDescSetAttribute(operation, which, &value, sizeof(value)), "operation");
       };
       set(CUBLASLT_MATMUL_DESC_TRANSA, kind_.b == Order::row_major ? CUBLAS_OP_N : CUBLAS_OP_T);
       set(CUBLASLT_MATMUL_DESC_TRANSB, kind_.a == Order::row_major ? CUBLAS_OP_N : CUBLAS_OP_T);
-      set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(cuts));
+      set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(fast_accumulation));
       std::array<cublasLtMatmulHeuristicResult_t, most_algorithms> results;
       int found = 0;
       const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(library_.get(), operation, plan.b.get(),
@@ -163,7 +164,7 @@ class Cublas {
       if (status != CUBLAS_STATUS_NOT_SUPPORTED) check_cublas(status, "cublasLtMatmulAlgoGetHeuristic");
       for (int i = 0; i < found; ++i)
         if (const auto& result = results[static_cast<std::size_t>(i)]; result.state == CUBLAS_STATUS_SUCCESS)
-          plan.algorithms.push_back({result.algo, cuts});
+          plan.algorithms.push_back({result.algo, fast_accumulation});
     }
     return plan;
   }
@@ -193,7 +194,7 @@ std::optional<Peer> open_peer(Device& device, const GemmKind& kind) {
   if (kind.result != kind.type && kind.result != Type::f32) return std::nullopt;
   const auto cublas = std::make_shared<Cublas>(device.stream(), kind);
   const auto contestant = [cublas, unit = kind.type == Type::f32 ? Unit::cuda_cores : tensor_cores_for(kind.type)](
-                              std::string name, std::size_t algorithm, bool cuts) -> Contestant {
+                              std::string name, std::size_t algorithm, bool fast_accumulation) -> Contestant {
     return {.name = std::move(name),
             .unit = unit,
             .prepare = [cublas, algorithm](const Problem& p) -> Contestant::Launch {
@@ -202,15 +203,15 @@ std::optional<Peer> open_peer(Device& device, const GemmKind& kind) {
               };
             },
             .integers = cublas->integers(),
-            .cuts = cuts};
+            .fast_accumulation = fast_accumulation};
   };
   const auto algorithms = [cublas, contestant](const Problem& p) {
     std::vector<Contestant> all;
     const std::vector<Cublas::Algorithm>& found = cublas->algorithms(p);
     for (std::size_t i = 0; i < found.size(); ++i) {
       std::string name = i == 0 ? "cuBLAS" : fmt::format("cuBLAS, algorithm {} of {}", i + 1, found.size());
-      if (found[i].cuts) name += ", sums cut off";
-      all.push_back(contestant(std::move(name), i, found[i].cuts));
+      if (found[i].fast_accumulation) name += ", fast accumulation";
+      all.push_back(contestant(std::move(name), i, found[i].fast_accumulation));
     }
     return all;
   };

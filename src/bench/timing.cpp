@@ -19,7 +19,7 @@ Contestant contestant(std::string name, Unit unit, const KernelEntry& kernel) {
     return [prepared = lapidary::prepare(*choice.kernel, Build::gpu, problem, gpu_card())](
                const Stream& stream, const Operands& operands) { prepared.launch(stream, operands); };
   };
-  return {.name = std::move(name), .unit = unit, .prepare = prepare, .cuts = kernel.cuts};
+  return {.name = std::move(name), .unit = unit, .prepare = prepare, .fast_accumulation = kernel.fast_accumulation};
 }
 
 Contestant contestant(const Entry& entry) {
@@ -90,10 +90,11 @@ std::vector<Contestant> opponents(const std::optional<Peer>& peer, GemmTimer& ti
   if (all.size() < 2) return all;
   const std::vector<Measurement> measured = timer.burst(all, {}, {.rounds = 3, .rest_s = 0.05, .burst_s = 0.02})
                                                 .contestants;
-  const auto fastest = [&](bool cuts) {
+  const auto fastest = [&](bool fast_accumulation) {
     std::size_t best = 0;
     for (std::size_t i = 1; i < all.size(); ++i)
-      if (all[i].cuts <= cuts && measured[i].tflops.median > measured[best].tflops.median) best = i;
+      if (all[i].fast_accumulation <= fast_accumulation && measured[i].tflops.median > measured[best].tflops.median)
+        best = i;
     return best;
   };
   std::vector<std::size_t> chosen = {0, fastest(false), fastest(true)};

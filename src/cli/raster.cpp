@@ -70,13 +70,13 @@ report::Table table_of(const std::vector<RasterEntry>& entries, double compulsor
 }
 
 /// The grid of tiles with the first wave and the second one in it; empty if it is too large for a page.
-std::string map_of(std::int64_t down, std::int64_t across, std::vector<model::TileIndex> order, std::int64_t per_wave) {
+std::string map_of(std::int64_t down, std::int64_t across, std::vector<RowCol<int>> order, std::int64_t per_wave) {
   constexpr std::int64_t most_rows = 64;
   if (across > report::page_width || down > most_rows) return {};
   std::vector<std::string> lines(static_cast<std::size_t>(down), std::string(static_cast<std::size_t>(across), '.'));
   std::erase(order, model::no_tile);
   for (std::size_t i = 0; i < order.size() && i < static_cast<std::size_t>(2 * per_wave); ++i) {
-    const model::TileIndex& at = order[i];
+    const RowCol<int>& at = order[i];
     lines[static_cast<std::size_t>(at.row)][static_cast<std::size_t>(at.col)] = i < static_cast<std::size_t>(per_wave)
                                                                                     ? '1'
                                                                                     : '2';

@@ -103,7 +103,7 @@ void remember(Json& measured, Json one) {
 }
 
 /// Of each type, size and mode the fastest that was ever measured, by its share of what cuBLAS reached beside it: rates
-/// of different runs are those of a card at different temperatures. Sums that are cut off are nobody's choice.
+/// of different runs are those of a card at different temperatures. Fast accumulation is nobody's choice.
 Json best_of(const Json& measured) {
   const auto merit = [](const Json& m) {
     const double rate = m["tflops"]["median"];
@@ -111,7 +111,7 @@ Json best_of(const Json& measured) {
   };
   Json best = Json::array();
   for (const Json& one : measured) {
-    if (one.value("cuts", false)) continue;
+    if (one.value("fast_accumulation", false)) continue;
     const auto known = std::find_if(best.begin(), best.end(), [&](const Json& b) { return same_work(b, one); });
     if (known == best.end())
       best.push_back(one);
@@ -206,7 +206,7 @@ ExitCode tune(const Arguments& arguments) {
           one.erase("idea");
           one["predicted_tflops"] = of->predicted_tflops ? Json(*of->predicted_tflops) : Json();
           one["receipt"] = report.receipt["date"];
-          if (result.entry.variant->cuts) one["cuts"] = true;
+          if (result.entry.variant->fast_accumulation) one["fast_accumulation"] = true;
           remember(document["measured"], std::move(one));
         }
       }

@@ -74,6 +74,36 @@ struct TypeOf<std::int8_t> {
   static constexpr Type value = Type::s8;
 };
 
+/// The type of elements: TypeOf the other way round.
+template <Type>
+struct ElementOfType;
+template <>
+struct ElementOfType<Type::f32> {
+  using Element = float;
+};
+template <>
+struct ElementOfType<Type::f16> {
+  using Element = f16;
+};
+template <>
+struct ElementOfType<Type::bf16> {
+  using Element = bf16;
+};
+template <>
+struct ElementOfType<Type::tf32> {
+  using Element = tf32;
+};
+template <>
+struct ElementOfType<Type::e4m3> {
+  using Element = e4m3;
+};
+template <>
+struct ElementOfType<Type::s8> {
+  using Element = std::int8_t;
+};
+template <Type type>
+using ElementOf = typename ElementOfType<type>::Element;
+
 }  // namespace lapidary
 
 namespace lapidary::inline LAPIDARY_BUILD {

@@ -43,7 +43,7 @@ struct Options {
   /// That kernels whose blocks stay and take tile after tile are told of. Few, so that small problems too have several
   /// tiles for each.
   int multiprocessors = 4;
-  /// Stop at the first fault (see Fault); needs kernels of the instrumented build.
+  /// Stop at the first fault (see KernelFault); needs kernels of the instrumented build.
   bool check = false;
   /// Host threads, each of which runs one block or cluster at a time; 0 means one for each core.
   unsigned threads = 0;

@@ -40,7 +40,9 @@ class SiteKey {
   /// @param memory  below most_memories
   SiteKey(std::uintptr_t pc, unsigned memory, unsigned bytes, Access access)
       : bits_(pc << 17 | std::uint64_t{memory} << 7 | static_cast<std::uint64_t>(std::bit_width(bytes) - 1) << 4 |
-              static_cast<std::uint64_t>(access)) {}
+              static_cast<std::uint64_t>(access)) {
+    static_assert(access_kinds <= 1 << 4, "the lowest 4 bits");
+  }
   explicit SiteKey(std::uint64_t bits) : bits_(bits) {}
   std::uint64_t bits() const { return bits_; }
   std::uintptr_t pc() const { return bits_ >> 17; }

@@ -93,6 +93,7 @@ enum class Access : std::uint8_t {
   async_issue,
   async_arrival,
 };
+constexpr int access_kinds = static_cast<int>(Access::async_arrival) + 1;
 
 constexpr bool is_global(Access access) { return access <= Access::bulk_store; }
 constexpr bool is_counted(Access access) { return access <= Access::cluster_atomic; }

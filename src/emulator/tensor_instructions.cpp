@@ -34,22 +34,22 @@ void execute_mma(const void* form, void* const (&operands)[32]) {
   for (int lane = 0; lane < 32; ++lane) {
     const MmaOperands& mine = *static_cast<const MmaOperands*>(operands[lane]);
     for (int i = 0; i < M * K / 32; ++i) {
-      const FragmentElement place = mma_a(packed, lane, i / packed, i % packed);
+      const RowCol<int> place = mma_a(packed, lane, i / packed, i % packed);
       at(a, place.row * K + place.col) = in.get(mine.a, i);
     }
     for (int i = 0; i < N * K / 32; ++i) {
-      const FragmentElement place = mma_b(packed, lane, i / packed, i % packed);
+      const RowCol<int> place = mma_b(packed, lane, i / packed, i % packed);
       at(b, place.col * K + place.row) = in.get(mine.b, i);
     }
     for (int i = 0; i < M * N / 32; ++i) {
-      const FragmentElement place = mma_d(lane, i);
+      const RowCol<int> place = mma_d(lane, i);
       at(c, place.row * N + place.col) = out.get(mine.c, i);
     }
   }
   multiply(what, a.data(), b.data(), c.data(), c.data());
   for (int lane = 0; lane < 32; ++lane) {
     for (int i = 0; i < M * N / 32; ++i) {
-      const FragmentElement place = mma_d(lane, i);
+      const RowCol<int> place = mma_d(lane, i);
       out.set(static_cast<const MmaOperands*>(operands[lane])->d, i, at(c, place.row * N + place.col));
     }
   }
@@ -67,7 +67,7 @@ void for_each_element(const MatrixForm& form, void* const (&operands)[32], Move&
   for (int lane = 0; lane < 32; ++lane) {
     auto* const registers = reinterpret_cast<unsigned char*>(static_cast<MatrixOperands*>(operands[lane])->registers);
     for (int i = 0; i < 2 * form.count; ++i) {
-      const FragmentElement place = ldmatrix_element(form.transposed, lane, i % 2);
+      const RowCol<int> place = ldmatrix_element(form.transposed, lane, i % 2);
       unsigned char* const row = static_cast<MatrixOperands*>(operands[i / 2 * 8 + place.row])->row;
       move(registers + 2 * i, row + 2 * place.col);
     }

@@ -234,12 +234,12 @@ void Warpgroups::issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lan
     if (!multiply) continue;
     if (product.after[place] < 0 && operands.accumulate)
       for (int e = 0; e < what.N / 2; ++e) {
-        const FragmentElement at = wgmma_d(thread, e);
+        const RowCol<int> at = wgmma_d(thread, e);
         product.c[static_cast<std::size_t>(at.row * what.N + at.col)] = out.get(operands.d, e);
       }
     if (operands.a)
       for (int e = 0; e < what.K / 2; ++e) {
-        const FragmentElement at = wgmma_a(in.packed(), thread, e / in.packed(), e % in.packed());
+        const RowCol<int> at = wgmma_a(in.packed(), thread, e / in.packed(), e % in.packed());
         product.a[static_cast<std::size_t>(at.row * what.K + at.col)] = in.get(operands.a, e);
       }
     std::memset(operands.d, 0xff, d_bytes);
@@ -384,7 +384,7 @@ void Warpgroups::deliver(Group& group, std::uint64_t number, Warp& warp) {
     }
     if (last && block_.options().multiply)
       for (int e = 0; e < what.N / 2; ++e) {
-        const FragmentElement at = wgmma_d(static_cast<int>(thread), e);
+        const RowCol<int> at = wgmma_d(static_cast<int>(thread), e);
         out.set(product.d[thread], e, product.c[static_cast<std::size_t>(at.row * what.N + at.col)]);
       }
   }

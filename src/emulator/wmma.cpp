@@ -25,9 +25,9 @@ int elements_of_lane(const WmmaForm& form) {
 }
 
 /// A place as it lies in memory: `col` elements on from the beginning of line `row`.
-FragmentElement in_memory(const WmmaForm& form, int lane, int index) {
-  const FragmentElement at = wmma_element(form.operand, form.M, form.N, lane, index);
-  return form.column_major ? FragmentElement{at.col, at.row} : at;
+RowCol<int> in_memory(const WmmaForm& form, int lane, int index) {
+  const RowCol<int> at = wmma_element(form.operand, form.M, form.N, lane, index);
+  return form.column_major ? RowCol<int>{at.col, at.row} : at;
 }
 
 struct WmmaOperands {
@@ -43,7 +43,7 @@ void for_each_element(const void* form_of_all, void* const (&operands)[32], Move
   for (int lane = 0; lane < 32; ++lane) {
     const WmmaOperands& mine = *static_cast<const WmmaOperands*>(operands[lane]);
     for (int i = 0; i < elements_of_lane(form); ++i) {
-      const FragmentElement at = in_memory(form, lane, i);
+      const RowCol<int> at = in_memory(form, lane, i);
       const std::size_t place = static_cast<std::size_t>(at.row) * mine.ld + static_cast<std::size_t>(at.col);
       move(mine.elements + static_cast<std::size_t>(i) * bytes, mine.memory + place * bytes, bytes);
     }
@@ -110,15 +110,15 @@ void record(const WmmaForm& form, const Accesses& accesses, bool by_ldmatrix) {
     for (int first = 0; first < elements; first += 8) {
       const int matrices = std::min(4, (elements - first) / 2);
       if (lane / 8 >= matrices) continue;
-      const FragmentElement corner = in_memory(form, 0, first + lane / 8 * 2);
+      const RowCol<int> corner = in_memory(form, 0, first + lane / 8 * 2);
       accesses.add(corner.row + lane % 8, corner.col, 16);
     }
     return;
   }
   for (int i = 0; i < elements; i += 2) {
-    const FragmentElement first = in_memory(form, lane, i), second = in_memory(form, lane, i + 1);
+    const RowCol<int> first = in_memory(form, lane, i), second = in_memory(form, lane, i + 1);
     if (bytes_of(form.number) == 2) {
-      const FragmentElement corner = in_memory(form, 0, i);
+      const RowCol<int> corner = in_memory(form, 0, i);
       accesses.add(corner.row + lane / 4, corner.col + lane % 4 * 2, 4);
     } else if (first.row == second.row) {
       accesses.add(first.row, first.col, 8);
@@ -149,7 +149,7 @@ void execute_product(const void* form, void* const (&operands)[32]) {
     const WmmaForm part = {operand, number, M, N, K, operand == WmmaOperand::b};
     const int pitch = operand == WmmaOperand::d ? N : K;
     for (int i = 0; i < elements_of_lane(part); ++i) {
-      const FragmentElement at = in_memory(part, lane, i);
+      const RowCol<int> at = in_memory(part, lane, i);
       move(static_cast<std::size_t>(at.row * pitch + at.col), static_cast<std::size_t>(i) * bytes_of(number));
     }
   };

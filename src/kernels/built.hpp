@@ -19,36 +19,47 @@ constexpr GemmKind kind_of() {
   return kind;
 }
 
-/// Of a configuration that has Config::tile, and unless they are missing Config::stages, Config::Cluster and
-/// Config::Epilogue (tile/cluster_grid.hpp, tile/staged_epilogue.hpp).
+/// Of a configuration that has Config::tile and, unless it is missing, Config::stages.
 template <class Config>
 constexpr KernelTraits traits_of() {
   KernelTraits traits = {.tile = Config::tile, .kind = kind_of<Config>()};
   if constexpr (requires { Config::stages; }) traits.stages = Config::stages;
-  if constexpr (requires { typename Config::Cluster; }) {
-    traits.down = Config::Cluster::down;
-    traits.across = Config::Cluster::across;
-  }
-  if constexpr (requires { typename Config::Epilogue; }) {
-    if (Config::Epilogue::staged) {
-      traits.slices = Config::Epilogue::slices;
-      traits.cols = Config::Epilogue::cols;
-    }
-  }
   return traits;
 }
 
-/// Where a configuration's blocks go through tiles in an order of their own: Config::tile_at(position, M, N), the row
-/// and the column of the first element of the tile at a position (kernels/rung.hpp), and Config::there_and_back.
+/// All tiles of D in the order of a configuration, Config::Walk; where blocks form clusters, these are counted.
 template <class Config>
+typename Config::Walk walk_of(std::int64_t M, std::int64_t N, TileShape tile) {
+  if constexpr (requires { typename Config::Cluster; }) {
+    tile.m *= Config::traits.cluster.down;
+    tile.n *= Config::traits.cluster.across;
+  }
+  return Config::Walk::over(M, N, tile);
+}
+
+/// TileOrder::at
+template <class Config, TileShape tile>
+RowCol<std::int64_t> tile_at(std::int64_t position, std::int64_t M, std::int64_t N) {
+  const auto walk = walk_of<Config>(M, N, tile);
+  RowCol<int> at{};
+  if constexpr (requires { typename Config::Cluster; }) {
+    using Cluster = typename Config::Cluster;
+    at = Cluster::tile(walk.tile(static_cast<int>(position / Cluster::blocks)),
+                       static_cast<int>(position % Cluster::blocks));
+  } else {
+    at = walk.tile(static_cast<int>(position));
+  }
+  return {std::int64_t{at.row} * tile.m, std::int64_t{at.col} * tile.n};
+}
+
+/// How a configuration's blocks go through tiles: Config::Walk and Config::Steps, unless they are missing.
+template <class Config, TileShape tile>
 constexpr TileOrder order_of() {
   TileOrder order;
-  if constexpr (requires(std::int64_t size) { Config::tile_at(size, size, size); })
-    order.at = [](std::int64_t position, std::int64_t M, std::int64_t N) {
-      const auto origin = Config::tile_at(position, M, N);
-      return TileOrder::Corner{origin.row, origin.col};
-    };
-  if constexpr (requires { Config::there_and_back; }) order.there_and_back = Config::there_and_back;
+  if constexpr (requires { typename Config::Walk; }) {
+    if constexpr (!Config::Walk::row_by_row) order.at = tile_at<Config, tile>;
+  }
+  if constexpr (requires { typename Config::Steps; }) order.there_and_back = Config::Steps::there_and_back;
   return order;
 }
 
@@ -57,7 +68,7 @@ constexpr TileOrder order_of() {
 /// more in every rung that builds on it.
 template <class Config>
 constexpr BuiltKernel built(Prepared (*prepare)(const Problem&, const Card&)) {
-  return {traits_of<Config>(), nullptr, prepare, order_of<Config>()};
+  return {traits_of<Config>(), nullptr, prepare, order_of<Config, Config::tile>()};
 }
 
 /// Shared memory of a kernel that uses none.

@@ -53,7 +53,8 @@ Rung make_rung(const char* family, const char* name, const std::array<BuiltRung,
       auto place = std::find_if(rung.kernels.begin(), rung.kernels.end(),
                                 [&](const KernelEntry& known) { return known.traits() == built.traits; });
       if (place == rung.kernels.end())
-        place = rung.kernels.insert(place, {built.traits, name, rung.info->fallback, {}, built.order, built.cuts});
+        place = rung.kernels.insert(
+            place, {built.traits, name, rung.info->fallback, {}, built.order, built.fast_accumulation});
       place->builds[build] = &built;
     }
   }
@@ -215,7 +216,7 @@ std::string to_string(const TileShape& tile) {
 std::string to_string(const KernelTraits& t) {
   std::string text = to_string(t.tile);
   if (t.stages != 1) text += fmt::format("_s{}", t.stages);
-  if (t.down != 1 || t.across != 1) text += fmt::format("_c{}x{}", t.down, t.across);
+  if (t.cluster != ClusterShape{}) text += fmt::format("_c{}x{}", t.cluster.down, t.cluster.across);
   if (t.slices != 0 || t.cols != 0) text += fmt::format("_e{}x{}", t.slices, t.cols);
   std::string kind = to_string(t.kind);
   std::replace_if(
@@ -245,8 +246,7 @@ KernelId parse_kernel_id(std::string_view id) {
           {.tile = {number(2, 0), number(3, 0), number(4, 0)},
            .kind = parse_kind(kind),
            .stages = number(5, 1),
-           .down = number(6, 1),
-           .across = number(7, 1),
+           .cluster = {number(6, 1), number(7, 1)},
            .slices = number(8, 0),
            .cols = number(9, 0)}};
 }

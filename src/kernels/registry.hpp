@@ -23,7 +23,7 @@ struct KernelEntry : KernelTraits {
   /// By build; null where it was left out, as `gpu` is without nvcc.
   std::array<const BuiltKernel*, 3> builds;
   TileOrder order = {};
-  bool cuts = false;
+  bool fast_accumulation = false;
 
   /// What it is called by in records, results and file names: "wgmma_cluster_128x256x64_s4_c2x1_e2x64_bf16-RC" is the
   /// rung, the tile, four stages, clusters of 2 blocks below each other and 1 beside, two slices of 64 columns staged,

@@ -4,6 +4,7 @@
 
 #include "core/launch_shape.hpp"
 #include "core/problem.hpp"
+#include "core/row_col.hpp"
 #include "device/prepared.hpp"
 
 namespace lapidary {
@@ -25,19 +26,23 @@ struct RungInfo {
 /// How a kernel's blocks go through the tiles of D, where that is not one block a tile, row by row. Block b of a grid
 /// of G blocks, numbered with x moving fastest, computes the tiles at the positions b, b + G, b + 2 G and so on.
 struct TileOrder {
-  struct Corner {
-    std::int64_t row, col;  ///< the tile's first element in D; outside of D: the position has no tile
-  };
-  Corner (*at)(std::int64_t position, std::int64_t M, std::int64_t N) = nullptr;
+  /// The first element of the tile at a position; outside of D: the position has no tile.
+  RowCol<std::int64_t> (*at)(std::int64_t position, std::int64_t M, std::int64_t N) = nullptr;
   bool there_and_back = false;  ///< every other tile of a block walks K backwards
+};
+
+/// The blocks of a cluster, below and beside each other.
+struct ClusterShape {
+  int down = 1, across = 1;
+  constexpr bool operator==(const ClusterShape&) const = default;
 };
 
 /// What tells a kernel from the others of its rung.
 struct KernelTraits {
   TileShape tile;
   GemmKind kind;
-  int stages = 1;            ///< tiles of A and B in shared memory at a time
-  int down = 1, across = 1;  ///< blocks of a cluster, below and beside each other
+  int stages = 1;  ///< tiles of A and B in shared memory at a time
+  ClusterShape cluster = {};
   int slices = 0, cols = 0;  ///< of a warpgroup's results that are staged at a time, and their columns; 0: none are
 
   constexpr bool operator==(const KernelTraits&) const = default;
@@ -52,7 +57,8 @@ struct BuiltKernel {
   /// How it solves one that it takes and that has results.
   Prepared (*prepare)(const Problem& problem, const Card& card);
   TileOrder order = {};
-  bool cuts = false;  ///< of its sums no more than the 13 fraction bits are kept that tensor cores have for FP8
+  /// FP8 is accumulated by tensor cores alone, which keep 13 fraction bits of a sum; cuBLAS has the word.
+  bool fast_accumulation = false;
 };
 
 /// A rung in one build of its sources; the first kernel is the default.

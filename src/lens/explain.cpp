@@ -231,9 +231,9 @@ int threads_of(const Explanation& e) {
 }
 
 /// The tiles in the order of the blocks, those of a cluster side by side.
-std::vector<model::TileIndex> order_by_cluster(const Explanation& e) {
+std::vector<RowCol<int>> order_by_cluster(const Explanation& e) {
   const auto& [grid, by] = std::tie(e.observation.launch.grid, e.observation.launch.cluster);
-  const std::vector<model::TileIndex> order = visiting_order(*e.question.variant, e.question.M, e.question.N);
+  const std::vector<RowCol<int>> order = visiting_order(*e.question.variant, e.question.M, e.question.N);
   if (by.y == 1 && by.z == 1) return order;
   std::vector<std::size_t> blocks;
   for (std::uint32_t cz = 0; cz < grid.z; cz += by.z)
@@ -242,7 +242,7 @@ std::vector<model::TileIndex> order_by_cluster(const Explanation& e) {
         for (std::uint32_t z = cz; z < cz + by.z; ++z)
           for (std::uint32_t y = cy; y < cy + by.y; ++y)
             for (std::uint32_t x = cx; x < cx + by.x; ++x) blocks.push_back(x + grid.x * (y + std::size_t{grid.y} * z));
-  std::vector<model::TileIndex> ordered;
+  std::vector<RowCol<int>> ordered;
   for (std::size_t first = 0; first < order.size(); first += blocks.size())
     for (const std::size_t block : blocks)
       ordered.push_back(first + block < order.size() ? order[first + block] : model::no_tile);

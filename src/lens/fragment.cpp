@@ -23,7 +23,7 @@ FragmentOperand in_registers(const char* name, char letter, Number type, int row
   part.places.resize(static_cast<std::size_t>(rows * cols));
   for (int thread = 0; thread < threads; ++thread)
     for (int index = 0; index < part.elements; ++index) {
-      const FragmentElement e = at(thread, index);
+      const RowCol<int> e = at(thread, index);
       part.places[static_cast<std::size_t>(e.row * cols + e.col)] = {thread, index};
     }
   return {name, type, rows, cols, std::move(part)};

@@ -52,7 +52,7 @@ std::uint32_t rank_of(const LaunchShape& launch, std::uint32_t block) {
 }
 
 /// The blocks of a launch that go through kinds of tiles in the same order, and have the same rank in their clusters.
-std::vector<Group> groups_of(const LaunchShape& launch, const std::vector<model::TileIndex>& order, const Kinds& rows,
+std::vector<Group> groups_of(const LaunchShape& launch, const std::vector<RowCol<int>>& order, const Kinds& rows,
                              const Kinds& cols) {
   std::map<std::vector<std::int64_t>, std::size_t> known;
   std::vector<Group> groups;
@@ -101,8 +101,8 @@ Report run_blocks(const KernelEntry& variant, std::int64_t M, std::int64_t N, st
   options.multiprocessors = multiprocessors;
   const auto device = open_emulator(options);
   const Matrices matrices(*device, variant, M, N, K, reads_c);
-  run(variant, options.count ? Build::instrumented : Build::plain, device->stream(),
-      problem_of(variant, M, N, K), matrices.operands());
+  run(variant, options.count ? Build::instrumented : Build::plain, device->stream(), problem_of(variant, M, N, K),
+      matrices.operands());
   return device->stream().machine->report();
 }
 
@@ -158,14 +158,14 @@ std::function<std::vector<BlockSample>(const LaunchShape&)> sampler(const Launch
 
 }  // namespace
 
-std::vector<model::TileIndex> visiting_order(const KernelEntry& variant, std::int64_t M, std::int64_t N) {
+std::vector<RowCol<int>> visiting_order(const KernelEntry& variant, std::int64_t M, std::int64_t N) {
   const TileShape& tile = variant.tile;
   const std::int64_t down = ceil_div<std::int64_t>(M, tile.m), across = ceil_div<std::int64_t>(N, tile.n);
   if (!variant.order.at) return model::visiting_order(down, across, model::Raster{});
   return model::visiting_order_by(down, across, [&](std::int64_t position) {
     const auto [row, col] = variant.order.at(position, M, N);
     if (row < 0 || row >= M || col < 0 || col >= N) return model::no_tile;
-    return model::TileIndex{static_cast<int>(row / tile.m), static_cast<int>(col / tile.n)};
+    return RowCol<int>{static_cast<int>(row / tile.m), static_cast<int>(col / tile.n)};
   });
 }
 

@@ -21,7 +21,7 @@ struct Observation {
 
 /// The order in which a variant's blocks visit the tiles of D: its own, or row by row.
 /// @throws InvalidArgument if its own is not one
-std::vector<model::TileIndex> visiting_order(const KernelEntry& variant, std::int64_t M, std::int64_t N);
+std::vector<RowCol<int>> visiting_order(const KernelEntry& variant, std::int64_t M, std::int64_t N);
 
 /// How a kernel is launched for a problem whose matrices are aligned and without gaps between rows: the last launch, if
 /// there are several. No block of it is run.

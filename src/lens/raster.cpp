@@ -21,7 +21,7 @@ RasterComparison compare_rasters(const RasterQuestion& q) {
   }
   result.waves = model::waves(result.down * result.across, q.gpu.sms, q.blocks_per_sm);
   result.compulsory_bytes = model::compulsory_bytes(q.gemm);
-  const auto add = [&](std::string name, std::vector<model::TileIndex> order, bool there_and_back) {
+  const auto add = [&](std::string name, std::vector<RowCol<int>> order, bool there_and_back) {
     const model::Visits visits{std::move(order), q.cluster, there_and_back};
     const model::RasterTraffic traffic = simulate_l2(q.gemm, q.tile, visits, {result.waves.per_wave, q.gpu.l2_bytes});
     result.entries.push_back({std::move(name), visits.order, traffic});

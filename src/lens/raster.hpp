@@ -13,7 +13,7 @@ namespace lapidary::lens {
 /// An order and what it costs.
 struct RasterEntry {
   std::string name;
-  std::vector<model::TileIndex> order;
+  std::vector<RowCol<int>> order;
   model::RasterTraffic traffic;
 };
 

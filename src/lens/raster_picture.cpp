@@ -11,7 +11,7 @@
 namespace lapidary::lens {
 namespace {
 
-using model::TileIndex;
+using RowCol<int>;
 using report::Anchor, report::Colour, report::Point, report::Svg;
 
 constexpr double width = 960, margin = 24, gap = 24, title_height = 26, bar_row = 26;
@@ -38,9 +38,9 @@ struct Panels {
 
 /// Joins the tiles in their order. Steps to a tile that is no neighbour are dashed, or left out where they would cover
 /// what they lead over.
-void draw_way(Svg& svg, const std::vector<TileIndex>& order, std::size_t first, std::size_t last, double cell,
+void draw_way(Svg& svg, const std::vector<RowCol<int>>& order, std::size_t first, std::size_t last, double cell,
               Colour colour) {
-  const auto centre = [&](const TileIndex& t) { return Point{(t.col + 0.5) * cell, (t.row + 0.5) * cell}; };
+  const auto centre = [&](const RowCol<int>& t) { return Point{(t.col + 0.5) * cell, (t.row + 0.5) * cell}; };
   const double thickness = std::clamp(cell / 6, 0.6, 2.0);
   std::vector<Point> way;
   const auto draw = [&] {
@@ -65,7 +65,7 @@ void draw_panel(Svg& svg, const RasterComparison& c, const RasterEntry& entry, c
   const auto down = static_cast<int>(c.down), across = static_cast<int>(c.across);
   const double cell = panels.cell;
   svg.rect(0, 0, cell * across, cell * down, Colour::empty);
-  std::vector<TileIndex> order = entry.order;
+  std::vector<RowCol<int>> order = entry.order;
   std::erase(order, model::no_tile);
   const std::size_t wave = std::min(order.size(), static_cast<std::size_t>(c.waves.per_wave));
   const std::size_t two = std::min(order.size(), 2 * wave);

@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t most_tiles = std::int64_t{1} << 26;
 
 /// Where a Hilbert curve over a square of `side` cells, a power of two, is after `step` cells.
-TileIndex hilbert_cell(int side, std::int64_t step) {
+RowCol<int> hilbert_cell(int side, std::int64_t step) {
   int row = 0, col = 0;
   for (int s = 1; s < side; s *= 2) {
     const int bit_col = static_cast<int>(step / 2 & 1), bit_row = static_cast<int>((step ^ bit_col) & 1);
@@ -142,13 +142,13 @@ Raster parse_raster(std::string_view text) {
       fmt::format("no order is named '{}'; there are rows, columns, grouped:N as in grouped:8, hilbert", text));
 }
 
-std::vector<TileIndex> visiting_order(std::int64_t down, std::int64_t across, const Raster& raster) {
+std::vector<RowCol<int>> visiting_order(std::int64_t down, std::int64_t across, const Raster& raster) {
   require(down >= 1, "visiting_order: there is at least 1 row of tiles", down, 1);
   require(across >= 1, "visiting_order: there is at least 1 column of tiles", across, 1);
   require(down <= most_tiles / across, "visiting_order: there are at most 2^26 tiles; the rows of them", down,
           most_tiles / across);
   const int rows = static_cast<int>(down), cols = static_cast<int>(across);
-  std::vector<TileIndex> order;
+  std::vector<RowCol<int>> order;
   order.reserve(static_cast<std::size_t>(down * across));
   const auto strips = [&](int height) {  // of rows, each of them column by column
     for (int top = 0; top < rows; top += std::min(height, rows - top))
@@ -169,7 +169,7 @@ std::vector<TileIndex> visiting_order(std::int64_t down, std::int64_t across, co
       const int square = static_cast<int>(std::bit_ceil(static_cast<unsigned>(std::min(rows, cols))));
       for (int first = 0; first < longer; first += square) {
         for (std::int64_t step = 0; step < std::int64_t{square} * square; ++step) {
-          TileIndex cell = hilbert_cell(square, step);
+          RowCol<int> cell = hilbert_cell(square, step);
           if (rows > cols) std::swap(cell.row, cell.col);
           (rows > cols ? cell.row : cell.col) += first;
           if (cell.row < rows && cell.col < cols) order.push_back(cell);
@@ -180,21 +180,21 @@ std::vector<TileIndex> visiting_order(std::int64_t down, std::int64_t across, co
   return order;
 }
 
-std::vector<TileIndex> visiting_order_by(std::int64_t down, std::int64_t across,
-                                         const std::function<TileIndex(std::int64_t position)>& tile_at) {
+std::vector<RowCol<int>> visiting_order_by(std::int64_t down, std::int64_t across,
+                                           const std::function<RowCol<int>(std::int64_t position)>& tile_at) {
   require(down >= 1, "visiting_order: there is at least 1 row of tiles", down, 1);
   require(across >= 1, "visiting_order: there is at least 1 column of tiles", across, 1);
   require(down <= most_tiles / across, "visiting_order: there are at most 2^26 tiles; the rows of them", down,
           most_tiles / across);
   std::vector<bool> seen(static_cast<std::size_t>(down * across));
-  std::vector<TileIndex> order;
+  std::vector<RowCol<int>> order;
   const std::int64_t most = 4 * down * across + 1024;
   std::int64_t found = 0;
   for (std::int64_t position = 0; found < down * across; ++position) {
     if (position == most)
       throw InvalidArgument(fmt::format("the order visits {} of {} tiles in its first {} steps; it must visit all",
                                         found, down * across, most));
-    const TileIndex tile = tile_at(position);
+    const RowCol<int> tile = tile_at(position);
     const bool inside = tile.row >= 0 && tile.row < down && tile.col >= 0 && tile.col < across;
     order.push_back(inside ? tile : no_tile);
     if (!inside) continue;
@@ -234,7 +234,7 @@ RasterTraffic simulate_l2(const GemmShape& gemm, const TileShape& tile, const Vi
   const Pieces rows{gemm.M, tile.m}, cols{gemm.N, tile.n};
   const std::int64_t most_steps = std::clamp<std::int64_t>(most_panels / (rows.count() + cols.count()), 1, 256);
   const Pieces steps{gemm.K, k * ceil_div(ceil_div(gemm.K, k), most_steps)};
-  const std::vector<TileIndex>& order = visits.order;
+  const std::vector<RowCol<int>>& order = visits.order;
 
   // Panels of A, then of B, each a row or column of tiles by steps; then tiles of D, and of C.
   const auto count = [](std::int64_t number) { return static_cast<std::size_t>(number); };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/launch_shape.hpp"
+#include "core/row_col.hpp"
 #include "model/roofline.hpp"
 
 namespace lapidary::model {
@@ -29,29 +30,23 @@ std::string to_string(const Raster& raster);
 /// @throws InvalidArgument naming those there are
 Raster parse_raster(std::string_view text);
 
-struct TileIndex {
-  int row, col;
-
-  bool operator==(const TileIndex&) const = default;
-};
-
 /// Stands in an order where a block has no tile of the matrix.
-constexpr TileIndex no_tile = {-1, -1};
+constexpr RowCol<int> no_tile = {-1, -1};
 
 /// The tiles of a grid of `down` rows and `across` columns, each once, in the order in which they are visited.
 /// @throws InvalidArgument if there are more than 2^26 of them, or none
-std::vector<TileIndex> visiting_order(std::int64_t down, std::int64_t across, const Raster& raster);
+std::vector<RowCol<int>> visiting_order(std::int64_t down, std::int64_t across, const Raster& raster);
 
 /// The order of a kernel that chooses its tiles itself: of each position, counted from 0, the tile that is visited
 /// there. What lies outside of the grid is kept as no_tile; the order ends with the last tile of the matrix.
 /// @throws InvalidArgument if a tile is visited twice, or some are not among the first 4 * down * across + 1024
-std::vector<TileIndex> visiting_order_by(std::int64_t down, std::int64_t across,
-                                         const std::function<TileIndex(std::int64_t position)>& tile_at);
+std::vector<RowCol<int>> visiting_order_by(std::int64_t down, std::int64_t across,
+                                           const std::function<RowCol<int>(std::int64_t position)>& tile_at);
 
 /// How blocks go through the tiles: as many at a time as run, each wave the next ones in order. A persistent kernel's
 /// block is in every wave.
 struct Visits {
-  std::vector<TileIndex> order;
+  std::vector<RowCol<int>> order;
   /// So many neighbours in the order are a cluster, whose blocks get what they share by multicast: it leaves L2 once.
   int cluster = 1;
   /// Every other wave walks K backwards, and begins with what the one before has left in L2.

@@ -46,19 +46,4 @@ LAPIDARY_DEVICE void setmaxnreg_dec([[maybe_unused]] CallSite where = CallSite::
 #endif
 }
 
-/// griddepcontrol.wait (PTX ISA, sm_90): waits for the grids that this one was launched to overlap with. The emulated
-/// machine runs one grid at a time.
-LAPIDARY_DEVICE void griddepcontrol_wait() {
-#if defined(__CUDACC__)
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
-/// griddepcontrol.launch_dependents: grids that wait for this one may be launched.
-LAPIDARY_DEVICE void griddepcontrol_launch_dependents() {
-#if defined(__CUDACC__)
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
-}
-
 }  // namespace lapidary::inline LAPIDARY_BUILD

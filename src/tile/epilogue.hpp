@@ -50,7 +50,8 @@ LAPIDARY_DEVICE void store_results(const Gemm<T, R>& g, std::int64_t row, std::i
 /// Stores a thread's TM x TN results: result (i, j) is at row Places::row(thread, i) and column Places::col(thread, j)
 /// of the block's tile, where columns come in vectors of neighbours.
 template <class Places, bool vectorized, class T, class R, int TM, int TN>
-LAPIDARY_DEVICE void store_tile(const Gemm<T, R>& g, const TileOrigin& block, int thread, const float (&sums)[TM][TN]) {
+LAPIDARY_DEVICE void store_tile(const Gemm<T, R>& g, const RowCol<std::int64_t>& block, int thread,
+                                const float (&sums)[TM][TN]) {
 #pragma unroll
   for (int i = 0; i < TM; ++i)
 #pragma unroll

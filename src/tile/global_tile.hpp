@@ -27,7 +27,7 @@ class GlobalTile {
   static constexpr int count = ceil_div(ROWS, rows_a_step);
 
   /// Where in the tile thread's access number v is.
-  LAPIDARY_HD static constexpr TileElement element(int thread, int v) {
+  LAPIDARY_HD static constexpr RowCol<int> element(int thread, int v) {
     return {thread / (COLS / width) + v * rows_a_step, thread % (COLS / width) * width};
   }
 
@@ -84,7 +84,7 @@ LAPIDARY_DEVICE void copy_tile(GlobalTile<T, ROWS, COLS, threads>& tile, int thr
   using Tile = GlobalTile<T, ROWS, COLS, threads>;
 #pragma unroll
   for (int v = 0; v < Tile::count; ++v) {
-    const TileElement at = Tile::element(thread, v);
+    const RowCol<int> at = Tile::element(thread, v);
     if (Tile::ragged && at.row >= ROWS) break;
     place(at.row, at.col) = tile.load(v, rows, cols);
   }

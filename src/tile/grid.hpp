@@ -3,6 +3,7 @@
 
 #include "core/launch_shape.hpp"
 #include "core/math.hpp"
+#include "core/row_col.hpp"
 #include "ptx/cuda.hpp"
 
 namespace lapidary::inline LAPIDARY_BUILD {
@@ -13,23 +14,13 @@ inline Extent3 tile_grid(std::int64_t M, std::int64_t N, const TileShape& tile) 
   return ceil_div<std::int64_t>(M, tile.m) * ceil_div<std::int64_t>(N, tile.n);
 }
 
-/// The first row and column of a tile of D.
-struct TileOrigin {
-  std::int64_t row, col;
-};
-
-/// The tile of this block: tiles are walked row by row.
+/// The first element of this block's tile of D: tiles are walked row by row.
 template <int BM, int BN>
-LAPIDARY_DEVICE TileOrigin block_tile(std::int64_t N) {
+LAPIDARY_DEVICE RowCol<std::int64_t> block_tile(std::int64_t N) {
   const unsigned tiles_across = static_cast<unsigned>(ceil_div<std::int64_t>(N, BN));
   return {static_cast<std::int64_t>(blockIdx.x / tiles_across) * BM,
           static_cast<std::int64_t>(blockIdx.x % tiles_across) * BN};
 }
-
-/// A place in a tile.
-struct TileElement {
-  int row, col;
-};
 
 /// The number of this thread's warp in a block of one dimension, by an instruction that lets the compiler know that all
 /// lanes have the same.

@@ -32,20 +32,20 @@ struct MmaTile {
   /// The m and k from which on there are the 16 bytes whose address a lane gives to ldmatrix for A of product (0, ...);
   /// for (i, ...) they are i M further down. The matrices are the first 8 rows and the next, then both 16 bytes on
   /// along k, as far as the product goes.
-  LAPIDARY_HD static constexpr FragmentElement a_row(int thread) {
+  LAPIDARY_HD static constexpr RowCol<int> a_row(int thread) {
     const int row = first_row(thread);
-    return a_transposed ? FragmentElement{row + thread / 8 % 2 * 8, thread % 8 + thread % 32 / 16 * 8}
-                        : FragmentElement{row + thread % 16, thread % 32 / 16 * vector};
+    return a_transposed ? RowCol<int>{row + thread / 8 % 2 * 8, thread % 8 + thread % 32 / 16 * 8}
+                        : RowCol<int>{row + thread % 16, thread % 32 / 16 * vector};
   }
   /// The k and n of those for B of products (..., 0) and (..., 1): of all k, then 8 columns on.
-  LAPIDARY_HD static constexpr FragmentElement b_row(int thread) {
+  LAPIDARY_HD static constexpr RowCol<int> b_row(int thread) {
     const int col = first_col(thread) + thread % 32 / (8 * depth) * 8;
-    return b_transposed ? FragmentElement{thread % (8 * depth), col}
-                        : FragmentElement{thread / 8 % depth * vector, col + thread % 8};
+    return b_transposed ? RowCol<int>{thread % (8 * depth), col}
+                        : RowCol<int>{thread / 8 % depth * vector, col + thread % 8};
   }
   /// Result number `index` of a lane of product (i, j); 2 h and 2 h + 1 are neighbours.
-  LAPIDARY_HD static constexpr FragmentElement result(int thread, int i, int j, int index) {
-    const FragmentElement at = mma_d(thread % 32, index);
+  LAPIDARY_HD static constexpr RowCol<int> result(int thread, int i, int j, int index) {
+    const RowCol<int> at = mma_d(thread % 32, index);
     return {first_row(thread) + i * Form::M + at.row, first_col(thread) + j * Form::N + at.col};
   }
 };
@@ -70,7 +70,7 @@ LAPIDARY_DEVICE void load_b(std::uint32_t (&left)[registers], std::uint32_t (&ri
 
 /// Stores the results of a thread's products, two neighbours at a time.
 template <class Tile, bool vectorized, class T, class R, class Sum, int down, int across, int count>
-LAPIDARY_DEVICE void store_products(const Gemm<T, R>& g, const TileOrigin& block, int thread,
+LAPIDARY_DEVICE void store_products(const Gemm<T, R>& g, const RowCol<std::int64_t>& block, int thread,
                                     const Sum (&sums)[down][across][count]) {
 #pragma unroll
   for (int i = 0; i < down; ++i)
@@ -78,7 +78,7 @@ LAPIDARY_DEVICE void store_products(const Gemm<T, R>& g, const TileOrigin& block
     for (int j = 0; j < across; ++j)
 #pragma unroll
       for (int index = 0; index < count; index += 2) {
-        const FragmentElement at = Tile::result(thread, i, j, index);
+        const RowCol<int> at = Tile::result(thread, i, j, index);
         const float pair[] = {static_cast<float>(sums[i][j][index]), static_cast<float>(sums[i][j][index + 1])};
         store_results<vectorized, 2>(g, block.row + at.row, block.col + at.col, pair);
       }
@@ -86,7 +86,7 @@ LAPIDARY_DEVICE void store_products(const Gemm<T, R>& g, const TileOrigin& block
 
 /// The same where two neighbours may be one access if D and C allow for it.
 template <class Tile, class T, class R, class Sum, int down, int across, int count>
-LAPIDARY_DEVICE void store_products(const Gemm<T, R>& g, const TileOrigin& block, int thread,
+LAPIDARY_DEVICE void store_products(const Gemm<T, R>& g, const RowCol<std::int64_t>& block, int thread,
                                     const Sum (&sums)[down][across][count]) {
   const auto in_pairs = [&](const R* matrix, std::int64_t ld) {
     return reinterpret_cast<std::uintptr_t>(matrix) % (2 * sizeof(R)) == 0 && ld % 2 == 0;
@@ -119,7 +119,7 @@ LAPIDARY_DEVICE void transpose_in_quad(float (&pairs)[4][2], int thread) {
 /// Stores them 8 neighbours at a time: the four lanes that have a row of four neighbouring products, two elements each,
 /// trade them for a product's whole row.
 template <class Tile, bool vectorized, class T, class R, class Sum, int down, int across, int count>
-LAPIDARY_DEVICE void store_traded_products(const Gemm<T, R>& g, const TileOrigin& block, int thread,
+LAPIDARY_DEVICE void store_traded_products(const Gemm<T, R>& g, const RowCol<std::int64_t>& block, int thread,
                                            const Sum (&sums)[down][across][count]) {
   static_assert(across % 4 == 0);
 #pragma unroll

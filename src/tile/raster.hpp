@@ -10,7 +10,7 @@ namespace lapidary::inline LAPIDARY_BUILD {
 
 /// Which tile is number `number` if they are walked `group` rows of them at a time, column by column: blocks that run
 /// at the same time then share rows of A as well as columns of B.
-LAPIDARY_HD constexpr TileElement grouped_tile(unsigned number, unsigned tiles_down, unsigned tiles_across,
+LAPIDARY_HD constexpr RowCol<int> grouped_tile(unsigned number, unsigned tiles_down, unsigned tiles_across,
                                                unsigned group) {
   const unsigned first = number / (group * tiles_across) * group, place = number % (group * tiles_across);
   const unsigned rows_left = tiles_down - first, rows = rows_left < group ? rows_left : group;
@@ -19,10 +19,10 @@ LAPIDARY_HD constexpr TileElement grouped_tile(unsigned number, unsigned tiles_d
 
 /// The tile of this block in that order.
 template <int BM, int BN, int group>
-LAPIDARY_DEVICE TileOrigin block_tile_grouped(std::int64_t M, std::int64_t N) {
+LAPIDARY_DEVICE RowCol<std::int64_t> block_tile_grouped(std::int64_t M, std::int64_t N) {
   const unsigned tiles_down = static_cast<unsigned>(ceil_div<std::int64_t>(M, BM));
   const unsigned tiles_across = static_cast<unsigned>(ceil_div<std::int64_t>(N, BN));
-  const TileElement tile = grouped_tile(blockIdx.x, tiles_down, tiles_across, group);
+  const RowCol<int> tile = grouped_tile(blockIdx.x, tiles_down, tiles_across, group);
   return {static_cast<std::int64_t>(tile.row) * BM, static_cast<std::int64_t>(tile.col) * BN};
 }
 
@@ -31,7 +31,7 @@ struct TileRaster {
   int rows, cols, group;  ///< in tiles
 
   LAPIDARY_HD constexpr int tiles() const { return rows * cols; }
-  LAPIDARY_HD constexpr TileElement tile(int number) const {
+  LAPIDARY_HD constexpr RowCol<int> tile(int number) const {
     return grouped_tile(static_cast<unsigned>(number), static_cast<unsigned>(rows), static_cast<unsigned>(cols),
                         static_cast<unsigned>(group));
   }
@@ -41,10 +41,13 @@ inline TileRaster tile_raster(std::int64_t M, std::int64_t N, const TileShape& t
           group};
 }
 
-/// Where the tile of a number begins in it.
-inline TileOrigin tile_origin(const TileRaster& raster, const TileShape& tile, std::int64_t number) {
-  const TileElement at = raster.tile(static_cast<int>(number));
-  return {std::int64_t{at.row} * tile.m, std::int64_t{at.col} * tile.n};
-}
+/// The same as what a configuration says of its order, Config::Walk (kernels/built.hpp).
+template <int rows_of_tiles>
+struct GroupedTiles : TileRaster {
+  static constexpr bool row_by_row = false;
+  static GroupedTiles over(std::int64_t M, std::int64_t N, const TileShape& tile) {
+    return {tile_raster(M, N, tile, rows_of_tiles)};
+  }
+};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

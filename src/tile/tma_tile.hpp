@@ -16,10 +16,11 @@ namespace lapidary::inline LAPIDARY_BUILD {
 ///     K-major     BK / span slabs of MN rows along k      boxes of rows, at most 256
 ///     MN-major    MN / span slabs of BK rows along mn     a box a slab, narrower ones for the rest of MN
 ///
-/// Where `blocks` of a cluster share the tile, each copies its share of every slab's boxes.
-template <class T_, Major major_, int MN_, int BK_, int blocks = 1>
+/// Where `sharers`, blocks of a cluster, need the tile, each copies its share of every slab's boxes to all of them.
+template <class T_, Major major_, int MN_, int BK_, int sharers_ = 1>
 struct TmaTile {
   using T = T_;
+  static constexpr int sharers = sharers_;
   static constexpr Major major = major_;
   static constexpr bool k_major = major == Major::k;
   static constexpr int MN = MN_, BK = BK_, bytes = MN * BK * static_cast<int>(sizeof(T));  // that are copied
@@ -29,12 +30,12 @@ struct TmaTile {
   static constexpr int size = slabs * slab * span;
   /// Rows of a box, in whole patterns of the swizzle: as many as there can be where each block has one or more.
   static constexpr int box = [] {
-    int rows = slab / blocks < 256 ? slab / blocks / 8 * 8 : 256;
+    int rows = slab / sharers < 256 ? slab / sharers / 8 * 8 : 256;
     while (slab % rows != 0) rows -= 8;
     return rows;
   }();
   static constexpr int boxes = slab / box;
-  static_assert(boxes <= 3 * blocks, "few boxes have all rows");
+  static_assert(boxes <= 3 * sharers, "few boxes have all rows");
   static_assert(rest == 0 || !k_major, "a product reads whole spans along k");
 
   static constexpr int base = sizeof(T) == 1 ? 4 : sizeof(T) == 2 ? 3 : 2;  // elements of 16 bytes are 2 to this power
@@ -70,36 +71,46 @@ struct TmaTile {
     return {map, matrix};
   }
 
-  /// Calls load(to, coordinates, slab) for each box of block `rank`'s share of the tile at (mn, k).
-  template <class Load>
-  LAPIDARY_DEVICE static void for_each_box(T* tile, int mn, int k, int rank, Load&& load) {
-    const int first = rank * boxes / blocks, count = (rank + 1) * boxes / blocks - first;
+  /// Calls copy(to, map, coordinates) for each box of a block's share, number `share`, of the tile at (mn, k).
+  template <class Copy>
+  LAPIDARY_DEVICE static void for_each_box(T* tile, const Map& maps, int mn, int k, int share, Copy&& copy) {
+    const int first = share * boxes / sharers, count = (share + 1) * boxes / sharers - first;
 #pragma unroll
     for (int s = 0; s < slabs; ++s)
 #pragma unroll
-      for (int i = 0; i < ceil_div(boxes, blocks); ++i) {
-        if (boxes % blocks != 0 && i == count) break;
+      for (int i = 0; i < ceil_div(boxes, sharers); ++i) {
+        if (boxes % sharers != 0 && i == count) break;
         const int row = (first + i) * box;
         T* const to = tile + (s * slab + row) * span;
+        const TensorMap& map = maps.of[rest != 0 && s == slabs - 1 ? 1 : 0];
         if constexpr (k_major)
-          load(to, Coordinates{k + s * span, mn + row}, s);
+          copy(to, map, Coordinates{k + s * span, mn + row});
         else
-          load(to, Coordinates{mn + s * span, k + row}, s);
+          copy(to, map, Coordinates{mn + s * span, k + row});
       }
   }
 
-  /// Copies the tile at (mn, k), or of a tile that is shared this block's share, number `rank`, to the blocks of the
-  /// cluster whose bits are in `mask`. In each of them the bytes are taken off those that `full` waits for.
-  LAPIDARY_DEVICE static void copy(T* tile, const Map& maps, int mn, int k, Mbarrier& full, int rank = 0,
-                                   [[maybe_unused]] std::uint16_t mask = 1, CallSite where = CallSite::current()) {
-    for_each_box(tile, mn, k, rank, [&](T* to, Coordinates<2> from, int s) {
-      const TensorMap& map = maps.of[rest != 0 && s == slabs - 1 ? 1 : 0];
-      if constexpr (blocks == 1)
-        cp_async_bulk_tensor_load(to, map, from, full, CachePolicy::evict_normal, where);
-      else
-        cp_async_bulk_tensor_multicast(to, map, from, full, mask, CachePolicy::evict_normal, where);
+  /// Copies the tile at (mn, k), which no other block needs; its bytes are taken off those that `full` waits for.
+  LAPIDARY_DEVICE static void copy(T* tile, const Map& maps, int mn, int k, Mbarrier& full,
+                                   CallSite where = CallSite::current()) {
+    static_assert(sharers == 1);
+    for_each_box(tile, maps, mn, k, 0, [&](T* to, const TensorMap& map, Coordinates<2> from) {
+      cp_async_bulk_tensor_load(to, map, from, full, CachePolicy::evict_normal, where);
     });
   }
 };
+
+/// How D, of R, is stored in boxes from shared memory.
+template <class R>
+MatrixMap<TensorMap> map_of_d(const Problem& problem, int rows, int cols, const Layout& box) {
+  return {tensor_map({.base = unknown_address(),
+                      .size = {static_cast<std::uint64_t>(problem.N), static_cast<std::uint64_t>(problem.M)},
+                      .stride = {static_cast<std::uint64_t>(problem.ldd) * sizeof(R)},
+                      .box = {cols, rows},
+                      .rank = 2,
+                      .type = tensor_type<R>,
+                      .swizzle = tensor_swizzle(box, sizeof(R))}),
+          Matrix::D};
+}
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

@@ -7,33 +7,32 @@
 
 namespace lapidary::inline LAPIDARY_BUILD {
 
-/// The results of a block whose operands are the tiles A and B, when its warpgroups have a share of the rows each. If
-/// `promotes`, tensor cores add up the products of a stage alone.
-template <class A_, class B_, int warpgroups, bool promotes_ = false>
+/// The results of a block whose operands are the tiles A and B, when its warpgroups have a share of the rows each:
+/// `across` products beside each other, as few as an instruction's 256 columns allow unless it is said.
+template <class A_, class B_, int warpgroups, int across_ = ceil_div(B_::MN, 256)>
 struct WgmmaTile {
   using A = A_;
   using B = B_;
   using T = typename A::T;
   static constexpr int BM = A::MN, BN = B::MN, BK = A::BK;
   static constexpr int WM = BM / warpgroups;
-  static constexpr bool promotes = promotes_;
-  static constexpr int down = WM / 64, across = promotes ? 2 : ceil_div(BN, 256);  // products of a warpgroup
+  static constexpr int down = WM / 64, across = across_;  // products of a warpgroup
   using Sum = SumOf<T>;
   using Form = Wgmma<T, T, Sum, BN / across, A::major, B::major>;
   static_assert(BM % (64 * warpgroups) == 0 && BN % across == 0 && BK % Form::K == 0 && B::BK == BK);
 
-  /// A thread's results.
-  using Products = Sum[down][across][Form::d_registers];
+  /// A thread's results: its part of (down x 64, across x Form::N).
+  using Accumulators = Sum[down][across][Form::d_registers];
 
   /// Result number `index` of a thread of product (i, j); 2 h and 2 h + 1 are neighbours.
-  LAPIDARY_HD static constexpr FragmentElement result(int thread, int i, int j, int index) {
-    const FragmentElement at = wgmma_d(thread % 128, index);
+  LAPIDARY_HD static constexpr RowCol<int> result(int thread, int i, int j, int index) {
+    const RowCol<int> at = wgmma_d(thread % 128, index);
     return {thread / 128 * WM + i * Form::M + at.row, j * Form::N + at.col};
   }
 
   /// Starts the products of a warpgroup with a stage's tiles, as one group. They add to rD, or replace it if not
   /// `accumulate`.
-  LAPIDARY_DEVICE static void multiply(Products& rD, const T* sA, const T* sB, int warpgroup, bool accumulate) {
+  LAPIDARY_DEVICE static void multiply(Accumulators& rD, const T* sA, const T* sB, int warpgroup, bool accumulate) {
     wgmma_fence(rD);
 #pragma unroll
     for (int i = 0; i < down; ++i)
@@ -64,56 +63,36 @@ struct WgmmaTile {
   }
 };
 
-/// sums += products
-template <class Sum, int count>
-LAPIDARY_DEVICE void add(Sum (&sums)[count], const Sum (&products)[count]) {
+/// sum = alpha * sum + beta * C for all results of a thread of a warpgroup, whose results begin at `origin` of D.
+template <class T, class R, int down, int across, int count>
+LAPIDARY_DEVICE void scale_warpgroup(const Gemm<T, R>& g, const RowCol<int>& origin,
+                                     float (&sums)[down][across][count]) {
 #pragma unroll
-  for (int index = 0; index < count; ++index) sums[index] += products[index];
-}
-
-/// multiply_stages() where the sums of stages are added up outside of the tensor cores: those of the left half of a
-/// stage's columns while the products of the right half are computed, these while another warpgroup multiplies.
-template <class Tile, class Pipeline, class Release>
-LAPIDARY_DEVICE void promote_stages(typename Tile::Products& rD, const Pipeline& pipeline,
-                                    typename Pipeline::Position& p, const typename Tile::T* sA,
-                                    const typename Tile::T* sB, int warpgroup, int steps, Release&& release) {
+  for (int i = 0; i < down; ++i)
 #pragma unroll
-  for (int index = 0; index < Tile::Form::d_registers; ++index) rD[0][0][index] = rD[0][1][index] = 0;
-  for (int step = 0; step < steps; ++step, p.advance()) {
-    typename Tile::Sum left[Tile::Form::d_registers], right[Tile::Form::d_registers];
-    pipeline.wait_full(p);
-    Tile::multiply_column(left, 0, sA + p.stage * Tile::A::size, sB + p.stage * Tile::B::size, warpgroup);
-    Tile::multiply_column(right, 1, sA + p.stage * Tile::A::size, sB + p.stage * Tile::B::size, warpgroup);
-    wgmma_wait_group<1>(left);
-    add(rD[0][0], left);
-    wgmma_wait_group<0>(right);
-    release(p);
-    add(rD[0][1], right);
-  }
-}
-
-/// A warpgroup's walk along K: multiplies stage after stage of a Pipeline as they come, from position p on. While the
-/// products of one are computed, those of the next are started; `release(position)` is called where a stage is not read
-/// any more.
-template <class Tile, class Pipeline, class Release>
-LAPIDARY_DEVICE void multiply_stages(typename Tile::Products& rD, const Pipeline& pipeline,
-                                     typename Pipeline::Position& p, const typename Tile::T* sA,
-                                     const typename Tile::T* sB, int warpgroup, int steps, Release&& release) {
-  if constexpr (Tile::promotes) {
-    promote_stages<Tile>(rD, pipeline, p, sA, sB, warpgroup, steps, release);
-  } else {
-    typename Pipeline::Position before = p;
-    for (int step = 0; step < steps; ++step) {
-      pipeline.wait_full(p);
-      Tile::multiply(rD, sA + p.stage * Tile::A::size, sB + p.stage * Tile::B::size, warpgroup, step > 0);
-      wgmma_wait_group<1>(rD);
-      if (step > 0) release(before);
-      before = p;
-      p.advance();
+    for (int j = 0; j < across; ++j)
+#pragma unroll
+      for (int index = 0; index < count; ++index) sums[i][j][index] *= g.alpha;
+  if (g.beta == 0) return;
+  const RowCol<int> at = wgmma_d(static_cast<int>(threadIdx.x) % 128, 0);
+  const int n_left = static_cast<int>(g.N) - origin.col - at.col;
+#pragma unroll
+  for (int i = 0; i < down; ++i)
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const std::int64_t row = origin.row + i * 64 + at.row + 8 * h;
+      const R* const c = g.C + row * g.ldc + origin.col + at.col;
+      if (row >= g.M) continue;
+#pragma unroll
+      for (int j = 0; j < across; ++j)
+#pragma unroll
+        for (int index = 0; index < count; index += 4)
+#pragma unroll
+          for (int e = 0; e < 2; ++e) {
+            const int n = j * 2 * count + 2 * index + e;
+            if (n < n_left) sums[i][j][index + 2 * h + e] = fmaf(g.beta, to_float(c[n]), sums[i][j][index + 2 * h + e]);
+          }
     }
-    wgmma_wait_group<0>(rD);
-    release(before);
-  }
 }
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

@@ -35,7 +35,7 @@ template <Wrong wrong>
 __global__ void kernel(const Gemm<float> g) {
   auto& [sums, sC, arrivals] = shared_storage<Storage>();
   const int thread = threadIdx.x;
-  const TileOrigin block = block_tile<8, 8>(g.N);
+  const RowCol<std::int64_t> block = block_tile<8, 8>(g.N);
   const std::int64_t row = block.row + thread / 8, col = block.col + thread % 8;
   if (thread == 0) arrivals[0] = 0;
   __syncthreads();

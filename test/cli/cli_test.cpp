@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/types.hpp"
@@ -282,6 +283,27 @@ TEST_F(Program, DiffIsAgainstTheParent) {
   EXPECT_EQ(json("diff naive coalesced"), result);
   EXPECT_EQ(run("diff coalesced").out, result["diff"].get<std::string>());
   EXPECT_EQ(json("diff naive naive")["diff"], "");
+}
+
+// A rung's idea is in its own file: the instruction, or the loop, that its parent has not.
+TEST_F(Program, DiffShowsTheIdeaOfEachHopperRung) {
+  for (const auto& [rung, parent, ideas] :
+       {std::tuple<const char*, const char*, std::vector<const char*>>{
+            "wgmma_specialized", "wgmma_tma", {"setmaxnreg_inc<", "pipeline.wait_empty(p)", "pipeline.wait_full(p)"}},
+        {"wgmma_persistent", "wgmma_specialized", {"return number + stride"}},
+        {"wgmma_staged", "wgmma_persistent", {"stmatrix<", "cp_async_bulk_tensor_store("}},
+        {"wgmma_cluster", "wgmma_staged", {"cp_async_bulk_tensor_multicast(", "barrier_cluster_arrive()"}},
+        {"wgmma_energy", "wgmma_cluster", {"steps - 1 - step"}},
+        {"wgmma_overlapped", "wgmma_cluster", {"grid_launch_dependents()", "grid_wait()"}},
+        {"wgmma_promoted", "wgmma_energy", {"for (int step = 0; step < block.steps", "add(rD[0][1], right)"}}}) {
+    const Json result = json(std::string("diff ") + rung);
+    EXPECT_EQ(result["from"], parent);
+    std::istringstream diff(result["diff"].get<std::string>());
+    std::string added;
+    for (std::string line; std::getline(diff, line);)
+      if (line[0] == '+') added += line + "\n";
+    for (const char* const idea : ideas) EXPECT_NE(added.find(idea), added.npos) << rung << ": " << idea;
+  }
 }
 
 /// The elements of a .npy file, read by the description of its format alone.

@@ -7,6 +7,7 @@
 #include "ptx/cluster.hpp"
 #include "ptx/cp_async_bulk.hpp"
 #include "ptx/fence.hpp"
+#include "ptx/grid.hpp"
 #include "ptx/mbarrier.hpp"
 #include "ptx/warp.hpp"
 #include "register.hpp"
@@ -220,9 +221,9 @@ __global__ __launch_bounds__(384, 1) void registers(int*, int* b, int*, int) {
     setmaxnreg_dec<24>();
   else
     setmaxnreg_inc<240>();
-  griddepcontrol_wait();
+  grid_wait();
   b[threadIdx.x] = 1;
-  griddepcontrol_launch_dependents();
+  grid_launch_dependents();
 }
 
 // ---------------------------------------------------------------- clusters

@@ -71,14 +71,14 @@ __global__ void multiply(const typename P::Form::A* a, const typename P::Form::B
 
   typename Form::Accumulator rD[Form::d_registers];
   gather<typename Form::D, d_packed>(rD, [&](int i, int e) {
-    const FragmentElement at = wgmma_d(thread, i * d_packed + e);
+    const RowCol<int> at = wgmma_d(thread, i * d_packed + e);
     return d[at.row * N + at.col];
   });
   std::uint32_t rA[K / Form::K][Form::a_registers];
 #pragma unroll
   for (int step = 0; step < K / Form::K; ++step)
     gather<typename Form::A, packed>(rA[step], [&](int i, int e) {
-      const FragmentElement at = wgmma_a(packed, thread, i, e);
+      const RowCol<int> at = wgmma_a(packed, thread, i, e);
       return a[at.row * K + step * Form::K + at.col];
     });
 
@@ -96,7 +96,7 @@ __global__ void multiply(const typename P::Form::A* a, const typename P::Form::B
   wgmma_commit_group();
   wgmma_wait_group<0>(rD);
   scatter<typename Form::D, d_packed>(rD, [&](int i, int e) -> typename Form::D& {
-    const FragmentElement at = wgmma_d(thread, i * d_packed + e);
+    const RowCol<int> at = wgmma_d(thread, i * d_packed + e);
     return d[at.row * N + at.col];
   });
 }

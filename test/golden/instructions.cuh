@@ -25,20 +25,20 @@ __global__ void multiply_tiles(const typename Form::A* a, const typename Form::B
   typename Form::Register rA[Form::a_registers], rB[Form::b_registers];
   typename Form::Accumulator rC[Form::d_registers], rD[Form::d_registers];
   gather<typename Form::A, packed>(rA, [&](int i, int e) {
-    const FragmentElement at = mma_a(packed, lane, i, e);
+    const RowCol<int> at = mma_a(packed, lane, i, e);
     return a[at.row * K + at.col];
   });
   gather<typename Form::B, packed>(rB, [&](int i, int e) {
-    const FragmentElement at = mma_b(packed, lane, i, e);
+    const RowCol<int> at = mma_b(packed, lane, i, e);
     return b[at.col * K + at.row];
   });
   gather<typename Form::D, d_packed>(rC, [&](int i, int e) {
-    const FragmentElement at = mma_d(lane, i * d_packed + e);
+    const RowCol<int> at = mma_d(lane, i * d_packed + e);
     return c[at.row * N + at.col];
   });
   mma_sync<Form>(rD, rA, rB, rC);
   scatter<typename Form::D, d_packed>(rD, [&](int i, int e) -> typename Form::D& {
-    const FragmentElement at = mma_d(lane, i * d_packed + e);
+    const RowCol<int> at = mma_d(lane, i * d_packed + e);
     return d[at.row * N + at.col];
   });
 }
@@ -75,11 +75,11 @@ __global__ void multiply_products(const typename Form::A* a, const typename Form
   std::uint32_t rA[Form::a_registers];
   typename Form::Accumulator rD[Form::d_registers];
   gather<typename Form::A, packed>(rA, [&](int i, int e) {
-    const FragmentElement at = wgmma_a(packed, thread, i, e);
+    const RowCol<int> at = wgmma_a(packed, thread, i, e);
     return a[at.row * K + at.col];
   });
   gather<typename Form::D, d_packed>(rD, [&](int i, int e) {
-    const FragmentElement at = wgmma_d(thread, i * d_packed + e);
+    const RowCol<int> at = wgmma_d(thread, i * d_packed + e);
     return c[at.row * N + at.col];
   });
   constexpr MatrixTile tile_a(layout_a, Major::k, sizeof(typename Form::A));
@@ -95,7 +95,7 @@ __global__ void multiply_products(const typename Form::A* a, const typename Form
   wgmma_commit_group();
   wgmma_wait_group<0>(rD);
   scatter<typename Form::D, d_packed>(rD, [&](int i, int e) -> typename Form::D& {
-    const FragmentElement at = wgmma_d(thread, i * d_packed + e);
+    const RowCol<int> at = wgmma_d(thread, i * d_packed + e);
     return d[at.row * N + at.col];
   });
 }

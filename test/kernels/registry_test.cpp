@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <regex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "core/error.hpp"
 #include "device/device.hpp"
@@ -44,6 +48,37 @@ TEST(Registry, RungsAreConsistent) {
   EXPECT_EQ(rung_source("no such rung"), "");
 }
 
+// Whoever reads a main loop of wgmma has its three steps before his eyes: a wait for the stage, the products, the
+// release of the stage.
+TEST(HopperRungs, HaveTheStepsOfAMainLoopNextToEachOther) {
+  const std::regex wait(R"(\bwait(_full)?\()"), multiply(R"(::multiply\w*\()"), release(R"(\brelease)");
+  int loops = 0;
+  for (const char* const folder : {"/src/kernels/wgmma", "/src/tile"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(std::string(LAPIDARY_SOURCE_DIR) + folder)) {
+      std::ifstream file(entry.path());
+      std::vector<std::string> lines;
+      for (std::string line; std::getline(file, line);) lines.push_back(line);
+      const auto has = [&](const std::regex& step, std::size_t begin) {
+        return std::any_of(lines.begin() + static_cast<std::ptrdiff_t>(begin),
+                           lines.begin() + static_cast<std::ptrdiff_t>(std::min(begin + 30, lines.size())),
+                           [&](const std::string& line) { return std::regex_search(line, step); });
+      };
+      // Only a main loop waits for some products and not for all.
+      const auto in_loop = [](const std::string& line) { return line.find("wgmma_wait_group<1>(") != line.npos; };
+      for (auto at = std::find_if(lines.begin(), lines.end(), in_loop); at != lines.end();
+           at = std::find_if(at + 1, lines.end(), in_loop)) {
+        const auto here = static_cast<std::size_t>(at - lines.begin());
+        bool together = false;
+        for (std::size_t begin = here < 29 ? 0 : here - 29; begin <= here; ++begin)
+          together = together || (has(wait, begin) && has(multiply, begin) && has(release, begin));
+        EXPECT_TRUE(together) << entry.path() << ":" << here + 1;
+        ++loops;
+      }
+    }
+  }
+  EXPECT_EQ(loops, 3) << "wgmma_tma, wgmma_specialized and wgmma_promoted write one out each";
+}
+
 // Every kernel has an id of its own, which names it and is read back.
 TEST(Registry, IdsAreInjectiveAndParse) {
   std::set<std::string> ids;
@@ -66,8 +101,7 @@ TEST(Registry, EveryTraitIsInTheId) {
   const KernelTraits all = {.tile = {128, 256, 64},
                             .kind = {Type::bf16, Type::f32, Order::row_major, Order::column_major},
                             .stages = 4,
-                            .down = 2,
-                            .across = 3,
+                            .cluster = {2, 3},
                             .slices = 5,
                             .cols = 40};
   std::vector<KernelTraits> traits(1, all);

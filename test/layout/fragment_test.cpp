@@ -8,7 +8,7 @@
 namespace lapidary {
 namespace {
 
-bool is(const FragmentElement& element, int row, int col) { return element.row == row && element.col == col; }
+bool is(const RowCol<int>& element, int row, int col) { return element.row == row && element.col == col; }
 
 // Hand-picked from the figures of the PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type", "... for
 // mma.m16n8k32", "... for mma.m16n8k8" (tf32) and "... for mma.m8n8k4" (f64).
@@ -39,7 +39,7 @@ void expect_each_once(int rows, int cols, int registers, int packed, Name&& name
   for (int lane = 0; lane < lanes; ++lane)
     for (int i = 0; i < registers; ++i)
       for (int e = 0; e < packed; ++e) {
-        const FragmentElement at = name(lane, i, e);
+        const RowCol<int> at = name(lane, i, e);
         ++times[{at.row, at.col}];
         EXPECT_TRUE(at.row >= 0 && at.row < rows && at.col >= 0 && at.col < cols) << at.row << ", " << at.col;
       }

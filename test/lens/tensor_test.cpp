@@ -59,7 +59,7 @@ KernelEntry ring() {
   // The grid is as wide as the matrix, and a multiple of a cluster high.
   variant.order.at = [](std::int64_t position, std::int64_t, std::int64_t N) {
     const std::int64_t across = (N + 63) / 64;
-    return TileOrder::Corner{position / across * 64, position % across * 64};
+    return RowCol<std::int64_t>{position / across * 64, position % across * 64};
   };
   return variant;
 }
@@ -106,20 +106,26 @@ TEST(TensorLens, SeesBoxesAndWhatAMulticastSpares) {
 struct InColumns {
   static constexpr TileShape tile = {64, 32, 16};
   using Element = bf16;
-  static TileOrigin tile_at(std::int64_t position, std::int64_t M, std::int64_t) {
-    const std::int64_t down = (M + 63) / 64;
-    return {position % down * 64, position / down * 32};
-  }
-  static constexpr bool there_and_back = true;
+  struct Walk {
+    static constexpr bool row_by_row = false;
+    int down;
+    static Walk over(std::int64_t M, std::int64_t, const TileShape& shape) {
+      return {static_cast<int>((M + shape.m - 1) / shape.m)};
+    }
+    RowCol<int> tile(int number) const { return {number % down, number / down}; }
+  };
+  struct Steps {
+    static constexpr bool there_and_back = true;
+  };
 };
 
 TEST(TensorLens, TakesTheOrderOfTilesFromTheConfiguration) {
   const BuiltKernel own = built<InColumns>(nullptr);
   EXPECT_TRUE(own.order.there_and_back);
   const KernelEntry known{own.traits, "", "", {}, own.order};
-  EXPECT_EQ(visiting_order(known, 100, 64), (std::vector<model::TileIndex>{{0, 0}, {1, 0}, {0, 1}, {1, 1}}));
+  EXPECT_EQ(visiting_order(known, 100, 64), (std::vector<RowCol<int>>{{0, 0}, {1, 0}, {0, 1}, {1, 1}}));
   const KernelEntry plain{own.traits, "", "", {}};
-  EXPECT_EQ(visiting_order(plain, 100, 64), (std::vector<model::TileIndex>{{0, 0}, {0, 1}, {1, 0}, {1, 1}}));
+  EXPECT_EQ(visiting_order(plain, 100, 64), (std::vector<RowCol<int>>{{0, 0}, {0, 1}, {1, 0}, {1, 1}}));
 }
 
 // Three stages, one of which is being used while the others fill; each thread has its part of them on its way.

@@ -24,7 +24,7 @@ TEST(Raster, EveryOrderVisitsEachTileOnce) {
   for (const Raster& raster : every_order) {
     for (const auto& [down, across] : {std::pair{1, 1}, {7, 5}, {5, 7}, {1, 9}, {9, 1}, {16, 16}, {3, 40}, {40, 3}}) {
       std::set<std::pair<int, int>> seen;
-      for (const TileIndex& tile : visiting_order(down, across, raster)) {
+      for (const RowCol<int>& tile : visiting_order(down, across, raster)) {
         EXPECT_TRUE(tile.row >= 0 && tile.row < down && tile.col >= 0 && tile.col < across) << to_string(raster);
         EXPECT_TRUE(seen.emplace(tile.row, tile.col).second) << to_string(raster);
       }
@@ -35,7 +35,7 @@ TEST(Raster, EveryOrderVisitsEachTileOnce) {
 }
 
 TEST(Raster, OrdersAreWhatTheirNamesSay) {
-  using Tiles = std::vector<TileIndex>;
+  using Tiles = std::vector<RowCol<int>>;
   EXPECT_EQ(visiting_order(2, 3, {Raster::rows}), (Tiles{{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}}));
   EXPECT_EQ(visiting_order(2, 3, {Raster::columns}), (Tiles{{0, 0}, {1, 0}, {0, 1}, {1, 1}, {0, 2}, {1, 2}}));
   EXPECT_EQ(visiting_order(3, 2, {Raster::grouped, 2}), (Tiles{{0, 0}, {1, 0}, {0, 1}, {1, 1}, {2, 0}, {2, 1}}));
@@ -43,18 +43,18 @@ TEST(Raster, OrdersAreWhatTheirNamesSay) {
 
 TEST(Raster, BlocksWalkGroupsAsTheModelHasThem) {
   for (const auto& [down, across] : {std::pair{1, 1}, {7, 5}, {5, 7}, {1, 9}, {9, 1}, {32, 16}}) {
-    const std::vector<TileIndex> order = visiting_order(down, across, {Raster::grouped, 4});
+    const std::vector<RowCol<int>> order = visiting_order(down, across, {Raster::grouped, 4});
     for (std::size_t i = 0; i < order.size(); ++i) {
-      const TileElement tile = grouped_tile(static_cast<unsigned>(i), static_cast<unsigned>(down),
+      const RowCol<int> tile = grouped_tile(static_cast<unsigned>(i), static_cast<unsigned>(down),
                                             static_cast<unsigned>(across), 4);
-      EXPECT_EQ(order[i], (TileIndex{tile.row, tile.col})) << down << " " << across << " " << i;
+      EXPECT_EQ(order[i], (RowCol<int>{tile.row, tile.col})) << down << " " << across << " " << i;
     }
   }
 }
 
 TEST(Raster, AHilbertCurveNeverJumpsWhereSquaresFillTheGrid) {
   for (const auto& [down, across] : {std::pair{16, 16}, {8, 32}, {32, 8}, {16, 64}}) {
-    const std::vector<TileIndex> order = visiting_order(down, across, {Raster::hilbert});
+    const std::vector<RowCol<int>> order = visiting_order(down, across, {Raster::hilbert});
     for (std::size_t i = 1; i < order.size(); ++i) {
       ASSERT_EQ(std::abs(order[i].row - order[i - 1].row) + std::abs(order[i].col - order[i - 1].col), 1)
           << down << " " << across << " " << i;
@@ -184,12 +184,12 @@ TEST(L2, AHilbertCurveReadsUpToThirtyPercentMoreThanMeasured) {
 // The order of the columns of a grid, by a kernel's own function; every third position has no tile.
 TEST(Raster, AKernelsOwnOrderIsTakenAsItIs) {
   const auto columns = [](std::int64_t position) {
-    if (position % 3 == 2) return TileIndex{2, 0};
+    if (position % 3 == 2) return RowCol<int>{2, 0};
     const int tile = static_cast<int>(position - position / 3);
-    return TileIndex{tile % 2, tile / 2};
+    return RowCol<int>{tile % 2, tile / 2};
   };
-  EXPECT_EQ(visiting_order_by(2, 2, columns), (std::vector<TileIndex>{{0, 0}, {1, 0}, no_tile, {0, 1}, {1, 1}}));
-  EXPECT_THROW(visiting_order_by(2, 2, [](std::int64_t) { return TileIndex{0, 0}; }), InvalidArgument);
+  EXPECT_EQ(visiting_order_by(2, 2, columns), (std::vector<RowCol<int>>{{0, 0}, {1, 0}, no_tile, {0, 1}, {1, 1}}));
+  EXPECT_THROW(visiting_order_by(2, 2, [](std::int64_t) { return RowCol<int>{0, 0}; }), InvalidArgument);
   EXPECT_THROW(visiting_order_by(2, 2, [](std::int64_t) { return no_tile; }), InvalidArgument);
 }
 
@@ -202,7 +202,7 @@ TEST(L2, AMulticastLeavesL2Once) {
     // Clusters row by row.
     const auto order = visiting_order_by(down, across, [&](std::int64_t position) {
       const auto cluster = static_cast<int>(position / (m * n)), rank = static_cast<int>(position % (m * n));
-      return TileIndex{cluster / (across / n) * m + rank % m, cluster % (across / n) * n + rank / m};
+      return RowCol<int>{cluster / (across / n) * m + rank % m, cluster % (across / n) * n + rank / m};
     });
     return simulate_l2(gemm, tile, {order, m * n}, h200);
   };

@@ -30,9 +30,7 @@ template <int BM, int BN, int BK, int stages_, class T, class R, Order a_order =
           Order b_order = Order::row_major>
 struct Config : mma_tiles::Config<BM, BN, BK, 64, 64, T, R, mma_swizzled::Swizzled, a_order, b_order> {
   static constexpr int stages = stages_, group = 2048 / BM, a_size = Config::a.cosize(), b_size = Config::b.cosize();
-  static TileOrigin tile_at(std::int64_t position, std::int64_t M, std::int64_t N) {
-    return tile_origin(tile_raster(M, N, Config::tile, group), Config::tile, position);
-  }
+  using Walk = GroupedTiles<group>;
 };
 
 template <class T, class R, Order a_order = Order::row_major, Order b_order = Order::row_major>
@@ -47,8 +45,10 @@ static_assert(conflict_free<OtherWidth<tf32>> && conflict_free<OtherWidth<std::i
 
 template <class Config>
 struct Storage {
-  SharedArray<typename Config::Element, Config::stages * Config::a_size, 128> a;
-  SharedArray<typename Config::Element, Config::stages * Config::b_size, 128> b;
+  SharedArray<typename Config::Element, Config::stages * Config::a_size, 128>
+      a;  // (stages, BM, BK), of column-major A (stages, BK, BM)
+  SharedArray<typename Config::Element, Config::stages * Config::b_size, 128>
+      b;  // (stages, BK, BN), of column-major B (stages, BN, BK)
 };
 
 template <class Config, bool vectorized, class T = typename Config::Element, class R = typename Config::Result>
@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(Config::threads) kernel(const Gemm<T, R> g) {
   constexpr int BK = Config::BK, down = Config::down, across = Config::across, stages = Config::stages;
   constexpr int steps = BK / Form::K;
   auto& [sA, sB] = shared_storage<Storage<Config>>();
-  const TileOrigin block = block_tile_grouped<Config::BM, Config::BN, Config::group>(g.M, g.N);
+  const RowCol<std::int64_t> block = block_tile_grouped<Config::BM, Config::BN, Config::group>(g.M, g.N);
   const int thread = threadIdx.x;
   typename Config::GlobalA gA(g.A, g.lda, block.row, thread);
   typename Config::GlobalB gB(g.B, g.ldb, block.col, thread);
@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(Config::threads) kernel(const Gemm<T, R> g) {
     cp_async_wait_group<stages - 2>();
     __syncthreads();
   };
-  std::uint32_t rA[2][down][Form::a_registers], rB[2][across][Form::b_registers];
+  std::uint32_t rA[2][down][Form::a_registers], rB[2][across][Form::b_registers];  // (2, WM, K), (2, K, WN) of an mma
   const auto load = [&](int step, int stage) {
     const T* const a = &sA[stage * Config::a_size];
     const T* const b = &sB[stage * Config::b_size];
@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(Config::threads) kernel(const Gemm<T, R> g) {
     for (int part = 0; part < steps; ++part) start(part, stage * BK, stage);
   await();
   int stage = 0, free = stages - 1;
-  typename Form::D rD[down][across][Form::d_registers] = {};
+  typename Form::D rD[down][across][Form::d_registers] = {};  // (WM, WN)
   load(0, stage);
   for (std::int64_t k0 = 0; k0 < g.K; k0 += BK) {
 #pragma unroll

@@ -32,11 +32,11 @@ struct Config : wmma::Config<BM, BN, BK, WM, WN, T, R, Arrangement, a_order, b_o
                 MmaTile<Mma<T, T, SumOf<T>, 16, 8, form_k>, BN, WM, WN, a_order, b_order> {
   using Parent = wmma::Config<BM, BN, BK, WM, WN, T, R, Arrangement, a_order, b_order, ArrangementB>;
   LAPIDARY_HD static constexpr int a_read(int thread, int k, int i) {
-    const FragmentElement at = Config::a_row(thread);
+    const RowCol<int> at = Config::a_row(thread);
     return Parent::GlobalA::template at<Parent::a>(at.row, at.col, i * Config::Form::M, k);
   }
   LAPIDARY_HD static constexpr int b_read(int thread, int k, int j) {
-    const FragmentElement at = Config::b_row(thread);
+    const RowCol<int> at = Config::b_row(thread);
     return Parent::GlobalB::template at<Parent::b>(at.col, at.row, j * Config::Form::N, k);
   }
 };
@@ -49,8 +49,8 @@ static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return Bf16::b_read
 
 template <class Config>
 struct Storage {
-  SharedArray<typename Config::Element, Config::a.cosize()> a;
-  SharedArray<typename Config::Element, Config::b.cosize()> b;
+  SharedArray<typename Config::Element, Config::a.cosize()> a;  // (BM, BK), of column-major A (BK, BM)
+  SharedArray<typename Config::Element, Config::b.cosize()> b;  // (BK, BN), of column-major B (BN, BK)
 };
 
 template <class Config, bool vectorized, class T = typename Config::Element, class R = typename Config::Result>
@@ -58,12 +58,12 @@ __global__ void __launch_bounds__(Config::threads) kernel(const Gemm<T, R> g) {
   using Form = typename Config::Form;
   constexpr int BK = Config::BK, down = Config::down, across = Config::across;
   auto& [sA, sB] = shared_storage<Storage<Config>>();
-  const TileOrigin block = block_tile<Config::BM, Config::BN>(g.N);
+  const RowCol<std::int64_t> block = block_tile<Config::BM, Config::BN>(g.N);
   const int thread = threadIdx.x;
   typename Config::GlobalA gA(g.A, g.lda, block.row, thread);
   typename Config::GlobalB gB(g.B, g.ldb, block.col, thread);
   const int m_left = left_in_tile(g.M, block.row, Config::BM), n_left = left_in_tile(g.N, block.col, Config::BN);
-  float rD[down][across][Form::d_registers] = {};
+  float rD[down][across][Form::d_registers] = {};  // (WM, WN)
   for (std::int64_t k0 = 0; k0 < g.K; k0 += BK) {
     const int k_left = left_in_tile(g.K, k0, BK);
 #pragma unroll
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(Config::threads) kernel(const Gemm<T, R> g) {
     __syncthreads();
 #pragma unroll
     for (int k = 0; k < BK; k += Form::K) {
-      std::uint32_t rA[down][Form::a_registers], rB[across][Form::b_registers];
+      std::uint32_t rA[down][Form::a_registers], rB[across][Form::b_registers];  // (WM, K), (K, WN) of an mma
 #pragma unroll
       for (int i = 0; i < down; ++i) load_a<Config>(rA[i], &sA[Config::a_read(thread, k, i)]);
 #pragma unroll

@@ -62,7 +62,7 @@ struct Config {
 
   // Results on their way: one product a warp, of which a lane has 8 neighbours in a row.
   static constexpr Layout d = Layout({threads / 32, 16, 16}, {16 * 20, 20, 1});
-  LAPIDARY_HD static constexpr TileElement d_element(int thread) { return {thread % 16, thread % 32 / 16 * 8}; }
+  LAPIDARY_HD static constexpr RowCol<int> d_element(int thread) { return {thread % 16, thread % 32 / 16 * 8}; }
   LAPIDARY_HD static constexpr int d_read(int thread, int e) {
     return offset_in<d>(thread / 32, d_element(thread).row, d_element(thread).col + e);
   }
@@ -77,9 +77,9 @@ static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return Bf16::b_writ
 
 template <class Config>
 struct Storage {
-  SharedArray<typename Config::Element, Config::a.cosize(), 32> a;
-  SharedArray<typename Config::Element, Config::b.cosize(), 32> b;
-  SharedArray<float, Config::d.cosize(), 32> d;
+  SharedArray<typename Config::Element, Config::a.cosize(), 32> a;  // (BM, BK), of column-major A (BK, BM)
+  SharedArray<typename Config::Element, Config::b.cosize(), 32> b;  // (BK, BN), of column-major B (BN, BK)
+  SharedArray<float, Config::d.cosize(), 32> d;                     // (warps, 16, 16)
 };
 
 template <class Config, bool vectorized, class T = typename Config::Element, class R = typename Config::Result>
@@ -87,12 +87,12 @@ __global__ void __launch_bounds__(Config::threads) kernel(const Gemm<T, R> g) {
   constexpr int BK = Config::BK, down = Config::WM / 16, across = Config::WN / 16;
   constexpr Layout a = Config::a, b = Config::b, d = Config::d;
   auto& [sA, sB, sD] = shared_storage<Storage<Config>>();
-  const TileOrigin block = block_tile<Config::BM, Config::BN>(g.N);
+  const RowCol<std::int64_t> block = block_tile<Config::BM, Config::BN>(g.N);
   const int thread = threadIdx.x;
   typename Config::GlobalA gA(g.A, g.lda, block.row, thread);
   typename Config::GlobalB gB(g.B, g.ldb, block.col, thread);
   const int m_left = left_in_tile(g.M, block.row, Config::BM), n_left = left_in_tile(g.N, block.col, Config::BN);
-  WmmaFragment<WmmaOperand::d, float> rD[down][across];
+  WmmaFragment<WmmaOperand::d, float> rD[down][across];  // (WM, WN)
 #pragma unroll
   for (int product = 0; product < down * across; ++product) wmma_fill(rD[product / across][product % across], 0);
   for (std::int64_t k0 = 0; k0 < g.K; k0 += BK, gA.advance(g.lda), gB.advance(g.ldb)) {

@@ -32,15 +32,15 @@ struct Config : Tiles {
 
 template <class Config>
 struct Storage {
-  SharedArray<float, Config::stages * Config::a_size> a;
-  SharedArray<float, Config::stages * Config::b_size> b;
+  SharedArray<float, Config::stages * Config::a_size> a;  // (stages, BK, BM)
+  SharedArray<float, Config::stages * Config::b_size> b;  // (stages, BK, BN)
 };
 
 template <class Config, bool vectorized>
 __global__ void __launch_bounds__(Config::threads, Config::blocks) kernel(const Gemm<float> g) {
   constexpr int BM = Config::tile.m, BN = Config::tile.n, BK = Config::tile.k, TM = Config::TM, TN = Config::TN;
   auto& [sA, sB] = shared_storage<Storage<Config>>();
-  const TileOrigin block = block_tile<BM, BN>(g.N);
+  const RowCol<std::int64_t> block = block_tile<BM, BN>(g.N);
   const int thread = threadIdx.x;
   typename Config::GlobalA gA(g.A, g.lda, block.row, 0, thread);
   typename Config::GlobalB gB(g.B, g.ldb, 0, block.col, thread);

@@ -73,8 +73,8 @@ static_assert(wavefronts(warp_access<f16>([](int lane) { return Config::copied_b
               "a known conflict");
 
 struct Storage {
-  SharedArray<f16, cute::cosize(Config::LayoutA{})> a;
-  SharedArray<f16, cute::cosize(Config::LayoutB{})> b;
+  SharedArray<f16, cute::cosize(Config::LayoutA{})> a;  // (BM, BK)
+  SharedArray<f16, cute::cosize(Config::LayoutB{})> b;  // (BK, BN)
 };
 
 /// Copies a thread's part of a tile to shared memory, `width` elements by one access there; zeros for those whose
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(Config::threads) kernel(const Gemm<f16> g) {
   auto& storage = shared_storage<Storage>();
   const auto sA = cute::make_tensor(cute::make_smem_ptr(storage.a.data), Config::LayoutA{});
   const auto sB = cute::make_tensor(cute::make_smem_ptr(storage.b.data), Config::LayoutB{});
-  const TileOrigin block = block_tile<BM, BN>(g.N);
+  const RowCol<std::int64_t> block = block_tile<BM, BN>(g.N);
   const auto row = block.row / BM, col = block.col / BN;
   const int thread = threadIdx.x;
   const auto part = [&](const auto& tile) { return Config::copied_by(thread, tile); };

@@ -75,8 +75,8 @@ static_assert(misaligned_lanes(warp_access<f16, 8>([](int lane) { return Padded:
 
 template <class Config>
 struct Storage {
-  SharedArray<f16, Config::a.cosize()> a;
-  SharedArray<f16, Config::b.cosize()> b;
+  SharedArray<f16, Config::a.cosize()> a;  // (BK, BM)
+  SharedArray<f16, Config::b.cosize()> b;  // (BK, BN)
 };
 
 // Two blocks a multiprocessor leave 128 registers a thread. The aligned path, padded or not, is close to that; the
@@ -85,7 +85,7 @@ template <class Config, bool vectorized>
 __global__ void __launch_bounds__(Config::threads, vectorized ? 2 : 0) kernel(const Gemm<f16> g) {
   constexpr int BK = Config::BK, TM = Config::TM, TN = Config::TN, width = Config::width;
   auto& [sA, sB] = shared_storage<Storage<Config>>();
-  const TileOrigin block = block_tile<Config::BM, Config::BN>(g.N);
+  const RowCol<std::int64_t> block = block_tile<Config::BM, Config::BN>(g.N);
   const int thread = threadIdx.x;
   typename Config::GlobalA gA(g.A, g.lda, block.row, 0, thread);
   typename Config::GlobalB gB(g.B, g.ldb, 0, block.col, thread);

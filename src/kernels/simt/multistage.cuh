@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(Config::threads, Config::blocks) kernel(const 
   constexpr int BM = Config::tile.m, BN = Config::tile.n, BK = Config::tile.k, TM = Config::TM, TN = Config::TN;
   constexpr int stages = Config::stages, width = vectorized ? 4 : 1;
   auto& [sA, sB] = shared_storage<Storage<Config>>();
-  const TileOrigin block = block_tile<BM, BN>(g.N);
+  const RowCol<std::int64_t> block = block_tile<BM, BN>(g.N);
   const int thread = threadIdx.x;
   typename Config::GlobalA gA(g.A, g.lda, block.row, 0, thread);
   typename Config::template GlobalB<width> gB(g.B, g.ldb, 0, block.col, thread);

@@ -32,7 +32,7 @@ struct Config {
 
 template <class Config>
 __global__ void __launch_bounds__(Config::threads) kernel(const Gemm<float> g) {
-  const TileOrigin block = block_tile<Config::tile.m, Config::tile.n>(g.N);
+  const RowCol<std::int64_t> block = block_tile<Config::tile.m, Config::tile.n>(g.N);
   const std::int64_t row = block.row + threadIdx.x;
   const std::int64_t col = block.col + threadIdx.y;
   if (row >= g.M || col >= g.N) return;

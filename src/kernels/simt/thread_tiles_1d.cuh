@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(Config::threads, 3) kernel(const Gemm<float> g
   constexpr int BM = Config::tile.m, BN = Config::tile.n, BK = Config::tile.k, TM = Config::results;
   constexpr Layout a = Config::a, b = Config::b;
   auto& [sA, sB] = shared_storage<Storage<Config>>();
-  const TileOrigin block = block_tile<BM, BN>(g.N);
+  const RowCol<std::int64_t> block = block_tile<BM, BN>(g.N);
   const int thread = threadIdx.x;
   GlobalTile<float, BM, BK, Config::threads> gA(g.A, g.lda, block.row, 0, thread);
   GlobalTile<float, BK, BN, Config::threads> gB(g.B, g.ldb, 0, block.col, thread);

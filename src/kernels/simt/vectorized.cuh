@@ -66,15 +66,15 @@ struct Config {
 
 template <class Config>
 struct Storage {
-  SharedArray<float, Config::a.cosize()> a;
-  SharedArray<float, Config::b.cosize()> b;
+  SharedArray<float, Config::a.cosize()> a;  // (BK, BM)
+  SharedArray<float, Config::b.cosize()> b;  // (BK, BN)
 };
 
 template <class Config, bool vectorized>
 __global__ void __launch_bounds__(Config::threads, Config::blocks) kernel(const Gemm<float> g) {
   constexpr int BM = Config::tile.m, BN = Config::tile.n, BK = Config::tile.k, TM = Config::TM, TN = Config::TN;
   auto& [sA, sB] = shared_storage<Storage<Config>>();
-  const TileOrigin block = block_tile<BM, BN>(g.N);
+  const RowCol<std::int64_t> block = block_tile<BM, BN>(g.N);
   const int thread = threadIdx.x;
   typename Config::GlobalA gA(g.A, g.lda, block.row, 0, thread);
   typename Config::GlobalB gB(g.B, g.ldb, 0, block.col, thread);

@@ -1,9 +1,11 @@
 #pragma once
 #include <array>
 #include <string>
-#include <type_traits>
+#include <utility>
 
 #include "kernels/built.hpp"
+#include "kernels/wgmma/config.hpp"
+#include "tile/wgmma_kernel.hpp"
 
 namespace lapidary::inline LAPIDARY_BUILD {
 
@@ -22,6 +24,19 @@ inline std::string refusal_by_tma(const Problem& problem, Matrix matrix, int ali
   return {};
 }
 
+/// Why results of `size` bytes cannot be stored in bulk: base, rows and what is between their beginnings are multiples
+/// of 16 bytes. Empty if they can be.
+inline std::string refusal_by_bulk_stores(const Problem& problem, int size) {
+  const std::int64_t chunk = 16 / size;
+  const std::string rule = "; results that are stored in bulk are in multiples of 16 bytes",
+                    elements = rule + ", " + std::to_string(chunk) + " elements";
+  if (problem.aligned.D % 16 != 0)
+    return "D is known to be aligned to " + std::to_string(problem.aligned.D) + " bytes" + rule;
+  if (problem.ldd % chunk != 0) return "ldd is " + std::to_string(problem.ldd) + elements;
+  if (problem.N % chunk != 0) return "N is " + std::to_string(problem.N) + elements;
+  return {};
+}
+
 /// Why kernels that copy A and B in bulk do not take a problem.
 inline std::string refusal_of_operands(const Problem& problem) {
   if (problem.K == 0) return "K is 0; a matrix that is copied in bulk has elements";
@@ -29,34 +44,71 @@ inline std::string refusal_of_operands(const Problem& problem) {
   return a.empty() ? refusal_by_tma(problem, Matrix::B, problem.aligned.B) : a;
 }
 
-/// Of a configuration, by Launch::prepare<Config> and, where it is more than that of the operands,
-/// Launch::refusal<Config>. A launcher whose blocks take several tiles each says which:
-/// Launch::tile_at<Config>(position, M, N), and Launch::there_and_back.
-template <class Config, class Launch>
-constexpr BuiltKernel built_wgmma() {
-  TileOrder order;
-  if constexpr (requires { Launch::template tile_at<Config>(0, 0, 0); }) order.at = Launch::template tile_at<Config>;
-  if constexpr (requires { Launch::there_and_back; }) order.there_and_back = Launch::there_and_back;
-  BuiltKernel kernel = {traits_of<Config>(), refusal_of_operands, Launch::template prepare<Config>, order};
-  if constexpr (requires(const Problem& p) { Launch::template refusal<Config>(p); })
-    kernel.refusal = Launch::template refusal<Config>;
-  kernel.cuts = std::is_same_v<typename Config::Element, e4m3> && !Config::promotes;
-  return kernel;
+/// Why a kernel of these parts does not.
+template <class Config>
+std::string refusal_of(const Problem& problem) {
+  const std::string of_operands = refusal_of_operands(problem);
+  return of_operands.empty() ? Config::Epilogue::refusal(problem) : of_operands;
 }
 
-/// The kernels that every rung of wgmma has, the first of them TN as the BLAS calls it: both operands K-major.
-/// `Default` is its configuration for types and orders. `more` follow.
-template <template <class T, class R, Order a, Order b> class Default, class Launch, class... More>
-constexpr auto built_wgmma_kernels(More... more) {
+/// A launch of wgmma_kernel<Config>.
+template <const RungInfo& rung, class Config>
+Prepared prepare_wgmma(const Problem& problem, const Card& card) {
+  const auto g = gemm_of<typename Config::Element, typename Config::Result>(problem);
+  const auto walk = walk_of<Config>(g.M, g.N, Config::traits.tile);
+  const LaunchShape shape = {.kernel = rung.name,
+                             .grid = walk.template grid<typename Config::Cluster>(card.multiprocessors),
+                             .block = Config::threads,
+                             .shared_bytes = sizeof(WgmmaStorage<Config>),
+                             .cluster = Config::Cluster::blocks,
+                             .overlaps = Config::Start::overlaps};
+  return prepared(problem, shape, wgmma_kernel<Config>, Config::A::map(problem, Matrix::A),
+                  Config::B::map(problem, Matrix::B), Config::Epilogue::map(problem), g, walk);
+}
+
+template <const RungInfo& rung, class Config>
+constexpr BuiltKernel built_wgmma() {
+  return {.traits = Config::traits,
+          .refusal = refusal_of<Config>,
+          .prepare = prepare_wgmma<rung, Config>,
+          .order = order_of<Config, Config::traits.tile>(),
+          .fast_accumulation = Config::traits.kind.type == Type::e4m3 && !Config::Loop::promotes};
+}
+
+/// The kinds that every rung of wgmma has a kernel of, the first of them TN as the BLAS calls it: both operands
+/// K-major.
+constexpr auto wgmma_kinds = [] {
   constexpr Order row = Order::row_major, column = Order::column_major;
-  return std::array{built_wgmma<Default<bf16, bf16, row, column>, Launch>(),
-                    built_wgmma<Default<bf16, bf16, row, row>, Launch>(),
-                    built_wgmma<Default<bf16, bf16, column, row>, Launch>(),
-                    built_wgmma<Default<bf16, bf16, column, column>, Launch>(),
-                    built_wgmma<Default<f16, f16, row, column>, Launch>(),
-                    built_wgmma<Default<bf16, float, row, column>, Launch>(),
-                    built_wgmma<Default<f16, float, row, column>, Launch>(),
-                    more...};
+  return std::array{GemmKind(Type::bf16, Type::bf16, row, column), GemmKind(Type::bf16, Type::bf16, row, row),
+                    GemmKind(Type::bf16, Type::bf16, column, row), GemmKind(Type::bf16, Type::bf16, column, column),
+                    GemmKind(Type::f16, Type::f16, row, column),   GemmKind(Type::bf16, Type::f32, row, column),
+                    GemmKind(Type::f16, Type::f32, row, column)};
+}();
+
+/// Traits as a value whose type says them.
+template <KernelTraits t>
+struct TraitsConstant {
+  static constexpr KernelTraits value = t;
+};
+
+/// Of a list of so many kernels the numbers of those that are compiled: all, but for who needs few of them.
+template <std::size_t count>
+#if defined(LAPIDARY_ONLY_KERNELS)
+using CompiledKernels = std::index_sequence<LAPIDARY_ONLY_KERNELS>;
+#else
+using CompiledKernels = std::make_index_sequence<count>;
+#endif
+
+/// The kernels of those kinds, of the traits that `traits` says, and then of `more`: build(TraitsConstant<t>()) is the
+/// one of traits t.
+template <KernelTraits (*traits)(const GemmKind&), KernelTraits... more, class Build>
+constexpr auto built_wgmma_kernels(Build build) {
+  constexpr auto all = []<std::size_t... i>(std::index_sequence<i...>) {
+    return std::array{traits(wgmma_kinds[i])..., more...};
+  }
+  (std::make_index_sequence<wgmma_kinds.size()>());
+  return [&]<std::size_t... i>(std::index_sequence<i...>) { return std::array{build(TraitsConstant<all[i]>())...}; }
+  (CompiledKernels<all.size()>());
 }
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

@@ -23,27 +23,48 @@ constexpr RungInfo info = {
     .fallback = "mma_multistage",
 };
 
-using wgmma_cluster::Config;
+/// Every other tile of a block is walked from the last step to the first.
+struct ThereAndBack {
+  static constexpr bool there_and_back = true;
+  LAPIDARY_HD static constexpr int at(int step, int steps, int round) {
+    return round % 2 == 0 ? step : steps - 1 - step;
+  }
+};
 
-using Launch = wgmma_cluster::LaunchBy<info, true, false>;
+template <KernelTraits t>
+struct Config : wgmma_cluster::Config<t> {
+  using Steps = ThereAndBack;
+};
 
 /// 200 columns that are neighbours, where B is row-major, take the room of 256: what is left is for slices of 40.
 /// Results of 32 bits take the parent's tile: 200 of them a thread leave no register for where they are stored.
-template <class T, class R, Order a, Order b>
-using Default = std::conditional_t<sizeof(R) != 2, Config<128, 256, 64, 4, ClusterGrid<2, 1>, 2, 64, T, R, a, b>,
-                                   Config<256, 200, 64, 3, ClusterGrid<2, 1>, b == Order::column_major ? 1 : 3,
-                                          b == Order::column_major ? 200 : 40, T, R, a, b>>;
-template <int BM, int BN, int stages, class Cluster, int slices>
-using Other = Config<BM, BN, 64, stages, Cluster, slices, 64, bf16, bf16, Order::row_major, Order::column_major>;
+constexpr KernelTraits traits(const GemmKind& kind) {
+  KernelTraits t = wgmma_cluster::traits(kind);
+  if (size_of(kind.result) != 2) return t;
+  t.tile = {256, 200, 64};
+  t.stages = 3;
+  t.slices = kind.b == Order::column_major ? 1 : 3;
+  t.cols = kind.b == Order::column_major ? 200 : 40;
+  return t;
+}
+constexpr KernelTraits other(TileShape tile, int stages, ClusterShape cluster) {
+  return {.tile = tile,
+          .kind = {Type::bf16, Type::bf16, Order::row_major, Order::column_major},
+          .stages = stages,
+          .cluster = cluster,
+          .slices = 2,
+          .cols = 64};
+}
 /// Other widths than 16 bits are K-major, and rows of a stage have as many bytes.
-template <class T>
-using OtherWidth =
-    Config<128, 256, 128 / sizeof(T), 4, ClusterGrid<2, 1>, 2, 64, T, float, Order::row_major, Order::column_major>;
+constexpr KernelTraits other_width(Type type) {
+  KernelTraits t = wgmma_cluster::traits({type, Type::f32, Order::row_major, Order::column_major});
+  t.tile.k = 128 / size_of(type);
+  return t;
+}
 template <class>
-constexpr auto built_kernels = built_wgmma_kernels<Default, Launch>(
-    built_wgmma<Other<256, 192, 3, ClusterGrid<1, 2>, 2>, Launch>(),
-    built_wgmma<Other<128, 320, 3, ClusterGrid<2, 1>, 2>, Launch>(),
-    built_wgmma<Other<128, 256, 4, ClusterGrid<2, 1>, 2>, Launch>(), built_wgmma<OtherWidth<tf32>, Launch>(),
-    built_wgmma<OtherWidth<e4m3>, Launch>(), built_wgmma<OtherWidth<std::int8_t>, Launch>());
+constexpr auto built_kernels =
+    built_wgmma_kernels<traits, other({256, 192, 64}, 3, {1, 2}), other({128, 320, 64}, 3, {2, 1}),
+                        other({128, 256, 64}, 4, {2, 1}), other_width(Type::tf32), other_width(Type::e4m3),
+                        other_width(Type::s8)>([](auto t) { return built_wgmma<info, Config<t.value>>(); });
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_energy

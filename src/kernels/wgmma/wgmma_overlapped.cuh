@@ -1,5 +1,6 @@
 #pragma once
 #include "kernels/wgmma/wgmma_cluster.cuh"
+#include "ptx/grid.hpp"
 
 namespace lapidary::inline LAPIDARY_BUILD::wgmma_overlapped {
 
@@ -23,21 +24,32 @@ constexpr RungInfo info = {
     .fallback = "mma_multistage",
 };
 
-using wgmma_cluster::Config;
+/// Behind the kernel in front of this one, and with the next one's blocks on their way.
+struct Overlapped {
+  static constexpr bool overlaps = true;
+  LAPIDARY_DEVICE static void wait() {
+    grid_launch_dependents();
+    grid_wait();
+  }
+};
 
-using Launch = wgmma_cluster::LaunchBy<info, false, true>;
+template <KernelTraits t>
+struct Config : wgmma_cluster::Config<t> {
+  using Start = Overlapped;
+};
 
-template <int BN, int stages, class T, class R, Order a, Order b>
-using Tile = Config<128, BN, 64, stages, ClusterGrid<2, 1>, 2, 64, T, R, a, b>;
-template <class T, class R, Order a, Order b>
-using Default = Tile<256, 4, T, R, a, b>;
-template <int BN, int stages, class T, Order b>
-using Small = Tile<BN, stages, T, T, Order::row_major, b>;
+constexpr KernelTraits smaller(int BN, int stages, Type type, Order b) {
+  KernelTraits t = wgmma_cluster::traits({type, type, Order::row_major, b});
+  t.tile.n = BN;
+  t.stages = stages;
+  return t;
+}
 template <class>
 constexpr auto built_kernels =
-    built_wgmma_kernels<Default, Launch>(built_wgmma<Small<128, 6, bf16, Order::column_major>, Launch>(),
-                                         built_wgmma<Small<64, 8, bf16, Order::column_major>, Launch>(),
-                                         built_wgmma<Small<64, 8, bf16, Order::row_major>, Launch>(),
-                                         built_wgmma<Small<64, 8, f16, Order::column_major>, Launch>());
+    built_wgmma_kernels<wgmma_cluster::traits, smaller(128, 6, Type::bf16, Order::column_major),
+                        smaller(64, 8, Type::bf16, Order::column_major), smaller(64, 8, Type::bf16, Order::row_major),
+                        smaller(64, 8, Type::f16, Order::column_major)>([](auto t) {
+      return built_wgmma<info, Config<t.value>>();
+    });
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_overlapped

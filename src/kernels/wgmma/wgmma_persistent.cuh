@@ -1,6 +1,4 @@
 #pragma once
-#include <algorithm>
-
 #include "kernels/wgmma/wgmma_specialized.cuh"
 #include "tile/raster.hpp"
 
@@ -23,74 +21,27 @@ constexpr RungInfo info = {
     .fallback = "mma_multistage",
 };
 
-using wgmma_specialized::Config, wgmma_specialized::Storage;
-
-template <class Config, class T = typename Config::Element, class R = typename Config::Result>
-__global__ void __launch_bounds__(Config::threads, 1)
-    kernel(const __grid_constant__ typename Config::A::Map mapA, const __grid_constant__ typename Config::B::Map mapB,
-           const Gemm<T, R> g, const TileRaster raster) {
-  using A = typename Config::A;
-  using B = typename Config::B;
-  auto& [sA, sB, full, empty] = shared_storage<Storage<Config>>();
-  const Pipeline<Config::stages> pipeline{&full[0], &empty[0]};
-  RingPosition<Config::stages> p;
-  const int steps = static_cast<int>(ceil_div<std::int64_t>(g.K, Config::BK));
-  const int warp = warp_of_block(), lane = static_cast<int>(threadIdx.x) % 32;
-  const int first = static_cast<int>(blockIdx.x), stride = static_cast<int>(gridDim.x);
-  if (threadIdx.x == 0) {
-    pipeline.init(Config::consumers / 32);
-    fence_mbarrier_init();
+/// Tile after tile, in groups of 8 rows of them.
+struct TileByTile : GroupedTiles<8> {
+  static TileByTile over(std::int64_t M, std::int64_t N, const TileShape& tile) {
+    return {GroupedTiles::over(M, N, tile)};
   }
-  __syncthreads();
-
-  if (warp >= Config::consumers / 32) {
-    setmaxnreg_dec<40>();
-    if (warp > Config::consumers / 32 || !elect_sync()) return;
-    for (int index = first; index < raster.tiles(); index += stride) {
-      const auto [row, col] = raster.tile(index);
-      for (int step = 0; step < steps; ++step, p.advance()) {
-        pipeline.wait_empty(p);
-        pipeline.expect(p, A::bytes + B::bytes);
-        A::copy(&sA[p.stage * A::size], mapA, row * Config::BM, step * Config::BK, pipeline.full(p));
-        B::copy(&sB[p.stage * B::size], mapB, col * Config::BN, step * Config::BK, pipeline.full(p));
-      }
-    }
-  } else {
-    setmaxnreg_inc<232>();
-    for (int index = first; index < raster.tiles(); index += stride) {
-      typename Config::Products rD;
-      multiply_stages<Config>(rD, pipeline, p, &sA[0], &sB[0], warp / 4, steps, [&](const auto& stage) {
-        if (lane == 0) pipeline.release(stage);
-      });
-      const auto [row, col] = raster.tile(index);
-      const TileOrigin tile = {std::int64_t{row} * Config::BM, std::int64_t{col} * Config::BN};
-      store_products<Config>(g, tile, static_cast<int>(threadIdx.x), rD);
-    }
+  template <class Cluster>
+  int grid(int multiprocessors) const {
+    return Cluster::grid(tiles(), multiprocessors);
   }
-}
-
-struct Launch {
-  template <class Config>
-  static TileOrder::Corner tile_at(std::int64_t position, std::int64_t M, std::int64_t N) {
-    const TileOrigin at = tile_origin(tile_raster(M, N, Config::tile, 8), Config::tile, position);
-    return {at.row, at.col};
-  }
-  template <class Config>
-  static Prepared prepare(const Problem& problem, [[maybe_unused]] const Card& card) {
-    const auto g = gemm_of<typename Config::Element, typename Config::Result>(problem);
-    const TileRaster raster = tile_raster(g.M, g.N, Config::tile, 8);
-    const LaunchShape shape = {.kernel = info.name,
-                               .grid = std::min(raster.tiles(), card.multiprocessors),
-                               .block = Config::threads,
-                               .shared_bytes = sizeof(Storage<Config>)};
-    return prepared(problem, shape, kernel<Config>, Config::A::map(problem, Matrix::A),
-                    Config::B::map(problem, Matrix::B), g, raster);
-  }
+  LAPIDARY_HD constexpr bool has(int number) const { return number < tiles(); }
+  LAPIDARY_HD constexpr int next(int number, int stride) const { return number + stride; }
 };
 
-template <class T, class R, Order a, Order b>
-using Default = Config<128, 256, 64, 4, T, R, a, b>;
+template <KernelTraits t>
+struct Config : wgmma_specialized::Config<t> {
+  using Walk = TileByTile;
+};
+
 template <class>
-constexpr auto built_kernels = built_wgmma_kernels<Default, Launch>();
+constexpr auto built_kernels = built_wgmma_kernels<wgmma_specialized::traits>([](auto t) {
+  return built_wgmma<info, Config<t.value>>();
+});
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_persistent

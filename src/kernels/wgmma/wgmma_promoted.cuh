@@ -24,13 +24,51 @@ constexpr RungInfo info = {
     .fallback = "mma_multistage",
 };
 
-template <int BN, int stages>
-using Config = wgmma_cluster::Config<128, BN, 128, stages, ClusterGrid<2, 1>, 2, 64, e4m3, float, Order::row_major,
-                                     Order::column_major, true>;
+/// Tensor cores add up the products of a stage alone. The sums of the left half of its columns are added while the
+/// products of the right half are computed, these while another warpgroup multiplies.
+struct PromotingLoop : wgmma_specialized::MainLoop {
+  static constexpr bool promotes = true;
 
-using Launch = wgmma_cluster::LaunchBy<info, true, false>;
+  template <class Config, class Position>
+  LAPIDARY_DEVICE static void multiply(const WgmmaBlock<Config>& block, Position& p,
+                                       typename Config::Tile::Accumulators& rD, int warpgroup) {
+    using Tile = typename Config::Tile;
+    constexpr int count = Tile::Form::d_registers;
+#pragma unroll
+    for (int index = 0; index < count; ++index) rD[0][0][index] = rD[0][1][index] = 0;
+    for (int step = 0; step < block.steps; ++step, p.advance()) {
+      const auto *const sA = &block.shared.a[p.stage * Tile::A::size], *const sB = &block.shared
+                                                                                        .b[p.stage * Tile::B::size];
+      float left[count], right[count];
+      block.pipeline.wait_full(p);
+      Tile::multiply_column(left, 0, sA, sB, warpgroup);
+      Tile::multiply_column(right, 1, sA, sB, warpgroup);
+      wgmma_wait_group<1>(left);
+      add(rD[0][0], left);
+      wgmma_wait_group<0>(right);
+      Config::Cluster::release(block.pipeline, p, block.rank);
+      add(rD[0][1], right);
+    }
+  }
+
+  template <int count>
+  LAPIDARY_DEVICE static void add(float (&sums)[count], const float (&products)[count]) {
+#pragma unroll
+    for (int index = 0; index < count; ++index) sums[index] += products[index];
+  }
+};
+
+template <KernelTraits t>
+struct Config : wgmma_energy::Config<t> {
+  using Loop = PromotingLoop;
+  using Tile = WgmmaTile<typename Config::A, typename Config::B, 2, 2>;
+};
 
 template <class>
-constexpr BuiltKernel built_kernels[] = {built_wgmma<Config<192, 5>, Launch>()};
+constexpr BuiltKernel built_kernels[] = {
+    built_wgmma<info, Config<KernelTraits{.tile = {128, 192, 128},
+                                          .kind = {Type::e4m3, Type::f32, Order::row_major, Order::column_major},
+                                          .stages = 5,
+                                          .cluster = {.down = 2, .across = 1}}>>()};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_promoted

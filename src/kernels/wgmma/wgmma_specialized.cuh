@@ -1,12 +1,7 @@
 #pragma once
-#include "device/shared.hpp"
 #include "kernels/wgmma/built.hpp"
-#include "ptx/fence.hpp"
 #include "ptx/warp.hpp"
-#include "tile/mma_tile.hpp"
-#include "tile/operand_tile.hpp"
-#include "tile/pipeline.hpp"
-#include "tile/wgmma_tile.hpp"
+#include "tile/wgmma_kernel.hpp"
 
 namespace lapidary::inline LAPIDARY_BUILD::wgmma_specialized {
 
@@ -30,76 +25,101 @@ constexpr RungInfo info = {
     .fallback = "mma_multistage",
 };
 
-template <int BM_, int BN_, int BK_, int stages_, class T, class R, Order a_order_, Order b_order_>
-struct Config : WgmmaTile<TmaTile<T, major_of_a(a_order_), BM_, BK_>, TmaTile<T, major_of_b(b_order_), BN_, BK_>, 2> {
-  using Element = T;
-  using Result = R;
-  static constexpr Order a_order = a_order_, b_order = b_order_;
-  static constexpr TileShape tile = {BM_, BN_, BK_};
-  static constexpr int stages = stages_, consumers = 256, threads = consumers + 128;
-};
+/// The first threads of a block multiply, by warpgroups. One thread of the four warps behind them copies; registers are
+/// dealt to four warps at a time, and so there are four.
+template <int warpgroups>
+struct Specialized {
+  static constexpr int consumers = 128 * warpgroups, threads = consumers + 128;
 
-template <class Config>
-struct Storage {
-  SharedArray<typename Config::Element, Config::stages * Config::A::size, 1024> a;
-  SharedArray<typename Config::Element, Config::stages * Config::B::size, 1024> b;
-  SharedArray<Mbarrier, Config::stages> full, empty;
-};
-
-template <class Config, class T = typename Config::Element, class R = typename Config::Result>
-__global__ void __launch_bounds__(Config::threads, 1)
-    kernel(const __grid_constant__ typename Config::A::Map mapA, const __grid_constant__ typename Config::B::Map mapB,
-           const Gemm<T, R> g) {
-  using A = typename Config::A;
-  using B = typename Config::B;
-  auto& [sA, sB, full, empty] = shared_storage<Storage<Config>>();
-  const Pipeline<Config::stages> pipeline{&full[0], &empty[0]};
-  RingPosition<Config::stages> p;
-  const TileOrigin block = block_tile<Config::BM, Config::BN>(g.N);
-  const int steps = static_cast<int>(ceil_div<std::int64_t>(g.K, Config::BK));
-  const int warp = warp_of_block(), lane = static_cast<int>(threadIdx.x) % 32;
-  if (threadIdx.x == 0) {
-    pipeline.init(Config::consumers / 32);
-    fence_mbarrier_init();
+  template <class Produce, class Consume>
+  LAPIDARY_DEVICE static void run(const Produce& produce, const Consume& consume) {
+    const int warp = warp_of_block();
+    if (warp >= consumers / 32) {
+      setmaxnreg_dec<24>();
+      if (warp > consumers / 32 || !elect_sync()) return;
+      produce();
+    } else {
+      setmaxnreg_inc<240>();
+      consume(warp / 4);
+    }
   }
-  __syncthreads();
+};
 
-  if (warp >= Config::consumers / 32) {
-    setmaxnreg_dec<40>();
-    if (warp > Config::consumers / 32 || !elect_sync()) return;
-    const int row = static_cast<int>(block.row), col = static_cast<int>(block.col);
-    for (int step = 0; step < steps; ++step, p.advance()) {
+/// The walk along K of a tile, from position p of the ring on.
+struct MainLoop {
+  static constexpr bool promotes = false;
+
+  /// Asks for the operands of the tile `at` of D, as soon as stages are free.
+  template <class Config, class Position>
+  LAPIDARY_DEVICE static void load(const WgmmaBlock<Config>& block, Position& p, const RowCol<int>& at, int round) {
+    using A = typename Config::A;
+    using B = typename Config::B;
+    using Cluster = typename Config::Cluster;
+    const auto& pipeline = block.pipeline;
+    for (int step = 0; step < block.steps; ++step, p.advance()) {
+      const int k = Config::Steps::at(step, block.steps, round) * A::BK;
       pipeline.wait_empty(p);
       pipeline.expect(p, A::bytes + B::bytes);
-      A::copy(&sA[p.stage * A::size], mapA, row, step * Config::BK, pipeline.full(p));
-      B::copy(&sB[p.stage * B::size], mapB, col, step * Config::BK, pipeline.full(p));
+      Cluster::template copy_a<A>(&block.shared.a[p.stage * A::size], block.mapA, at.row * A::MN, k, pipeline.full(p),
+                                  block.rank);
+      Cluster::template copy_b<B>(&block.shared.b[p.stage * B::size], block.mapB, at.col * B::MN, k, pipeline.full(p),
+                                  block.rank);
     }
-  } else {
-    setmaxnreg_inc<232>();
-    typename Config::Products rD;
-    multiply_stages<Config>(rD, pipeline, p, &sA[0], &sB[0], warp / 4, steps, [&](const auto& stage) {
-      if (lane == 0) pipeline.release(stage);  // each warp for itself: its own products are complete
-    });
-    store_products<Config>(g, block, static_cast<int>(threadIdx.x), rD);
   }
-}
 
-struct Launch {
-  template <class Config>
-  static Prepared prepare(const Problem& problem, [[maybe_unused]] const Card& card) {
-    const auto g = gemm_of<typename Config::Element, typename Config::Result>(problem);
-    const LaunchShape shape = {.kernel = info.name,
-                               .grid = tile_grid(g.M, g.N, Config::tile),
-                               .block = Config::threads,
-                               .shared_bytes = sizeof(Storage<Config>)};
-    return prepared(problem, shape, kernel<Config>, Config::A::map(problem, Matrix::A),
-                    Config::B::map(problem, Matrix::B), g);
+  /// Multiplies stage after stage as they come. While the products of one are computed, those of the next are started.
+  template <class Config, class Position>
+  LAPIDARY_DEVICE static void multiply(const WgmmaBlock<Config>& block, Position& p,
+                                       typename Config::Tile::Accumulators& rD, int warpgroup) {
+    using Tile = typename Config::Tile;
+    // Each warp for itself: its own products are complete.
+    const auto release = [&](const Position& stage) { Config::Cluster::release(block.pipeline, stage, block.rank); };
+    Position before = p;
+    for (int step = 0; step < block.steps; ++step) {
+      block.pipeline.wait_full(p);
+      Tile::multiply(rD, &block.shared.a[p.stage * Tile::A::size], &block.shared.b[p.stage * Tile::B::size], warpgroup,
+                     step > 0);
+      wgmma_wait_group<1>(rD);
+      if (step > 0) release(before);
+      before = p;
+      p.advance();
+    }
+    wgmma_wait_group<0>(rD);
+    release(before);
   }
 };
 
-template <class T, class R, Order a, Order b>
-using Default = Config<128, 256, 64, 4, T, R, a, b>;
+/// One tile of D a block, row by row.
+struct OneTile {
+  static constexpr bool row_by_row = true;
+  int rows, cols;  // in tiles
+
+  static OneTile over(std::int64_t M, std::int64_t N, const TileShape& tile) {
+    return {static_cast<int>(ceil_div<std::int64_t>(M, tile.m)), static_cast<int>(ceil_div<std::int64_t>(N, tile.n))};
+  }
+  template <class Cluster>
+  int grid(int) const {
+    return rows * cols;
+  }
+  LAPIDARY_HD constexpr RowCol<int> tile(int number) const { return {number / cols, number % cols}; }
+  LAPIDARY_HD constexpr bool has(int number) const { return number >= 0; }
+  LAPIDARY_HD constexpr int next(int, int) const { return -1; }
+};
+
+template <KernelTraits t>
+struct Config : WgmmaConfig<t, 2> {
+  using Roles = Specialized<2>;
+  using Loop = MainLoop;
+  using Walk = OneTile;
+  using Epilogue = DirectEpilogue<ElementOf<t.kind.result>>;
+  using Cluster = Alone;
+  using Steps = Forwards;
+  using Start = AtOnce;
+  static constexpr int threads = Roles::threads;
+};
+
+constexpr KernelTraits traits(const GemmKind& kind) { return {.tile = {128, 256, 64}, .kind = kind, .stages = 4}; }
 template <class>
-constexpr auto built_kernels = built_wgmma_kernels<Default, Launch>();
+constexpr auto built_kernels = built_wgmma_kernels<traits>([](auto t) { return built_wgmma<info, Config<t.value>>(); });
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_specialized

@@ -1,0 +1,130 @@
+#pragma once
+#include "kernels/wgmma/wgmma_persistent.cuh"
+#include "layout/access.hpp"
+#include "layout/fragment.hpp"
+#include "ptx/barrier.hpp"
+#include "ptx/cp_async_bulk.hpp"
+#include "ptx/fence.hpp"
+#include "ptx/ldmatrix.hpp"
+#include "ptx/warp.hpp"
+
+namespace lapidary::inline LAPIDARY_BUILD::wgmma_staged {
+
+constexpr RungInfo info = {
+    .name = "wgmma_staged",
+    .parent = "wgmma_persistent",
+    .idea = "results leave through shared memory, in bulk",
+    .change =
+        "stmatrix writes a warpgroup's results to shared memory, in slices of 64 columns, and TMA stores these to D",
+    .why =
+        "A lane has two neighbours of a row, and a warp's store reaches 8 rows by 16 bytes each; bulk stores write whole "
+        "lines, while the warpgroup goes on to its next tile",
+    .counter = "global_store goes to zero: results leave by bulk copies; shared_store: by stmatrix, without conflicts",
+    .cost = "32 KiB of shared memory for two slices of each warpgroup, and D in multiples of 16 bytes",
+    .exercise =
+        "`lapidary explain wgmma_staged`: how many sectors a request do stores to D take here, how many in its "
+        "parent?",
+    .architecture = 90,
+    .fallback = "mma_multistage",
+};
+
+/// The way of a warpgroup's results through shared memory: `slices` of 64 rows of `cols` columns are on their way at a
+/// time, clipped at the edges of D. Slices of 64 columns, whole lines of memory, are swizzled; others have an odd
+/// number of 16-byte chunks in a row, so that rows begin in different banks.
+template <class R, int warpgroups, int slices, int cols>
+struct StagedEpilogue {
+  static constexpr int rows = 64, slice = rows * cols;
+  static constexpr Layout d = cols == 64 ? row_major(rows, cols).swizzled(3, 3, 3) : row_major(rows, cols);
+  static_assert(sizeof(R) == 2 && (cols == 64 || cols % 16 == 8));
+
+  struct Storage {
+    SharedArray<R, warpgroups * slices * slice, 1024> staging;  // (warpgroups, slices, rows, cols)
+  };
+  using Map = TensorMap;
+
+  static std::string refusal(const Problem& problem) { return refusal_by_bulk_stores(problem, sizeof(R)); }
+  static MatrixMap<TensorMap> map(const Problem& problem) { return map_of_d<R>(problem, rows, cols, d); }
+
+  /// Where a lane's row of 8 elements goes by stmatrix: of columns 16 q to 16 q + 15 of a warp's 16 rows.
+  LAPIDARY_HD static constexpr int write(int thread, int q) {
+    constexpr Layout at = d;
+    return at(thread % 128 / 32 * 16 + thread % 16, q * 16 + thread % 32 / 16 * 8);
+  }
+
+  /// Scales and stores the results of a warpgroup, whose block's begin at `block` of D. Barriers 1 and up are used.
+  template <class Tile, class T>
+  LAPIDARY_DEVICE static void store(const Gemm<T, R>& g, const RowCol<std::int64_t>& block, int thread,
+                                    typename Tile::Accumulators& rD, const Map& map, Storage& shared) {
+    constexpr int width = Tile::BN, across = width / cols;
+    static_assert(width % cols == 0);
+    const int warpgroup = warp_of_block() / 4;
+    const RowCol<int> origin = {static_cast<int>(block.row) + warpgroup * Tile::WM, static_cast<int>(block.col)};
+    const auto barrier = 1 + static_cast<unsigned>(warpgroup);
+    R* const staging = &shared.staging[warpgroup * slices * slice];
+    const bool issuer = thread % 128 < 32 && elect_sync();
+    scale_warpgroup(g, origin, rD);
+#pragma unroll
+    for (int i = 0; i < Tile::down; ++i)
+#pragma unroll
+      for (int s = 0; s < across; ++s) {
+        const int number = i * across + s;
+        R* const to = staging + number % slices * slice;
+        // The slice's last store has read it: that of the tile before, or of `slices` slices ago.
+        if (issuer && number == 0) cp_async_bulk_wait_group_read<0>();
+        if (issuer && number >= slices) cp_async_bulk_wait_group_read<slices - 1>();
+        barrier_sync(barrier, 128);
+#pragma unroll
+        for (int q = 0; q < cols / 16; ++q) write_columns<4>(to + write(thread, q), rD[i], s * cols + q * 16);
+        if constexpr (cols % 16 != 0)
+          write_columns<2>(to + write(thread % 16 + thread % 128 / 32 * 32, cols / 16), rD[i],
+                           s * cols + cols / 16 * 16);
+        fence_proxy_async();
+        barrier_sync(barrier, 128);
+        if (issuer) {
+          cp_async_bulk_tensor_store(map, Coordinates{origin.col + s * cols, origin.row + i * rows}, to);
+          cp_async_bulk_commit_group();
+        }
+      }
+  }
+  /// Shared memory stays until the stores have read it.
+  LAPIDARY_DEVICE static void finish() {
+    if (warp_of_block() % 4 == 0 && elect_sync()) cp_async_bulk_wait_group_read<0>();
+  }
+
+ private:
+  /// Writes 4 `matrices` columns of a warpgroup's row of products, from column `at` on.
+  template <int matrices, int across, int count>
+  LAPIDARY_DEVICE static void write_columns(R* to, const float (&sums)[across][count], int at) {
+    std::uint32_t results[matrices];
+#pragma unroll
+    for (int h = 0; h < matrices; ++h) {
+      const int first = at % (2 * count) / 2 + 2 * h;
+      const R both[] = {from_float<R>(sums[at / (2 * count)][first]), from_float<R>(sums[at / (2 * count)][first + 1])};
+      __builtin_memcpy(&results[h], both, sizeof(both));
+    }
+    stmatrix<matrices>(to, results);
+  }
+};
+template <int cols>
+constexpr int stmatrix_wavefronts = wavefronts(warp_access<bf16, 8>([](int lane) {
+  return StagedEpilogue<bf16, 1, 1, cols>::write(lane, 0);
+}));
+static_assert(stmatrix_wavefronts<64> == 4 && stmatrix_wavefronts<200> == 4, "the minimum");
+
+template <KernelTraits t, class R = ElementOf<t.kind.result>>
+using EpilogueOf = std::conditional_t<t.slices != 0, StagedEpilogue<R, 2, t.slices, t.cols>, DirectEpilogue<R>>;
+template <KernelTraits t>
+struct Config : wgmma_persistent::Config<t> {
+  using Epilogue = EpilogueOf<t>;
+};
+
+constexpr KernelTraits traits(const GemmKind& kind) {
+  KernelTraits t = wgmma_specialized::traits(kind);
+  // Results of 32 bits go past it: as lanes hold them they are whole sectors already.
+  if (size_of(kind.result) == 2) t.slices = 2, t.cols = 64;
+  return t;
+}
+template <class>
+constexpr auto built_kernels = built_wgmma_kernels<traits>([](auto t) { return built_wgmma<info, Config<t.value>>(); });
+
+}  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_staged

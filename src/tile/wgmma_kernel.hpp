@@ -1,0 +1,153 @@
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "core/gemm.hpp"
+#include "core/math.hpp"
+#include "device/launch.hpp"
+#include "device/shared.hpp"
+#include "ptx/fence.hpp"
+#include "tile/mma_tile.hpp"
+#include "tile/pipeline.hpp"
+
+// A kernel of which some warps copy what others multiply, put together from parts. A configuration names them:
+//
+//     part      what it says                                   written where it is the idea, in
+//     Roles     who copies, and who multiplies                 wgmma_specialized
+//     Loop      how the two walk along K                       wgmma_specialized, wgmma_promoted
+//     Walk      which tiles of D a block takes                 wgmma_specialized, wgmma_persistent
+//     Epilogue  how results get from registers to D            wgmma_staged
+//     Cluster   which blocks share what is copied              wgmma_cluster
+//     Steps     in which order a tile's steps along K come     wgmma_energy
+//     Start     what a block waits for before it reads         wgmma_overlapped
+//
+// Below are those that are no rung's idea, and what they work on.
+
+namespace lapidary::inline LAPIDARY_BUILD {
+
+/// Shared memory: a ring of stages, and what the epilogue has.
+template <class Config>
+struct WgmmaRing {
+  using T = typename Config::Element;
+  SharedArray<T, Config::stages * Config::A::size, 1024> a;  // (stages, BM, BK)
+  SharedArray<T, Config::stages * Config::B::size, 1024> b;  // (stages, BN, BK)
+  SharedArray<Mbarrier, Config::stages> full, empty;
+};
+template <class Config>
+struct WgmmaStorage : WgmmaRing<Config>, Config::Epilogue::Storage {};
+
+/// What a block's parts work on.
+template <class Config>
+struct WgmmaBlock {
+  WgmmaStorage<Config>& shared;
+  Pipeline<Config::stages> pipeline;
+  const typename Config::A::Map& mapA;
+  const typename Config::B::Map& mapB;
+  int steps;  ///< along K
+  int rank;   ///< in the cluster
+};
+
+/// Of a block that shares nothing with others.
+struct Alone {
+  static constexpr int blocks = 1, reached = 1;
+
+  LAPIDARY_DEVICE static int rank() { return 0; }
+  LAPIDARY_DEVICE static void sync() { __syncthreads(); }
+  LAPIDARY_HD static constexpr RowCol<int> tile(const RowCol<int>& at, int) { return at; }
+  static int grid(int tiles, int most) { return std::min(tiles, most); }
+
+  template <class A>
+  LAPIDARY_DEVICE static void copy_a(typename A::T* to, const typename A::Map& map, int row, int k, Mbarrier& full, int,
+                                     CallSite where = CallSite::current()) {
+    A::copy(to, map, row, k, full, where);
+  }
+  template <class B>
+  LAPIDARY_DEVICE static void copy_b(typename B::T* to, const typename B::Map& map, int col, int k, Mbarrier& full, int,
+                                     CallSite where = CallSite::current()) {
+    B::copy(to, map, col, k, full, where);
+  }
+  /// By all lanes of a warp, which has read the stage.
+  template <class Pipeline>
+  LAPIDARY_DEVICE static void release(const Pipeline& pipeline, const typename Pipeline::Position& p, int,
+                                      CallSite where = CallSite::current()) {
+    if (threadIdx.x % 32 == 0) pipeline.release(p, where);
+  }
+  template <class Pipeline>
+  LAPIDARY_DEVICE static void drain(const Pipeline&, const typename Pipeline::Position&) {}
+};
+
+/// Results go from registers to D.
+template <class R>
+struct DirectEpilogue {
+  struct Storage {};
+  struct Map {};
+  static Map map(const Problem&) { return {}; }
+  static std::string refusal(const Problem&) { return {}; }
+
+  template <class Tile, class T>
+  LAPIDARY_DEVICE static void store(const Gemm<T, R>& g, const RowCol<std::int64_t>& origin, int thread,
+                                    typename Tile::Accumulators& rD, const Map&, Storage&) {
+    store_products<Tile>(g, origin, thread, rD);
+  }
+  LAPIDARY_DEVICE static void finish() {}
+};
+
+/// Each tile's steps from the first to the last.
+struct Forwards {
+  static constexpr bool there_and_back = false;
+  LAPIDARY_HD static constexpr int at(int step, int, int) { return step; }
+};
+
+/// Nothing.
+struct AtOnce {
+  static constexpr bool overlaps = false;
+  LAPIDARY_DEVICE static void wait() {}
+};
+
+template <class Config, class T = typename Config::Element, class R = typename Config::Result>
+__global__ void __launch_bounds__(Config::threads, 1)
+    wgmma_kernel(const __grid_constant__ typename Config::A::Map mapA,
+                 const __grid_constant__ typename Config::B::Map mapB,
+                 const __grid_constant__ typename Config::Epilogue::Map mapD, const Gemm<T, R> g,
+                 const typename Config::Walk walk) {
+  using Tile = typename Config::Tile;
+  using Cluster = typename Config::Cluster;
+  auto& shared = shared_storage<WgmmaStorage<Config>>();
+  const WgmmaBlock<Config> block = {shared,
+                                    {&shared.full[0], &shared.empty[0]},
+                                    mapA,
+                                    mapB,
+                                    static_cast<int>(ceil_div<std::int64_t>(g.K, Tile::BK)),
+                                    Cluster::rank()};
+  const int first = static_cast<int>(blockIdx.x) / Cluster::blocks,
+            stride = static_cast<int>(gridDim.x) / Cluster::blocks;
+  RingPosition<Config::stages> p;
+  if (threadIdx.x == 0) {
+    block.pipeline.init(Config::Roles::consumers / 32 * Cluster::reached);
+    fence_mbarrier_init();
+  }
+  Cluster::sync();
+  Config::Start::wait();
+
+  const auto produce = [&] {
+    int round = 0;
+    for (int number = first; walk.has(number); number = walk.next(number, stride))
+      Config::Loop::load(block, p, Cluster::tile(walk.tile(number), block.rank), round++);
+    Cluster::drain(block.pipeline, p);
+  };
+  const auto consume = [&](int warpgroup) {
+    for (int number = first; walk.has(number); number = walk.next(number, stride)) {
+      // In a function of their own, which is inlined, ptxas keeps the last tile's results for the next one, and spills.
+      typename Tile::Accumulators rD;  // (WM, BN)
+      Config::Loop::multiply(block, p, rD, warpgroup);
+      const auto [row, col] = Cluster::tile(walk.tile(number), block.rank);
+      const RowCol<std::int64_t> origin = {std::int64_t{row} * Tile::BM, std::int64_t{col} * Tile::BN};
+      Config::Epilogue::template store<Tile>(g, origin, static_cast<int>(threadIdx.x), rD, mapD, shared);
+    }
+    Config::Epilogue::finish();
+  };
+  Config::Roles::run(produce, consume);
+}
+
+}  // namespace lapidary::inline LAPIDARY_BUILD
