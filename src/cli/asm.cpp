@@ -141,6 +141,7 @@ Json compiled_json(const model::CompiledKernel& compiled, bool ptx) {
     return json;
   };
   Json json = {{"kernel", compiled.kernel},
+               {"id", compiled.id},
                {"tile", compiled.tile},
                {"code", ptx ? "ptx" : "sass"},
                {"type", compiled.type},
@@ -167,8 +168,8 @@ ExitCode run(const Arguments& a) {
   const Rung& rung = lens::known_rung(a.kernel);
   const KernelEntry& variant = rung.kernel(a.type ? parse_kind(*a.type) : rung.kernels.front().kind, a.tile);
   const std::string tile = to_string(variant.tile), type = to_string(variant.kind);
-  const auto sass = model::find_compiled(rung.name(), tile, type);
-  const auto compiled = a.ptx ? model::find_ptx(rung.name(), tile, type) : sass;
+  const auto sass = model::find_compiled(variant.id());
+  const auto compiled = a.ptx ? model::find_ptx(variant.id()) : sass;
   if (!compiled)
     throw InvalidArgument(fmt::format(
         "there is no record of the {} of {} {} {}; script/compiled {} writes those of its first type and of "

@@ -152,7 +152,11 @@ ExitCode banks_of_kernel(const Arguments& arguments) {
       one.update(to_json(view));
       list.push_back(one);
     }
-    print({{"kernel", rung.name()}, {"type", to_string(kind)}, {"tile", to_string(tile)}, {"accesses", list}});
+    print({{"kernel", rung.name()},
+           {"id", variant.id()},
+           {"type", to_string(kind)},
+           {"tile", to_string(tile)},
+           {"accesses", list}});
     return success;
   }
   fmt::print("{}\n", title);

@@ -75,6 +75,7 @@ Json mix_json(const model::InstructionMix& mix) {
 Json explanation_json(const Explanation& e) {
   const lens::Question& q = e.question;
   Json json = {{"kernel", q.rung->name()},
+               {"id", q.variant->id()},
                {"type", to_string(q.variant->kind)},
                {"tile", to_string(q.variant->tile)},
                {"gpu", q.gpu.name},

@@ -145,6 +145,7 @@ std::string next_step(const std::vector<Entry>& entries) {
 Json to_json(const std::vector<Entry>& entries, const Entry& entry, std::int64_t size) {
   const RungInfo& info = *entry.rung->info;
   Json json = {{"kernel", info.name},
+               {"id", entry.variant->id()},
                {"parent", *info.parent ? Json(info.parent) : Json()},
                {"idea", info.idea},
                {"type", to_string(entry.variant->kind)},

@@ -45,7 +45,7 @@ struct Arguments {
 /// What is looked at: a block, and where its numbers are from.
 struct Subject {
   BlockResources block;
-  Json kernel, type, tile;  ///< null of numbers alone
+  Json kernel, id, type, tile;  ///< null of numbers alone
   std::string title = "a block", source;
 };
 
@@ -63,11 +63,12 @@ Subject subject_of_kernel(const Arguments& a, int multiprocessors) {
   subject.block.threads = static_cast<int>(launch.block.x * launch.block.y * launch.block.z);
   subject.block.shared_bytes = static_cast<int>(launch.shared_bytes);
   subject.kernel = rung.name();
+  subject.id = variant.id();
   subject.type = to_string(kind);
   subject.tile = to_string(tile);
   subject.title = fmt::format("{} {} in {}", rung.name(), to_string(tile), to_string(kind));
   if (a.registers) return subject;
-  const auto compiled = model::find_compiled(rung.name(), to_string(tile), to_string(kind));
+  const auto compiled = model::find_compiled(variant.id());
   if (!compiled)
     throw InvalidArgument(
         fmt::format("there is no record of the machine code of {}, which tells its registers; --registers N gives them",
@@ -177,6 +178,7 @@ ExitCode run(const Arguments& a) {
   }
   print({{"gpu", gpu.name},
          {"kernel", subject.kernel},
+         {"id", subject.id},
          {"type", subject.type},
          {"tile", subject.tile},
          {"threads", subject.block.threads},

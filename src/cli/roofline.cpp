@@ -33,6 +33,7 @@ Json json_of(const std::optional<double>& value) { return value ? Json(*value) :
 
 Json to_json(const RooflineEntry& entry) {
   return {{"kernel", entry.rung->name()},
+          {"id", entry.variant->id()},
           {"type", to_string(entry.variant->kind)},
           {"tile", to_string(entry.variant->tile)},
           {"dram_flop_per_byte", entry.dram_intensity},

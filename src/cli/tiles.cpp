@@ -60,6 +60,7 @@ ExitCode tiles(const Arguments& a) {
   if (a.picture.wanted()) write(lens::tile_picture(title, owners, a.thread), a.picture);
   if (a.json) {
     print({{"kernel", rung.name()},
+           {"id", variant.id()},
            {"type", to_string(kind)},
            {"tile", to_string(variant.tile)},
            {"threads", owners.threads},

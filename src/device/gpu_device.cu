@@ -88,15 +88,15 @@ void enable_on_gpu(const void* kernel, const LaunchShape& shape) {
   static std::mutex mutex;
   static std::map<std::pair<const void*, int>, unsigned> enabled;  // bytes of shared memory
   const std::lock_guard lock(mutex);
-  const auto [known, added] = enabled.try_emplace({kernel, device}, 0);
-  if (!added && known->second >= shape.shared_bytes) return;
+  const auto known = enabled.find({kernel, device});
+  if (known != enabled.end() && known->second >= shape.shared_bytes) return;
   if (shared)
     check_cuda(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared_bytes)),
         shape.kernel);
   if (cluster)
     check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), shape.kernel);
-  known->second = shape.shared_bytes;
+  enabled[{kernel, device}] = shape.shared_bytes;
 }
 
 std::unique_ptr<Device> open_gpu() {

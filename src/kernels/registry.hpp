@@ -97,16 +97,14 @@ struct Choice {
 Choice choose(const KernelEntry& kernel, const Problem& problem);
 
 /// Decides how a kernel solves a problem on a card; leading dimensions of 0 are filled in.
-/// @throws InvalidArgument if the problem is not legal, if the kernel refuses it, or if the program has no such build
-/// of
-///         the kernel; DeviceError
+/// @throws DeviceError, or InvalidArgument if the problem is not legal, if the kernel refuses it, or if the program has
+/// no such build of the kernel
 Prepared prepare(const KernelEntry& kernel, Build build, const Problem& problem, const Card& card);
 
 /// Chooses, prepares and launches: runs D = alpha * A * B + beta * C by a kernel, or by what choose() says instead,
 /// with what is known of the operands. Does nothing if M or N is 0.
-/// @throws InvalidArgument if the problem is not legal, if no kernel takes it, or if the program has no such build of
-/// the
-///         kernel or the stream does not run it; what Prepared::launch does
+/// @throws what Prepared::launch does, or InvalidArgument if the problem is not legal, if no kernel takes it, if the
+/// program has no such build of the kernel, or if the stream does not run it
 Choice run(const KernelEntry& kernel, Build build, const Stream& stream, const Problem& problem,
            const Operands& operands);
 

@@ -515,7 +515,7 @@ Explanation explain(const Question& q) {
   e.instructions_per_fma = ratio(written, fma / 32);
   e.compiled_instructions_per_fma = ratio(compiled, fma / 32);
 
-  e.compiled = model::find_compiled(q.rung->name(), to_string(q.variant->tile), to_string(q.variant->kind));
+  e.compiled = model::find_compiled(q.variant->id());
   e.stale = e.compiled && e.compiled->source_hash != rung_source_hash(q.rung->name());
   if (e.compiled) {
     e.compiled_accesses = compiled_accesses_of(e);
@@ -540,13 +540,10 @@ Explanation explain(const Question& q) {
   }
   e.executed = executed_of(e);
   for (const model::MeasuredRate& rate : model::measured_rates(q.gpu))
-    if (rate.kernel == q.rung->name() && rate.tile == to_string(q.variant->tile) &&
-        rate.type == to_string(q.variant->kind) && rate.mode == "burst" && rate.size == q.M && q.M == q.N && q.N == q.K)
+    if (rate.id == q.variant->id() && rate.mode == "burst" && rate.size == q.M && q.M == q.N && q.N == q.K)
       e.measured_seconds = e.flop / rate.flops;
   for (const model::MeasuredCounters& launch : model::measured_counters(q.gpu)) {
-    if (launch.kernel != q.rung->name() || launch.tile != to_string(q.variant->tile) ||
-        launch.type != to_string(q.variant->kind) || launch.M != q.M || launch.N != q.N || launch.K != q.K)
-      continue;
+    if (launch.id != q.variant->id() || launch.M != q.M || launch.N != q.N || launch.K != q.K) continue;
     if (launch.reads_c != q.reads_c) {
       e.counters_otherwise = true;
       continue;

@@ -11,7 +11,6 @@
 namespace lapidary::lens {
 namespace {
 
-using RowCol<int>;
 using report::Anchor, report::Colour, report::Point, report::Svg;
 
 constexpr double width = 960, margin = 24, gap = 24, title_height = 26, bar_row = 26;

@@ -107,9 +107,8 @@ RooflineEntry entry_of(const Rung& rung, const KernelEntry& variant, const Roofl
   entry.roof_is = least < entry.peak ? entry.level : entry.peak_is;
 
   for (const model::MeasuredRate& rate : rates) {
-    const bool same = rate.kernel == rung.name() && rate.type == to_string(variant.kind) &&
-                      rate.tile == to_string(variant.tile) && rate.size == roofline.size;
-    if (same && rate.mode == roofline.mode) entry.measured = rate.flops;
+    if (rate.id == variant.id() && rate.size == roofline.size && rate.mode == roofline.mode)
+      entry.measured = rate.flops;
   }
   return entry;
 }

@@ -205,9 +205,7 @@ void add_counters(Document& page, const Explanation& e, const model::Predictions
     for (const auto& [counters, reason] : reasons) page.paragraph(fmt::format("{}: {}.", counters, reason));
     std::string stalls;
     for (const model::MeasuredCounters& measured : model::measured_counters(gpu)) {
-      if (measured.kernel != launch.kernel || measured.type != launch.type || measured.tile != launch.tile ||
-          measured.M != launch.M)
-        continue;
+      if (measured.id != launch.id || measured.M != launch.M) continue;
       for (const Stall& stall : stalls_of(measured.counters))
         if (stall.share >= 0.05)
           stalls += fmt::format("{}`{}` {:.0f} %", stalls.empty() ? "" : ", ", stall.reason, 100 * stall.share);

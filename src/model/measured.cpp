@@ -22,8 +22,8 @@ std::vector<MeasuredRate> rates_in(const Json& document) {
   std::vector<MeasuredRate> rates;
   for (const Json& result : document.at("results")) {
     const Json cublas = result.value("cublas_tflops", Json());
-    rates.push_back({result.at("kernel"), result.at("type"), result.at("tile"), result.at("mode"), result.at("size"),
-                     result.at("tflops").at("median").get<double>() * 1e12,
+    rates.push_back({result.at("id"), result.at("kernel"), result.at("type"), result.at("tile"), result.at("mode"),
+                     result.at("size"), result.at("tflops").at("median").get<double>() * 1e12,
                      cublas.is_null() ? std::nullopt : std::optional(cublas.at("median").get<double>() * 1e12)});
   }
   return rates;
@@ -43,7 +43,7 @@ std::vector<MeasuredRate> measured_rates(const Gpu& gpu) {
     for (const char* const name : {"ladder.json", "tensor.json", "times.json", "kinds.json"})
       if (std::filesystem::exists(folder / name, error)) files.push_back(folder / name);
   std::vector<MeasuredRate> rates;
-  std::set<std::tuple<std::string, std::string, std::string, std::string, std::int64_t>> seen;
+  std::set<std::tuple<std::string, std::string, std::int64_t>> seen;
   for (const std::filesystem::path& path : files) {
     std::ifstream file(path);
     try {
@@ -52,8 +52,7 @@ std::vector<MeasuredRate> measured_rates(const Gpu& gpu) {
       if (!document.contains("receipt")) continue;
       if (!gpu.answers_to(document.at("receipt").at("card").at("name").get<std::string>())) continue;
       for (MeasuredRate& rate : rates_in(document))
-        if (seen.emplace(rate.kernel, rate.type, rate.tile, rate.mode, rate.size).second)
-          rates.push_back(std::move(rate));
+        if (seen.emplace(rate.id, rate.mode, rate.size).second) rates.push_back(std::move(rate));
     } catch (const Json::exception& broken) {
       throw Error(fmt::format("{} is not what lapidary bench writes: {}", path.string(), broken.what()));
     }
@@ -72,8 +71,8 @@ std::vector<MeasuredCounters> measured_counters(const Gpu& gpu) {
       const Json document = Json::parse(file);
       if (!gpu.answers_to(document.at("receipt").at("card").at("name").get<std::string>())) continue;
       for (const Json& result : document.at("results"))
-        found.push_back({result.at("kernel"), result.at("type"), result.at("tile"), result.at("m"), result.at("n"),
-                         result.at("k"), result.at("beta").get<double>() != 0,
+        found.push_back({result.at("id"), result.at("kernel"), result.at("type"), result.at("tile"), result.at("m"),
+                         result.at("n"), result.at("k"), result.at("beta").get<double>() != 0,
                          result.at("counters").get<std::map<std::string, double>>()});
     } catch (const Json::exception& broken) {
       throw Error(fmt::format("{} is not what script/agreement writes: {}", path.string(), broken.what()));
@@ -93,16 +92,11 @@ Predictions recorded_predictions(const Gpu& gpu) {
       const Json document = Json::parse(file);
       if (document.at("gpu") != gpu.name) continue;
       for (const Json& time : document.at("times"))
-        found.times.push_back({time.at("kernel"), time.at("type"), time.at("tile"), time.at("size"),
+        found.times.push_back({time.at("id"), time.at("kernel"), time.at("type"), time.at("tile"), time.at("size"),
                                time.at("predicted_s"), time.at("measured_s"), time.at("limiter")});
       for (const Json& launch : document.at("counters")) {
-        PredictedCounters counters{launch.at("kernel"),
-                                   launch.at("type"),
-                                   launch.at("tile"),
-                                   launch.at("m"),
-                                   launch.at("n"),
-                                   launch.at("k"),
-                                   {}};
+        PredictedCounters counters{launch.at("id"), launch.at("kernel"), launch.at("type"), launch.at("tile"),
+                                   launch.at("m"),  launch.at("n"),      launch.at("k"),    {}};
         for (const Json& c : launch.at("counters"))
           counters.counters.push_back({c.at("counter"), c.at("written"), c.at("compiled"), c.at("measured")});
         found.counters.push_back(std::move(counters));

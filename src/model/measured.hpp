@@ -11,6 +11,7 @@ namespace lapidary::model {
 
 /// A rate of a kernel as results/*/ladder.json and its neighbours record it: M = N = K = size, medians in FLOP/s.
 struct MeasuredRate {
+  std::string id;                  ///< KernelEntry::id
   std::string kernel, type, tile;  ///< as the ladder writes them: "vectorized", "f32", "128x128x8"
   std::string mode;                ///< "burst" or "sustained"
   std::int64_t size;
@@ -18,13 +19,13 @@ struct MeasuredRate {
   std::optional<double> cublas_flops;  ///< of cuBLAS in turns with it
 };
 
-/// What was measured on such a card, once for each kernel, type, tile, mode and size; nothing if none was.
+/// What was measured on such a card, once for each id, mode and size; nothing if none was.
 /// @throws Error if a file is not what `lapidary bench` writes
 std::vector<MeasuredRate> measured_rates(const Gpu& gpu);
 
 /// A time that was predicted and measured, as script/predict records it; M = N = K = size.
 struct PredictedTime {
-  std::string kernel, type, tile;
+  std::string id, kernel, type, tile;
   std::int64_t size;
   double predicted_s, measured_s;
   std::string limiter;
@@ -38,7 +39,7 @@ struct PredictedCounter {
 
 /// Those of one launch.
 struct PredictedCounters {
-  std::string kernel, type, tile;
+  std::string id, kernel, type, tile;
   std::int64_t M, N, K;
   std::vector<PredictedCounter> counters;
 };
@@ -54,7 +55,7 @@ Predictions recorded_predictions(const Gpu& gpu);
 
 /// The GPU's own counters of one launch, by the names that script/agreement gives them.
 struct MeasuredCounters {
-  std::string kernel, type, tile;
+  std::string id, kernel, type, tile;
   std::int64_t M, N, K;
   bool reads_c;  ///< beta was not 0
   std::map<std::string, double> counters;

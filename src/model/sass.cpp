@@ -172,7 +172,8 @@ class Parser {
     const std::size_t colon = line_.find(": ");
     if (colon == line_.npos) fail("a fact is written `# key: value`");
     const std::string_view key = line_.substr(2, colon - 2), value = line_.substr(colon + 2);
-    const std::array<std::pair<std::string_view, std::string*>, 7> texts = {{{"kernel", &kernel_.kernel},
+    const std::array<std::pair<std::string_view, std::string*>, 8> texts = {{{"id", &kernel_.id},
+                                                                             {"kernel", &kernel_.kernel},
                                                                              {"tile", &kernel_.tile},
                                                                              {"type", &kernel_.type},
                                                                              {"architecture", &kernel_.architecture},
@@ -353,13 +354,9 @@ bool CompiledKernel::is_warpgroup() const {
 CompiledKernel parse_sass(std::string_view text, std::string_view name) { return Parser(text, name, false).parse(); }
 CompiledKernel parse_ptx(std::string_view text, std::string_view name) { return Parser(text, name, true).parse(); }
 
-static std::optional<CompiledKernel> find_record(std::string_view kernel, std::string_view tile, std::string_view type,
-                                                 std::string_view architecture, bool ptx) {
-  std::string kind(type);
-  std::replace_if(
-      kind.begin(), kind.end(), [](char c) { return c == '/' || c == ' '; }, '-');
+static std::optional<CompiledKernel> find_record(std::string_view id, std::string_view architecture, bool ptx) {
   const std::filesystem::path file = data_file(
-      fmt::format("results/compiled/{}/{}_{}_{}.{}", architecture, kernel, tile, kind, ptx ? "ptx" : "sass"));
+      fmt::format("results/compiled/{}/{}.{}", architecture, id, ptx ? "ptx" : "sass"));
   if (!std::filesystem::exists(file)) return std::nullopt;
   std::ifstream stream(file);
   if (!stream) throw InvalidArgument(fmt::format("{} cannot be read", file.string()));
@@ -367,14 +364,12 @@ static std::optional<CompiledKernel> find_record(std::string_view kernel, std::s
   return Parser(text, file.string(), ptx).parse();
 }
 
-std::optional<CompiledKernel> find_compiled(std::string_view kernel, std::string_view tile, std::string_view type,
-                                            std::string_view architecture) {
-  return find_record(kernel, tile, type, architecture, false);
+std::optional<CompiledKernel> find_compiled(std::string_view id, std::string_view architecture) {
+  return find_record(id, architecture, false);
 }
 
-std::optional<CompiledKernel> find_ptx(std::string_view kernel, std::string_view tile, std::string_view type,
-                                       std::string_view architecture) {
-  return find_record(kernel, tile, type, architecture, true);
+std::optional<CompiledKernel> find_ptx(std::string_view id, std::string_view architecture) {
+  return find_record(id, architecture, true);
 }
 
 }  // namespace lapidary::model

@@ -74,10 +74,10 @@ struct Loop {
   int first, last;
 };
 
-/// The machine code, or the PTX, of one variant of a kernel. Where problems whose rows are aligned to vectors have a
+/// The machine code, or the PTX, of one kernel of a rung. Where problems whose rows are aligned to vectors have a
 /// path of their own, it is that.
 struct CompiledKernel {
-  std::string kernel, tile, type, architecture, compiler, source_hash;
+  std::string id, kernel, tile, type, architecture, compiler, source_hash;
   std::string problems;  ///< that it runs: "aligned" or "all"
   int registers = 0, stack_bytes = 0, spilled_bytes = 0;
   std::vector<MachineInstruction> instructions;
@@ -102,14 +102,11 @@ struct CompiledKernel {
 CompiledKernel parse_sass(std::string_view text, std::string_view name);
 CompiledKernel parse_ptx(std::string_view text, std::string_view name);
 
-/// The record of a variant's machine code, if there is one:
-/// results/compiled/<architecture>/<kernel>_<tile>_<type>.sass, as in mma_tiles_128x128x32_bf16-RC.sass; `type` is the
-/// variant's kind, "bf16 RC" or "bf16/f32".
-std::optional<CompiledKernel> find_compiled(std::string_view kernel, std::string_view tile, std::string_view type,
-                                            std::string_view architecture = "sm_90a");
+/// The record of a kernel's machine code, if there is one: results/compiled/<architecture>/<id>.sass, as in
+/// mma_tiles_128x128x32_bf16-RC.sass (kernels/registry.hpp, KernelEntry::id).
+std::optional<CompiledKernel> find_compiled(std::string_view id, std::string_view architecture = "sm_90a");
 /// The same of the PTX that it was made of, whose record ends in .ptx. Registers and spills are those of the machine
 /// code.
-std::optional<CompiledKernel> find_ptx(std::string_view kernel, std::string_view tile, std::string_view type,
-                                       std::string_view architecture = "sm_90a");
+std::optional<CompiledKernel> find_ptx(std::string_view id, std::string_view architecture = "sm_90a");
 
 }  // namespace lapidary::model

@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <tuple>
@@ -86,8 +87,8 @@ void bare(benchmark::State& state, const LaunchShape& shape) {
   measure(state, nullptr, [&] { cudaLaunchKernelExC(&config, kernel, pointers); });
 }
 
-/// As wgmma_cluster's parameters are.
-struct Flag {
+/// As wgmma_cluster's last parameter is.
+struct Walk {
   int rows, cols, group;
 };
 
@@ -151,10 +152,10 @@ int main(int argc, char** argv) {
   };
   add("bare/one_parameter", [](benchmark::State& s) { bare<Gemm<float>>(s, {"", 64, 256}); });
   add("bare/cluster", [](benchmark::State& s) {
-    bare<TensorMap, TensorMap, TensorMap, Gemm<bf16>, Flag, bool>(s, {"", 128, 384, 200 * 1024, 2});
+    bare<TensorMap, TensorMap, TensorMap, Gemm<bf16>, Walk>(s, {"", 128, 384, 200 * 1024, 2});
   });
   add("bare/cluster_overlaps", [](benchmark::State& s) {
-    bare<TensorMap, TensorMap, TensorMap, Gemm<bf16>, Flag, bool>(s, {"", 128, 384, 200 * 1024, 2, true});
+    bare<TensorMap, TensorMap, TensorMap, Gemm<bf16>, Walk>(s, {"", 128, 384, 200 * 1024, 2, true});
   });
   const char* const rungs[][2] = {{"coalesced", ""},     {"multistage", ""},   {"mma_multistage", ""},
                                   {"wgmma_cluster", ""}, {"wgmma_energy", ""}, {"wgmma_overlapped", "128x64x64"}};

@@ -107,10 +107,8 @@ class Ladder : public testing::TestWithParam<Configuration> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Rung, Ladder, testing::ValuesIn(all_configurations()), [](const auto& info) {
-  std::string name = fmt::format("{}_{}_{}", info.param.rung->name(), to_string(info.param.variant->tile),
-                                 to_string(info.param.variant->kind));
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return c == '/' || c == ' '; }, '_');
+  std::string name = info.param.variant->id();
+  std::replace(name.begin(), name.end(), '-', '_');
   return name;
 });
 

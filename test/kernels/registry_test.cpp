@@ -114,8 +114,8 @@ TEST(Registry, EveryTraitIsInTheId) {
     traits.back().tile.*side = 96;
   }
   change(&KernelTraits::stages, 1);
-  change(&KernelTraits::down, 1);
-  change(&KernelTraits::across, 1);
+  change(&KernelTraits::cluster, ClusterShape{1, 3});
+  change(&KernelTraits::cluster, ClusterShape{2, 1});
   change(&KernelTraits::slices, 1);
   change(&KernelTraits::cols, 64);
   for (const GemmKind& kind : {GemmKind(Type::f16, Type::f32, Order::row_major, Order::column_major),

@@ -27,8 +27,7 @@ struct Launch {
   model::MeasuredCounters measured;
 
   std::string name() const {
-    std::string name = fmt::format("{}_{}_{}_{}", rung->name(), to_string(variant->tile), to_string(variant->kind),
-                                   measured.M);
+    std::string name = fmt::format("{}_{}", variant->id(), measured.M);
     std::replace_if(
         name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
     return name;
@@ -43,9 +42,7 @@ std::vector<Launch> launches() {
   for (const Rung& rung : ladder())
     for (const KernelEntry& variant : rung.kernels)
       for (const model::MeasuredCounters& measured : all)
-        if (measured.kernel == rung.name() && measured.tile == to_string(variant.tile) &&
-            measured.type == to_string(variant.kind))
-          found.push_back({&rung, &variant, measured});
+        if (measured.id == variant.id()) found.push_back({&rung, &variant, measured});
   return found;
 }
 
@@ -107,18 +104,17 @@ TEST(Time, IsPredictedWithinFifteenPercent) {
   for (const model::MeasuredRate& rate : model::measured_rates(h200)) {
     if (rate.mode != "burst" || rate.size != 1024) continue;
     const Rung& rung = known_rung(rate.kernel);
-    const auto variant = std::find_if(rung.kernels.begin(), rung.kernels.end(), [&](const KernelEntry& v) {
-      return to_string(v.tile) == rate.tile && to_string(v.kind) == rate.type;
-    });
-    ASSERT_NE(variant, rung.kernels.end()) << rate.kernel << " " << rate.tile << " " << rate.type;
+    const auto variant = std::find_if(rung.kernels.begin(), rung.kernels.end(),
+                                      [&](const KernelEntry& known) { return known.id() == rate.id; });
+    ASSERT_NE(variant, rung.kernels.end()) << rate.id;
     ++all;
     if (!variant->builds[static_cast<std::size_t>(Build::instrumented)]) continue;  // built without an optional rung
     const Explanation e = explain({&rung, &*variant, rate.size, rate.size, rate.size, false, h200});
     ASSERT_TRUE(e.time) << rate.kernel << ": " << e.no_time;
     const double off = e.time->seconds * rate.flops / e.flop - 1;
     EXPECT_LE(std::abs(off), 0.15) << rate.kernel << " " << rate.tile;
-    measured[rate.kernel + rate.tile] = rate.flops;
-    predicted[rate.kernel + rate.tile] = e.flop / e.time->seconds;
+    measured[rate.id] = rate.flops;
+    predicted[rate.id] = e.flop / e.time->seconds;
   }
   EXPECT_EQ(all, 27);
   // The order: of two kernels that differ by more than the model's error, the faster one is told.
@@ -134,10 +130,9 @@ TEST(Time, IsPredictedWithinFifteenPercent) {
 // Those on record, which script/predict writes, of larger problems too.
 TEST(Time, OnRecordIsWithinFifteenPercentAtTheSizesThatAreAskedFor) {
   int all = 0;
-  std::set<std::tuple<std::string, std::string, std::string, std::int64_t>> seen;
+  std::set<std::pair<std::string, std::int64_t>> seen;
   for (const model::PredictedTime& time : model::recorded_predictions(model::find_gpu("h200")).times) {
-    EXPECT_TRUE(seen.emplace(time.kernel, time.type, time.tile, time.size).second)
-        << time.kernel << " " << time.type << " " << time.tile << " " << time.size << " is there twice";
+    EXPECT_TRUE(seen.emplace(time.id, time.size).second) << time.id << " " << time.size << " is there twice";
     if (time.size != 1024 && time.size != 4096) continue;
     ++all;
     // Latencies weigh more where tensor cores are fast.

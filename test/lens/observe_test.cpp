@@ -17,8 +17,7 @@ emulator::Report whole_launch(const KernelEntry& variant, std::int64_t M, std::i
   };
   const DeviceBuffer A(*device, bytes(M * K), "A"), B(*device, bytes(K * N), "B"), C(*device, bytes(M * N), "C"),
       D(*device, bytes(M * N), "D");
-  run(variant, Build::instrumented, device->stream(),
-      {.kind = variant.kind, .M = M, .N = N, .K = K},
+  run(variant, Build::instrumented, device->stream(), {.kind = variant.kind, .M = M, .N = N, .K = K},
       {.A = A.data(), .B = B.data(), .C = C.data(), .D = D.data(), .beta = 0.5f});
   return device->stream().machine->report();
 }

@@ -212,7 +212,7 @@ TEST(Sass, ShapesTellWhatTensorCoresMultiply) {
 
 // The loop has two steps of 16 along K, 4 x 4 products each; the prologue and epilogue none.
 TEST(Program, OfTensorCoresGoesByTheirProducts) {
-  const CompiledKernel kernel = *find_compiled("mma_tiles", "128x128x32", "bf16");
+  const CompiledKernel kernel = *find_compiled("mma_tiles_128x128x32_bf16");
   EXPECT_TRUE(kernel.is_tensor());
   EXPECT_FALSE(kernel.is_warpgroup());
   ThreadWork work;
@@ -239,12 +239,12 @@ TEST(Records, AreThereForEveryTileOfTheFirstKindAndOfItsSource) {
   for (const Rung& rung : ladder()) {
     for (const KernelEntry& variant : rung.kernels) {
       if (variant.kind != rung.kernels.front().kind) continue;
-      const auto compiled = find_compiled(rung.name(), to_string(variant.tile), to_string(variant.kind));
+      const auto compiled = find_compiled(variant.id());
       ASSERT_TRUE(compiled) << rung.name() << " " << to_string(variant.tile);
       EXPECT_EQ(compiled->source_hash, rung_source_hash(rung.name())) << rung.name() << ": run script/compiled";
       EXPECT_TRUE(compiled->main_loop()) << rung.name();
       EXPECT_GT(compiled->registers, 0);
-      const auto ptx = find_ptx(rung.name(), to_string(variant.tile), to_string(variant.kind));
+      const auto ptx = find_ptx(variant.id());
       ASSERT_TRUE(ptx) << rung.name() << " " << to_string(variant.tile);
       EXPECT_EQ(ptx->source_hash, compiled->source_hash);
       EXPECT_EQ(ptx->compiler, compiled->compiler);
@@ -256,7 +256,7 @@ TEST(Records, HaveTheProductsOfWarpgroupsInTheMainLoopAndNotTheEpilogue) {
   int found = 0;
   for (const Rung& rung : ladder()) {
     for (const KernelEntry& variant : rung.kernels) {
-      const auto compiled = find_compiled(rung.name(), to_string(variant.tile), to_string(variant.kind));
+      const auto compiled = find_compiled(variant.id());
       if (!compiled || !compiled->is_warpgroup()) continue;
       ++found;
       const auto [first, last] = *compiled->main_loop();
@@ -276,7 +276,7 @@ TEST(Records, HaveTheProductsOfWarpgroupsInTheMainLoopAndNotTheEpilogue) {
 // loads.
 TEST(Records, ShowThatWmmaLoadsOperandsOfF16AloneByLdmatrix) {
   const auto count = [](const char* type, std::string_view opcode) {
-    const CompiledKernel kernel = *find_compiled("wmma", "128x128x32", type);
+    const CompiledKernel kernel = *find_compiled(std::string("wmma_128x128x32_") + type);
     return std::count_if(kernel.instructions.begin(), kernel.instructions.end(),
                          [&](const MachineInstruction& i) { return i.opcode.starts_with(opcode); });
   };
@@ -289,7 +289,7 @@ TEST(Records, ShowThatWmmaLoadsOperandsOfF16AloneByLdmatrix) {
 
 TEST(Records, ShowWhatTheCompilerMakesOfTheOrderOfTwoLoops) {
   const auto loads = [](const char* name) {
-    const CompiledKernel kernel = *find_compiled(name, "64x64x8", "f32");
+    const CompiledKernel kernel = *find_compiled(std::string(name) + "_64x64x8_f32");
     int count = 0;
     for (int i = kernel.main_loop()->first; i <= kernel.main_loop()->last; ++i)
       count += kernel.instructions[static_cast<std::size_t>(i)].kind == InstructionClass::shared_load;
@@ -302,7 +302,7 @@ TEST(Records, ShowWhatTheCompilerMakesOfTheOrderOfTwoLoops) {
 // ptxas neither merges nor splits the accesses of these loops, nor unrolls them further: both records count the same.
 TEST(Records, OfPtxAndOfMachineCodeAgreeOnTheMainLoop) {
   for (const char* name : {"vectorized", "conflict_free", "multistage"}) {
-    const std::string tile = to_string(find_rung(name).kernels.front().tile);
+    const std::string id = find_rung(name).kernels.front().id();
     const auto counts = [](const CompiledKernel& kernel) {
       std::map<std::pair<InstructionClass, int>, int> found;
       for (int i = kernel.main_loop()->first; i <= kernel.main_loop()->last; ++i) {
@@ -312,7 +312,7 @@ TEST(Records, OfPtxAndOfMachineCodeAgreeOnTheMainLoop) {
       }
       return found;
     };
-    EXPECT_EQ(counts(*find_ptx(name, tile, "f32")), counts(*find_compiled(name, tile, "f32"))) << name;
+    EXPECT_EQ(counts(*find_ptx(id)), counts(*find_compiled(id))) << name;
   }
 }
 

@@ -109,7 +109,8 @@ constexpr KernelTraits traits(const GemmKind& kind) {
   t.cluster = {.down = 2, .across = 1};
   return t;
 }
+constexpr auto build = [](auto t) { return built_wgmma<info, Config<t.value>>(); };
 template <class>
-constexpr auto built_kernels = built_wgmma_kernels<traits>([](auto t) { return built_wgmma<info, Config<t.value>>(); });
+constexpr auto built_kernels = built_wgmma_kernels<traits>(build);
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_cluster

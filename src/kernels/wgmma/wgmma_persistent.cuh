@@ -39,9 +39,8 @@ struct Config : wgmma_specialized::Config<t> {
   using Walk = TileByTile;
 };
 
+constexpr auto build = [](auto t) { return built_wgmma<info, Config<t.value>>(); };
 template <class>
-constexpr auto built_kernels = built_wgmma_kernels<wgmma_specialized::traits>([](auto t) {
-  return built_wgmma<info, Config<t.value>>();
-});
+constexpr auto built_kernels = built_wgmma_kernels<wgmma_specialized::traits>(build);
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_persistent

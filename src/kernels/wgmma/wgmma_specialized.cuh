@@ -119,7 +119,8 @@ struct Config : WgmmaConfig<t, 2> {
 };
 
 constexpr KernelTraits traits(const GemmKind& kind) { return {.tile = {128, 256, 64}, .kind = kind, .stages = 4}; }
+constexpr auto build = [](auto t) { return built_wgmma<info, Config<t.value>>(); };
 template <class>
-constexpr auto built_kernels = built_wgmma_kernels<traits>([](auto t) { return built_wgmma<info, Config<t.value>>(); });
+constexpr auto built_kernels = built_wgmma_kernels<traits>(build);
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_specialized

@@ -124,7 +124,8 @@ constexpr KernelTraits traits(const GemmKind& kind) {
   if (size_of(kind.result) == 2) t.slices = 2, t.cols = 64;
   return t;
 }
+constexpr auto build = [](auto t) { return built_wgmma<info, Config<t.value>>(); };
 template <class>
-constexpr auto built_kernels = built_wgmma_kernels<traits>([](auto t) { return built_wgmma<info, Config<t.value>>(); });
+constexpr auto built_kernels = built_wgmma_kernels<traits>(build);
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_staged
