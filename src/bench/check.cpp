@@ -16,46 +16,42 @@ constexpr std::int64_t many_tiles = 9;
 /// As few as a cluster of two blocks needs: blocks that stay take several of the tiles of a problem each.
 constexpr int multiprocessors = 2;
 
-ProblemSpec sized(const GemmKind& kind, std::int64_t M, std::int64_t N, std::int64_t K) {
-  ProblemSpec spec;
-  spec.kind = kind;
-  spec.M = M;
-  spec.N = N;
-  spec.K = K;
-  return spec;
+RandomProblem sized(const GemmKind& kind, std::int64_t M, std::int64_t N, std::int64_t K) {
+  return {.problem = {.kind = kind, .M = M, .N = N, .K = K}};
 }
 
-ProblemSpec with_beta(ProblemSpec spec) {
+RandomProblem with_beta(RandomProblem spec) {
   spec.alpha = -1.5f;
   spec.beta = 0.5f;
   return spec;
 }
 
 /// Each leading dimension is longer by a number of its own, so that none can stand for another.
-ProblemSpec scattered(ProblemSpec spec) {
+RandomProblem scattered(RandomProblem spec) {
   spec = with_beta(spec);
-  spec.lda = (spec.kind.a == Order::row_major ? spec.K : spec.M) + 3;
-  spec.ldb = (spec.kind.b == Order::row_major ? spec.N : spec.K) + 5;
-  spec.ldc = spec.N + 1;
-  spec.ldd = spec.N + 7;
+  Problem& p = spec.problem;
+  p.lda = (p.kind.a == Order::row_major ? p.K : p.M) + 3;
+  p.ldb = (p.kind.b == Order::row_major ? p.N : p.K) + 5;
+  p.ldc = p.N + 1;
+  p.ldd = p.N + 7;
   spec.displacement = 1;
   return spec;
 }
 
 /// Rows of C begin anywhere, those of the other matrices where a copy of 16 bytes may.
-ProblemSpec with_odd_c(ProblemSpec spec) {
+RandomProblem with_odd_c(RandomProblem spec) {
   spec = with_beta(spec);
-  spec.ldc = spec.N + 1;
+  spec.problem.ldc = spec.problem.N + 1;
   return spec;
 }
-ProblemSpec with_odd_d(ProblemSpec spec) {
-  spec.ldd = spec.N + 1;
+RandomProblem with_odd_d(RandomProblem spec) {
+  spec.problem.ldd = spec.problem.N + 1;
   return spec;
 }
 
-ProblemSpec in_place(ProblemSpec spec) {
+RandomProblem in_place(RandomProblem spec) {
   spec = with_beta(spec);
-  spec.in_place = true;
+  spec.problem.in_place = true;
   return spec;
 }
 
@@ -83,8 +79,8 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, std::int64_t M, s
           {scattered(sized(kind, M, N, K)), "long rows, bases off their alignment"}};
 }
 
-std::optional<Finding> check(const Rung& rung, const KernelEntry& variant, const ProblemSpec& spec, std::uint64_t seed,
-                             int schedules) {
+std::optional<Finding> check(const Rung& rung, const KernelEntry& variant, const RandomProblem& spec,
+                             std::uint64_t seed, int schedules) {
   for (int i = 0; i < schedules; ++i, ++seed) {
     // One host thread: blocks that run at the same time would meet in another order each time.
     const std::unique_ptr<Device> device = open_emulator(

@@ -32,9 +32,10 @@ std::string describe(const Verification& v, double value, double expected) {
   return text;
 }
 
-ProblemSpec legal(const ProblemSpec& unresolved) {
-  const ProblemSpec spec = resolve(unresolved);
-  if (spec.M == 0 || spec.N == 0 || spec.displacement != 0 || spec.in_place) {
+RandomProblem legal(const RandomProblem& unresolved) {
+  const RandomProblem spec = resolve(unresolved);
+  const Problem& p = spec.problem;
+  if (p.M == 0 || p.N == 0 || spec.displacement != 0 || p.in_place) {
     throw InvalidArgument("a problem to verify on the GPU has results, is not displaced and not in place");
   }
   return spec;
@@ -46,38 +47,38 @@ std::size_t bytes_of(const Problem& problem, Matrix matrix) {
 
 }  // namespace
 
-GpuExperiment::GpuExperiment(Device& device, const ProblemSpec& spec)
+GpuExperiment::GpuExperiment(Device& device, const RandomProblem& spec)
     : device_(&device),
       spec_(legal(spec)),
-      problem_(problem_of(spec_)),
-      A_(device, bytes_of(problem_, Matrix::A), "A"),
-      B_(device, bytes_of(problem_, Matrix::B), "B"),
-      C_(device, bytes_of(problem_, Matrix::C), "C"),
-      D_(device, bytes_of(problem_, Matrix::D), "D"),
-      results_(device, static_cast<std::size_t>(spec_.M * spec_.N) * sizeof(double), "the reference"),
+      A_(device, bytes_of(spec_.problem, Matrix::A), "A"),
+      B_(device, bytes_of(spec_.problem, Matrix::B), "B"),
+      C_(device, bytes_of(spec_.problem, Matrix::C), "C"),
+      D_(device, bytes_of(spec_.problem, Matrix::D), "D"),
+      results_(device, static_cast<std::size_t>(spec_.problem.M * spec_.problem.N) * sizeof(double), "the reference"),
       bounds_(device, results_.bytes(), "the bounds of the reference"),
       operands_{A_.data(), B_.data(), C_.data(), D_.data(), spec_.alpha, spec_.beta} {
   std::uint64_t seed = 3 * spec_.seed;
   for (const DeviceBuffer* matrix : {&A_, &B_, &C_}) {
-    const Type type = matrix == &C_ ? spec_.kind.result : spec_.kind.type;
+    const Type type = matrix == &C_ ? spec_.problem.kind.result : spec_.problem.kind.type;
     fill_normal(device, type, matrix->data(), static_cast<std::int64_t>(matrix->bytes()) / size_of(type), seed++);
   }
-  compute_reference_on_gpu(device, problem_, operands_, static_cast<double*>(results_.data()),
+  compute_reference_on_gpu(device, spec_.problem, operands_, static_cast<double*>(results_.data()),
                            static_cast<double*>(bounds_.data()));
   device.synchronize();
 }
 
 Verification GpuExperiment::run(const Contestant& contestant) {
+  const Problem& p = problem();
   poison_on_gpu(*device_, D_.data(), D_.bytes());
-  contestant.prepare(problem_)(device_->stream(), operands_);
-  if (contestant.integers) convert_integers_on_gpu(*device_, problem_, operands_);
+  contestant.prepare(p)(device_->stream(), operands_);
+  if (contestant.integers) convert_integers_on_gpu(*device_, p, operands_);
   const double* const results = static_cast<const double*>(results_.data());
   const double* const bounds = static_cast<const double*>(bounds_.data());
-  const Findings found = verify_on_gpu(*device_, problem_, operands_, results, bounds);
+  const Findings found = verify_on_gpu(*device_, p, operands_, results, bounds);
 
-  const std::int64_t place = found.row * spec_.N + found.col, offset = found.row * spec_.ldd + found.col;
+  const std::int64_t place = found.row * p.N + found.col, offset = found.row * p.ldd + found.col;
   const double value = with_type(
-      spec_.kind.result, [&](auto type) { return to_float(element<decltype(type)>(*device_, D_.data(), offset)); });
+      p.kind.result, [&](auto type) { return to_float(element<decltype(type)>(*device_, D_.data(), offset)); });
   const double expected = element<double>(*device_, results, place);
   Verification verification;
   verification.ok = found.wrong == 0 && found.outside == 0;
@@ -85,7 +86,7 @@ Verification GpuExperiment::run(const Contestant& contestant) {
   verification.bound = element<double>(*device_, bounds, place);
   verification.row = found.row;
   verification.col = found.col;
-  verification.results = verification.compared = spec_.M * spec_.N;
+  verification.results = verification.compared = p.M * p.N;
   verification.wrong = found.wrong;
   verification.outside = found.outside;
   verification.message = describe(verification, value, expected);

@@ -13,7 +13,7 @@ class GpuExperiment {
  public:
   /// @param spec  neither displaced nor in place
   /// @throws InvalidArgument if the spec is not legal or there is not enough memory, DeviceError
-  GpuExperiment(Device& device, const ProblemSpec& spec);
+  GpuExperiment(Device& device, const RandomProblem& spec);
 
   /// Fills D with NaN, runs a contestant once, waits for it and compares every result; elements between the rows of D
   /// must not change. A result that is infinite counts as wrong: this random data stays far below the overflow of f16.
@@ -21,12 +21,11 @@ class GpuExperiment {
   Verification run(const Contestant& contestant);
 
   /// What is run, on the GPU.
-  const Problem& problem() const { return problem_; }
+  const Problem& problem() const { return spec_.problem; }
 
  private:
   Device* device_;
-  ProblemSpec spec_;
-  Problem problem_;
+  RandomProblem spec_;
   DeviceBuffer A_, B_, C_, D_;
   DeviceBuffer results_, bounds_;  ///< M * N of type double each
   Operands operands_;

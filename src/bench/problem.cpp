@@ -84,15 +84,23 @@ void fill_normal(HostMatrix& matrix, std::uint64_t sequence, const OnProgress& p
 
 }  // namespace
 
-ProblemSpec resolve(ProblemSpec spec) {
-  if (spec.lda == 0) spec.lda = spec.kind.a == Order::row_major ? spec.K : spec.M;
-  if (spec.ldb == 0) spec.ldb = spec.kind.b == Order::row_major ? spec.N : spec.K;
-  if (spec.ldc == 0) spec.ldc = spec.N;
-  if (spec.ldd == 0) spec.ldd = spec.in_place ? spec.ldc : spec.N;
-  Problem problem = problem_of(spec);
+RandomProblem resolve(RandomProblem spec) {
+  Problem& p = spec.problem;
+  // Before the others: of a problem in place, resolved() would take a missing ldc from ldd as well.
+  if (p.ldc == 0) p.ldc = shape_of(p, Matrix::C).length();
+  p = resolved(p);
+  p.alpha = factor_of(spec.alpha);
+  p.beta = factor_of(spec.beta);
+  const auto aligned = [&](Type type) {
+    const auto bytes = static_cast<unsigned>(spec.displacement * size_of(type)) | 256u;
+    return static_cast<int>(bytes & (~bytes + 1));
+  };
+  const int ab = aligned(p.kind.type), cd = aligned(p.kind.result);
+  p.aligned = {ab, ab, cd, cd};
   // C is allocated even if beta is 0 and no kernel reads it, so that a kernel that does is caught.
-  problem.beta = Factor::one;
-  validate(problem);
+  Problem with_c = p;
+  with_c.beta = Factor::one;
+  validate(with_c);
   for (const auto& [name, value] : {std::pair{"alpha", spec.alpha}, std::pair{"beta", spec.beta}}) {
     if (!std::isfinite(value)) throw InvalidArgument(fmt::format("{} is {}; it must be finite", name, value));
   }
@@ -101,26 +109,6 @@ ProblemSpec resolve(ProblemSpec spec) {
     throw InvalidArgument(fmt::format("the displacement is {} elements; legal are 0 to {}", spec.displacement, most));
   }
   return spec;
-}
-
-Problem problem_of(const ProblemSpec& spec) {
-  const auto aligned = [&](Type type) {
-    const auto bytes = static_cast<unsigned>(spec.displacement * size_of(type)) | 256u;
-    return static_cast<int>(bytes & (~bytes + 1));
-  };
-  const int ab = aligned(spec.kind.type), cd = aligned(spec.kind.result);
-  return {.kind = spec.kind,
-          .M = spec.M,
-          .N = spec.N,
-          .K = spec.K,
-          .lda = spec.lda,
-          .ldb = spec.ldb,
-          .ldc = spec.ldc,
-          .ldd = spec.ldd,
-          .alpha = factor_of(spec.alpha),
-          .beta = factor_of(spec.beta),
-          .in_place = spec.in_place,
-          .aligned = {ab, ab, cd, cd}};
 }
 
 HostMatrix::HostMatrix(Type type, std::int64_t rows, std::int64_t cols, std::int64_t ld, Order order)
@@ -156,12 +144,13 @@ bool HostMatrix::poisoned(std::int64_t offset) const {
   });
 }
 
-HostProblem make_problem(const ProblemSpec& unresolved, const OnProgress& progress) {
-  const ProblemSpec spec = resolve(unresolved);
-  const GemmKind& kind = spec.kind;
-  HostProblem problem{spec, HostMatrix(kind.type, spec.M, spec.K, spec.lda, kind.a),
-                      HostMatrix(kind.type, spec.K, spec.N, spec.ldb, kind.b),
-                      HostMatrix(kind.result, spec.M, spec.N, spec.ldc)};
+HostProblem make_problem(const RandomProblem& unresolved, const OnProgress& progress) {
+  const RandomProblem spec = resolve(unresolved);
+  const auto matrix = [&](Matrix which) {
+    const MatrixShape shape = shape_of(spec.problem, which);
+    return HostMatrix(shape.type, shape.rows, shape.cols, shape.ld, shape.order);
+  };
+  HostProblem problem{spec, matrix(Matrix::A), matrix(Matrix::B), matrix(Matrix::C)};
   const std::uint64_t sequence = mix(spec.seed);
   fill_normal(problem.A, mix(sequence + 1), progress);
   fill_normal(problem.B, mix(sequence + 2), progress);

@@ -14,26 +14,20 @@ namespace lapidary::bench {
 template <class T>
 constexpr float spread = std::is_same_v<T, std::int8_t> ? 32 : 1;
 
-/// D = alpha * A * B + beta * C on random data: everything that decides what a kernel is given.
-struct ProblemSpec {
-  GemmKind kind = Type::f32;
-  std::int64_t M = 256, N = 256, K = 256;
+/// A problem, and the random data and factors that it is tried with. What the problem says of alpha, beta and alignment
+/// follows from them, and resolve() fills it in.
+struct RandomProblem {
+  Problem problem = {.M = 256, .N = 256, .K = 256};
   float alpha = 1, beta = 0;
-  /// Leading dimensions in elements; 0 stands for the length of a row, or of a column of a column-major matrix.
-  std::int64_t lda = 0, ldb = 0, ldc = 0, ldd = 0;
   std::uint64_t seed = 1;
   /// Elements by which each base pointer is moved off its 256-byte alignment.
   std::int64_t displacement = 0;
-  /// D is C.
-  bool in_place = false;
 };
 
-/// The same with every leading dimension filled in. With `in_place`, a missing ldd is ldc.
+/// The same with a problem that is complete: leading dimensions, alpha and beta, and bases that are aligned to 256
+/// bytes but for the displacement. D goes by C: with `in_place`, a missing ldd is ldc.
 /// @throws InvalidArgument if a size or a leading dimension is not legal, or alpha or beta is not finite
-ProblemSpec resolve(ProblemSpec spec);
-
-/// What is to be computed, of a resolved spec; the operands' bases are aligned to 256 bytes but for the displacement.
-Problem problem_of(const ProblemSpec& spec);
+RandomProblem resolve(RandomProblem spec);
 
 /// A matrix in host memory, laid out as a kernel sees it: lines, which are its rows or its columns, that begin every ld
 /// elements; exactly (lines - 1) * ld + the length of a line elements, none if it has no rows or no columns. The
@@ -88,16 +82,16 @@ class HostMatrix {
 
 /// The inputs of a problem.
 struct HostProblem {
-  ProblemSpec spec;  ///< resolved
-  HostMatrix A;      ///< M x K
-  HostMatrix B;      ///< K x N
-  HostMatrix C;      ///< M x N
+  RandomProblem spec;  ///< resolved
+  HostMatrix A;        ///< M x K
+  HostMatrix B;        ///< K x N
+  HostMatrix C;        ///< M x N
 };
 
 /// Fills A, B and C with normal random numbers (mean 0, see `spread`) rounded to the element type. Element (i, j)
 /// depends on the seed and on its place in the matrix alone, neither on how that lies in memory nor on the number of
 /// threads. With beta == 0, when no kernel may read it, C stays poisoned.
 /// @throws InvalidArgument as `resolve` does
-HostProblem make_problem(const ProblemSpec& spec, const OnProgress& progress = {});
+HostProblem make_problem(const RandomProblem& spec, const OnProgress& progress = {});
 
 }  // namespace lapidary::bench

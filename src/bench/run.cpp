@@ -69,13 +69,12 @@ void require_memory(const char* where, std::size_t needed, std::size_t free) {
 }
 
 /// Resolves a spec and checks that everything an Experiment allocates fits into memory.
-ProblemSpec affordable(Device& device, const ProblemSpec& unresolved) {
-  const ProblemSpec spec = resolve(unresolved);
-  const Problem problem = problem_of(spec);
+RandomProblem affordable(Device& device, const RandomProblem& unresolved) {
+  const RandomProblem spec = resolve(unresolved);
   std::size_t on_device = 0, on_host = Reference::bytes(spec);
   for (const Matrix matrix : all_matrices) {
-    const MatrixShape shape = shape_of(problem, matrix);
-    const std::int64_t there = matrix == Matrix::D && spec.in_place ? 0 : shape.extent();
+    const MatrixShape shape = shape_of(spec.problem, matrix);
+    const std::int64_t there = matrix == Matrix::D && spec.problem.in_place ? 0 : shape.extent();
     on_device = add_saturated(on_device, GuardedMatrix::bytes(device, shape.type, there, spec.displacement));
     on_host = add_saturated(on_host, static_cast<std::size_t>(shape.bytes()));
   }
@@ -130,7 +129,7 @@ std::int64_t GuardedMatrix::damaged_bytes() const {
   return std::count_if(bands.begin(), bands.end(), [](std::byte b) { return b != guard; });
 }
 
-Experiment::Experiment(Device& device, const ProblemSpec& spec, OnProgress progress)
+Experiment::Experiment(Device& device, const RandomProblem& spec, OnProgress progress)
     : device_(&device),
       progress_(std::move(progress)),
       problem_(make_problem(affordable(device, spec), progress_)),
@@ -139,7 +138,7 @@ Experiment::Experiment(Device& device, const ProblemSpec& spec, OnProgress progr
       B_(device, problem_.B.type(), problem_.B.extent(), problem_.spec.displacement, "B"),
       C_(device, problem_.C.type(), problem_.C.extent(), problem_.spec.displacement, "C"),
       D_(device, problem_.C.type(),
-         problem_.spec.in_place ? 0 : shape_of(problem_of(problem_.spec), Matrix::D).extent(),
+         problem_.spec.problem.in_place ? 0 : shape_of(problem_.spec.problem, Matrix::D).extent(),
          problem_.spec.displacement, "D") {
   A_.upload(problem_.A);
   B_.upload(problem_.B);
@@ -147,27 +146,27 @@ Experiment::Experiment(Device& device, const ProblemSpec& spec, OnProgress progr
 }
 
 Operands Experiment::operands() const {
-  const ProblemSpec& spec = problem_.spec;
+  const RandomProblem& spec = problem_.spec;
   // Where no kernel may read it, C is NaN; a device that finds wrong accesses is given none at all, so that it names
   // the line.
   return {.A = A_.data(),
           .B = B_.data(),
           .C = spec.beta == 0 && checks(*device_) ? nullptr : C_.data(),
-          .D = spec.in_place ? C_.data() : D_.data(),
+          .D = spec.problem.in_place ? C_.data() : D_.data(),
           .alpha = spec.alpha,
           .beta = spec.beta};
 }
 
 RunResult Experiment::run(const Rung& rung, const KernelEntry& variant, Build build) {
   require_support(rung, variant.kind, *device_);
-  const ProblemSpec& spec = problem_.spec;
-  GuardedMatrix& output = spec.in_place ? C_ : D_;
+  const Problem& problem = problem_.spec.problem;
+  GuardedMatrix& output = problem.in_place ? C_ : D_;
   RunResult result;
-  result.D = spec.in_place ? problem_.C : HostMatrix(spec.kind.result, spec.M, spec.N, spec.ldd);
+  result.D = problem.in_place ? problem_.C : HostMatrix(problem.kind.result, problem.M, problem.N, problem.ldd);
   output.upload(result.D);
   for (GuardedMatrix* matrix : {&A_, &B_, &C_, &D_}) matrix->lay_guards();
   if (progress_) progress_(rung.name(), -1);
-  const Choice ran = lapidary::run(variant, build, device_->stream(), problem_of(spec), operands());
+  const Choice ran = lapidary::run(variant, build, device_->stream(), problem, operands());
   result.ran = ran.kernel->id();
   result.why = ran.why;
   device_->synchronize();
@@ -183,7 +182,8 @@ RunResult Experiment::run(const Rung& rung, const KernelEntry& variant, Build bu
   return result;
 }
 
-RunResult run_gemm(Device& device, const Rung& rung, const KernelEntry& variant, Build build, const ProblemSpec& spec) {
+RunResult run_gemm(Device& device, const Rung& rung, const KernelEntry& variant, Build build,
+                   const RandomProblem& spec) {
   return Experiment(device, spec).run(rung, variant, build);
 }
 

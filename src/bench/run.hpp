@@ -54,7 +54,7 @@ class Experiment {
  public:
   /// Checks that there is memory for all of it before anything is allocated, then makes data and reference.
   /// @throws InvalidArgument if the spec is not legal, or with the bytes needed and the bytes free
-  Experiment(Device& device, const ProblemSpec& spec, OnProgress progress = {});
+  Experiment(Device& device, const RandomProblem& spec, OnProgress progress = {});
 
   /// Poisons D (restores C if D is C), runs one kernel, waits for it and verifies D.
   /// @throws InvalidArgument if the kernel needs another device or was not built, KernelFault, DeviceError
@@ -75,7 +75,8 @@ class Experiment {
 
 /// One kernel on one problem.
 /// @throws what Experiment does
-RunResult run_gemm(Device& device, const Rung& rung, const KernelEntry& variant, Build build, const ProblemSpec& spec);
+RunResult run_gemm(Device& device, const Rung& rung, const KernelEntry& variant, Build build,
+                   const RandomProblem& spec);
 
 /// The build of a kernel that a device runs: `gpu` on a GPU, `instrumented` on an emulated machine that counts or
 /// checks, and `plain` on one that does neither.

@@ -28,26 +28,26 @@ Contestant contestant(const Entry& entry) {
                     *entry.variant);
 }
 
-ProblemSpec cube(const GemmKind& kind, std::int64_t size) {
-  ProblemSpec spec;
-  spec.kind = kind;
-  spec.M = spec.N = spec.K = size;
+RandomProblem cube(const GemmKind& kind, std::int64_t size) {
+  RandomProblem spec;
+  spec.problem.kind = kind;
+  spec.problem.M = spec.problem.N = spec.problem.K = size;
   return spec;
 }
 
 /// Multiples of nothing, rows that do not follow one another, and C read.
-ProblemSpec ragged(const GemmKind& kind) {
-  ProblemSpec spec;
-  spec.kind = kind;
-  spec.M = 509;
-  spec.N = 387;
-  spec.K = 263;
+RandomProblem ragged(const GemmKind& kind) {
+  RandomProblem spec;
+  spec.problem.kind = kind;
+  spec.problem.M = 509;
+  spec.problem.N = 387;
+  spec.problem.K = 263;
   spec.alpha = 1.5f;
   spec.beta = -0.5f;
-  spec.lda = kind.a == Order::row_major ? 265 : 511;
-  spec.ldb = kind.b == Order::row_major ? 390 : 266;
-  spec.ldc = 389;
-  spec.ldd = 395;
+  spec.problem.lda = kind.a == Order::row_major ? 265 : 511;
+  spec.problem.ldb = kind.b == Order::row_major ? 390 : 266;
+  spec.problem.ldc = 389;
+  spec.problem.ldd = 395;
   return spec;
 }
 
@@ -59,10 +59,11 @@ struct Candidate {
 /// The candidates that solve a problem right; the others get a line in `wrong`.
 /// @param peer  not asked for problems that it does not take
 /// @throws Error if the peer is wrong
-std::vector<Candidate> right_ones(Device& device, const ProblemSpec& spec, const std::vector<Candidate>& candidates,
+std::vector<Candidate> right_ones(Device& device, const RandomProblem& spec, const std::vector<Candidate>& candidates,
                                   const std::optional<Peer>& peer, std::vector<std::string>& wrong,
                                   const OnProgress& progress) {
-  const std::string problem = fmt::format("{}, M = {}, N = {}, K = {}", to_string(spec.kind), spec.M, spec.N, spec.K);
+  const std::string problem = fmt::format("{}, M = {}, N = {}, K = {}", to_string(spec.problem.kind), spec.problem.M,
+                                          spec.problem.N, spec.problem.K);
   GpuExperiment experiment(device, spec);
   if (peer && !peer->algorithms(experiment.problem()).empty()) {
     const Verification verification = experiment.run(peer->contestant);

@@ -54,29 +54,29 @@ void pack_columns(const HostMatrix& B, std::int64_t first, std::int64_t cols, st
 template <class T>
 void compute_reference(const HostProblem& problem, const std::vector<std::int64_t>& rows, const OnProgress& progress,
                        std::vector<double>& results, std::vector<double>& bounds) {
-  const ProblemSpec& spec = problem.spec;
+  const Problem& p = problem.spec.problem;
   const std::int64_t row_count = static_cast<std::int64_t>(rows.size());
   const std::int64_t row_tiles = (row_count + tile_rows - 1) / tile_rows;
-  const std::int64_t tiles = (spec.N + tile_cols - 1) / tile_cols * row_tiles;
-  const double alpha = spec.alpha, beta = spec.beta;
+  const std::int64_t tiles = (p.N + tile_cols - 1) / tile_cols * row_tiles;
+  const double alpha = problem.spec.alpha, beta = problem.spec.beta;
   std::atomic<std::int64_t> done = 0;
   parallel_for(tiles, [&](std::int64_t tile) {
     const std::int64_t first_row = tile % row_tiles * tile_rows, end_row = std::min(row_count, first_row + tile_rows);
     const std::int64_t first_col = tile / row_tiles * tile_cols;
-    const std::int64_t cols = std::min(tile_cols, spec.N - first_col);
-    std::vector<double> packed(static_cast<std::size_t>(spec.K * tile_cols));
-    if (spec.K > 0) pack_columns<T>(problem.B, first_col, cols, packed);
+    const std::int64_t cols = std::min(tile_cols, p.N - first_col);
+    std::vector<double> packed(static_cast<std::size_t>(p.K * tile_cols));
+    if (p.K > 0) pack_columns<T>(problem.B, first_col, cols, packed);
     for (std::int64_t r = first_row; r < end_row; ++r) {
       const std::int64_t row = rows[static_cast<std::size_t>(r)];
       double sum[tile_cols], square[tile_cols];
       const HostMatrix& A = problem.A;
-      multiply_row(A.as<T>() + row * A.row_stride(), A.col_stride(), packed.data(), spec.K, sum, square);
+      multiply_row(A.as<T>() + row * A.row_stride(), A.col_stride(), packed.data(), p.K, sum, square);
       for (std::int64_t j = 0; j < cols; ++j) {
         const double scaled_c = beta == 0 ? 0 : beta * problem.C.at(row, first_col + j);
         const double result = alpha * sum[j] + scaled_c;
-        const std::size_t place = static_cast<std::size_t>(r * spec.N + first_col + j);
+        const std::size_t place = static_cast<std::size_t>(r * p.N + first_col + j);
         results[place] = result;
-        bounds[place] = error_bound(spec.kind, spec.K, alpha, square[j], scaled_c, result);
+        bounds[place] = error_bound(p.kind, p.K, alpha, square[j], scaled_c, result);
       }
     }
     ++done;
@@ -130,7 +130,7 @@ struct Findings {
 };
 
 /// Where all wrong results are, as far as that leaves out others.
-std::string place_of_wrong(const ProblemSpec& spec, const Findings& found) {
+std::string place_of_wrong(const Problem& p, const Findings& found) {
   std::string text;
   const auto add = [&](const Span& span, std::int64_t extent, const char* what) {
     if (span.first == 0 && span.last == extent - 1) return;
@@ -138,19 +138,19 @@ std::string place_of_wrong(const ProblemSpec& spec, const Findings& found) {
     text += span.first == span.last ? fmt::format("{} {}", what, span.first)
                                     : fmt::format("{}s {} to {}", what, span.first, span.last);
   };
-  add(found.wrong_rows, spec.M, "row");
-  add(found.wrong_cols, spec.N, "column");
+  add(found.wrong_rows, p.M, "row");
+  add(found.wrong_cols, p.N, "column");
   return text;
 }
 
-std::string describe(const ProblemSpec& spec, const Findings& found) {
-  const std::int64_t results = spec.M * spec.N;
+std::string describe(const Problem& p, const Findings& found) {
+  const std::int64_t results = p.M * p.N;
   const Comparison& worst = found.worst;
   std::string text;
   if (found.wrong > 0) {
     text = fmt::format("{} of {} results are wrong", found.wrong, results);
     if (found.unwritten > 0) text += fmt::format(", {} of them never written", found.unwritten);
-    if (found.wrong > 1) text += place_of_wrong(spec, found);
+    if (found.wrong > 1) text += place_of_wrong(p, found);
     text += fmt::format("; the worst is D({}, {}) = {:.7g}", worst.row, worst.col, worst.value);
     if (!std::isnan(worst.expected)) text += fmt::format(" instead of {:.7g}", worst.expected);
     if (!std::isnan(worst.error))
@@ -169,13 +169,13 @@ std::string describe(const ProblemSpec& spec, const Findings& found) {
 
 /// Looks at row i of D. `expected` and `bounds` are those of its results, or null for a row that the reference leaves
 /// out.
-void examine_row(const ProblemSpec& spec, const HostMatrix& D, std::int64_t i, const double* expected,
-                 const double* bounds, Findings& found) {
-  const double overflow = overflow_of(spec.kind.result);
-  const bool was_poisoned = !spec.in_place || spec.beta == 0;
-  for (std::int64_t j = 0; j < spec.N; ++j) {
+void examine_row(const Problem& p, const HostMatrix& D, std::int64_t i, const double* expected, const double* bounds,
+                 Findings& found) {
+  const double overflow = overflow_of(p.kind.result);
+  const bool was_poisoned = !p.in_place || !p.reads_c();
+  for (std::int64_t j = 0; j < p.N; ++j) {
     const double value = D.at(i, j);
-    if (was_poisoned && D.poisoned(i * spec.ldd + j)) ++found.unwritten;
+    if (was_poisoned && D.poisoned(i * p.ldd + j)) ++found.unwritten;
     if (expected) {
       const bool right_infinity = std::isinf(value) && std::abs(expected[j]) + bounds[j] >= overflow &&
                                   std::signbit(value) == std::signbit(expected[j]);
@@ -185,28 +185,29 @@ void examine_row(const ProblemSpec& spec, const HostMatrix& D, std::int64_t i, c
       found.compare(i, j, value, std::numeric_limits<double>::quiet_NaN(), 0);
     }
   }
-  if (i + 1 == spec.M) return;  // the last row ends with its last element
-  for (std::int64_t j = spec.N; j < spec.ldd; ++j) {
-    if (!D.poisoned(i * spec.ldd + j)) ++found.outside;
+  if (i + 1 == p.M) return;  // the last row ends with its last element
+  for (std::int64_t j = p.N; j < p.ldd; ++j) {
+    if (!D.poisoned(i * p.ldd + j)) ++found.outside;
   }
 }
 
 }  // namespace
 
-std::vector<std::int64_t> Reference::covered_rows(const ProblemSpec& spec) {
-  if (spec.M == 0 || spec.N == 0) return {};
-  const double padded_cols = static_cast<double>((spec.N + tile_cols - 1) / tile_cols) * tile_cols;
-  const double row_cost = std::max(1.0, padded_cols * static_cast<double>(std::max<std::int64_t>(spec.K, 1)));
+std::vector<std::int64_t> Reference::covered_rows(const RandomProblem& spec) {
+  const Problem& p = spec.problem;
+  if (p.M == 0 || p.N == 0) return {};
+  const double padded_cols = static_cast<double>((p.N + tile_cols - 1) / tile_cols) * tile_cols;
+  const double row_cost = std::max(1.0, padded_cols * static_cast<double>(std::max<std::int64_t>(p.K, 1)));
   const double affordable = std::min(most_multiply_adds / row_cost,
-                                     static_cast<double>(most_results) / static_cast<double>(spec.N));
-  std::int64_t count = spec.M;
-  if (affordable < static_cast<double>(spec.M)) {
-    count = std::min(spec.M, std::max<std::int64_t>(2, static_cast<std::int64_t>(affordable)));
+                                     static_cast<double>(most_results) / static_cast<double>(p.N));
+  std::int64_t count = p.M;
+  if (affordable < static_cast<double>(p.M)) {
+    count = std::min(p.M, std::max<std::int64_t>(2, static_cast<std::int64_t>(affordable)));
   }
   // One row of each of `count` strata of equal size, give or take a row.
   std::vector<std::int64_t> rows(static_cast<std::size_t>(count));
   std::mt19937_64 random(spec.seed);
-  const std::int64_t size = spec.M / count, longer = spec.M % count;
+  const std::int64_t size = p.M / count, longer = p.M % count;
   std::int64_t begin = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t rows_here = size + (i < longer ? 1 : 0);
@@ -215,26 +216,28 @@ std::vector<std::int64_t> Reference::covered_rows(const ProblemSpec& spec) {
     begin += rows_here;
   }
   rows.front() = 0;
-  rows.back() = spec.M - 1;
+  rows.back() = p.M - 1;
   return rows;
 }
 
-std::size_t Reference::bytes(const ProblemSpec& spec) {
-  return covered_rows(spec).size() * (static_cast<std::size_t>(spec.N) * 2 * sizeof(double) + sizeof(std::int64_t));
+std::size_t Reference::bytes(const RandomProblem& spec) {
+  return covered_rows(spec).size() *
+         (static_cast<std::size_t>(spec.problem.N) * 2 * sizeof(double) + sizeof(std::int64_t));
 }
 
 Reference::Reference(const HostProblem& problem, const OnProgress& progress)
     : spec_(problem.spec),
       rows_(covered_rows(spec_)),
-      results_(rows_.size() * static_cast<std::size_t>(spec_.N)),
+      results_(rows_.size() * static_cast<std::size_t>(spec_.problem.N)),
       bounds_(results_.size()) {
-  with_type(spec_.kind.type,
+  with_type(spec_.problem.kind.type,
             [&](auto element) { compute_reference<decltype(element)>(problem, rows_, progress, results_, bounds_); });
 }
 
 Verification Reference::verify(const HostMatrix& D) const {
-  const std::int64_t rows = spec_.N == 0 ? 0 : spec_.M;
-  const std::int64_t rows_per_task = 1 + 16384 / (1 + spec_.N);
+  const Problem& p = spec_.problem;
+  const std::int64_t rows = p.N == 0 ? 0 : p.M;
+  const std::int64_t rows_per_task = 1 + 16384 / (1 + p.N);
   Findings all;
   std::mutex join;
   parallel_for((rows + rows_per_task - 1) / rows_per_task, [&](std::int64_t task) {
@@ -243,17 +246,17 @@ Verification Reference::verify(const HostMatrix& D) const {
     auto covered = std::lower_bound(rows_.begin(), rows_.end(), first);
     for (std::int64_t i = first; i < end; ++i) {
       if (covered != rows_.end() && *covered == i) {
-        const std::int64_t place = (covered - rows_.begin()) * spec_.N;
-        examine_row(spec_, D, i, results_.data() + place, bounds_.data() + place, part);
+        const std::int64_t place = (covered - rows_.begin()) * p.N;
+        examine_row(p, D, i, results_.data() + place, bounds_.data() + place, part);
         ++covered;
       } else {
-        examine_row(spec_, D, i, nullptr, nullptr, part);
+        examine_row(p, D, i, nullptr, nullptr, part);
       }
     }
     const std::lock_guard lock(join);
     all.join(part);
   });
-  const std::int64_t results = rows * spec_.N;
+  const std::int64_t results = rows * p.N;
   return {.ok = all.wrong == 0 && all.outside == 0,
           .max_error = all.worst.error,
           .bound = all.worst.bound,
@@ -263,7 +266,7 @@ Verification Reference::verify(const HostMatrix& D) const {
           .compared = all.compared,
           .wrong = all.wrong,
           .outside = all.outside,
-          .message = describe(spec_, all)};
+          .message = describe(p, all)};
 }
 
 }  // namespace lapidary::bench

@@ -32,9 +32,9 @@ class Reference {
   static constexpr std::int64_t most_results = std::int64_t{1} << 24;
 
   /// The rows that the reference of a resolved spec covers, ascending.
-  static std::vector<std::int64_t> covered_rows(const ProblemSpec& spec);
+  static std::vector<std::int64_t> covered_rows(const RandomProblem& spec);
   /// Host memory that the reference of a resolved spec takes, in bytes.
-  static std::size_t bytes(const ProblemSpec& spec);
+  static std::size_t bytes(const RandomProblem& spec);
 
   explicit Reference(const HostProblem& problem, const OnProgress& progress = {});
 
@@ -47,7 +47,7 @@ class Reference {
   const std::vector<double>& bounds() const { return bounds_; }
 
  private:
-  ProblemSpec spec_;
+  RandomProblem spec_;
   std::vector<std::int64_t> rows_;
   std::vector<double> results_, bounds_;
 };

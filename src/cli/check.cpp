@@ -33,24 +33,15 @@ struct Arguments {
   bool puzzle = false, json = false;
 };
 
-std::string sizes_of(const bench::ProblemSpec& spec) {
-  return fmt::format("M = {}, N = {}, K = {}", spec.M, spec.N, spec.K);
+std::string sizes_of(const Problem& problem) {
+  return fmt::format("M = {}, N = {}, K = {}", problem.M, problem.N, problem.K);
 }
 
-Json problem_json(const bench::CheckProblem& problem) {
-  const bench::ProblemSpec spec = bench::resolve(problem.spec);
-  return {{"m", spec.M},
-          {"n", spec.N},
-          {"k", spec.K},
-          {"lda", spec.lda},
-          {"ldb", spec.ldb},
-          {"ldc", spec.ldc},
-          {"ldd", spec.ldd},
-          {"alpha", spec.alpha},
-          {"beta", spec.beta},
-          {"displacement", spec.displacement},
-          {"in_place", spec.in_place},
-          {"tries", problem.tries}};
+Json json_of(const bench::CheckProblem& problem) {
+  const bench::RandomProblem spec = bench::resolve(problem.spec);
+  Json json = problem_json(spec);
+  json.update({{"displacement", spec.displacement}, {"in_place", spec.problem.in_place}, {"tries", problem.tries}});
+  return json;
 }
 
 std::vector<bench::CheckProblem> problems_of(const Arguments& arguments, const KernelEntry& variant) {
@@ -81,7 +72,7 @@ void print_problem(const bench::CheckProblem& problem, const std::optional<bench
                    const std::string& again) {
   const std::string verdict = report::styled(
       found ? "FAULT" : "sound", found ? report::Style::bad : report::Style::good, report::wants_colour(stdout));
-  fmt::print("{}  {:<30} {}\n", verdict, sizes_of(problem.spec), problem.tries);
+  fmt::print("{}  {:<30} {}\n", verdict, sizes_of(problem.spec.problem), problem.tries);
   if (found) fmt::print("{}\nagain: {}\n", lens::SourceText().annotate(found->message), again);
   std::fflush(stdout);
 }
@@ -96,7 +87,7 @@ ExitCode check(const Arguments& arguments) {
   Json problems = Json::array();
   std::optional<bench::Finding> found;
   for (const bench::CheckProblem& problem : problems_of(arguments, variant)) {
-    Json entry = problem_json(problem);
+    Json entry = json_of(problem);
     found = bench::check(rung, variant, problem.spec, seed, schedules);
     const std::string again = found ? replay(arguments, rung, variant, found->seed) : "";
     entry["ok"] = !found;

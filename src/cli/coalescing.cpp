@@ -77,7 +77,7 @@ KernelAccesses accesses_of(const Arguments& a) {
   KernelAccesses found;
   found.title = fmt::format("{} {}, {} x {} x {} in {}, warp {}", rung.name(), to_string(variant.tile), a.m, a.n, a.k,
                             to_string(kind), a.warp);
-  found.accesses = lens::global_accesses(variant, a.m, a.n, a.k, false, a.warp);
+  found.accesses = lens::global_accesses(variant, {.kind = kind, .M = a.m, .N = a.n, .K = a.k}, a.warp);
   if (found.accesses.empty())
     throw InvalidArgument(
         fmt::format("no thread of warp {} of {} accesses global memory; what bulk copies move is told by "

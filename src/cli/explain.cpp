@@ -47,15 +47,15 @@ report::Document page_of(const Explanation& e, bool as_compiled) {
 /// Asks for a guess before anything is told.
 void ask_for_guess(const Explanation& e) {
   if (!e.time) return;
-  fmt::print("{} at {} x {} x {} on {}: how many TFLOP/s? ", e.question.rung->name(), e.question.M, e.question.N,
-             e.question.K, e.question.gpu.name);
+  fmt::print("{} at {} x {} x {} on {}: how many TFLOP/s? ", e.question.rung->name(), e.question.problem.M,
+             e.question.problem.N, e.question.problem.K, e.question.gpu.name);
   std::fflush(stdout);
   double guess = 0;
   if (std::cin >> guess && guess > 0) {
     const double predicted = e.flop / e.time->seconds / 1e12;
     fmt::print("your guess {:.1f}, the model {:.1f}{}\n", guess, predicted,
                e.measured_seconds ? fmt::format(", the card {:.1f}{}", e.flop / *e.measured_seconds / 1e12,
-                                                e.question.reads_c ? " with beta = 0" : "")
+                                                e.question.problem.reads_c() ? " with beta = 0" : "")
                                   : "");
   } else {
     fmt::print("no number\n");
@@ -79,9 +79,9 @@ Json explanation_json(const Explanation& e) {
                {"type", to_string(q.variant->kind)},
                {"tile", to_string(q.variant->tile)},
                {"gpu", q.gpu.name},
-               {"m", q.M},
-               {"n", q.N},
-               {"k", q.K},
+               {"m", q.problem.M},
+               {"n", q.problem.N},
+               {"k", q.problem.K},
                {"flop", e.flop},
                {"compulsory_bytes", e.compulsory_bytes},
                {"flop_per_byte", e.intensity},
@@ -210,7 +210,8 @@ ExitCode run(const Arguments& a) {
   {
     report::Progress progress;
     progress.update(rung.name(), -1);
-    e = lens::explain({&rung, &variant, a.m, a.n, a.k, a.beta, chosen_gpu(a.gpu)});
+    const Problem problem{.kind = kind, .M = a.m, .N = a.n, .K = a.k, .beta = a.beta ? Factor::any : Factor::zero};
+    e = lens::explain({&rung, &variant, problem, chosen_gpu(a.gpu)});
   }
   if (a.json) {
     print(explanation_json(e));

@@ -58,6 +58,13 @@ Json lines_json(const emulator::Report& report) {
   return lines;
 }
 
+Json problem_json(const bench::RandomProblem& spec) {
+  const Problem& p = spec.problem;
+  return {{"m", p.M},         {"n", p.N},     {"k", p.K},     {"lda", p.lda},
+          {"ldb", p.ldb},     {"ldc", p.ldc}, {"ldd", p.ldd}, {"alpha", spec.alpha},
+          {"beta", spec.beta}};
+}
+
 Json occupancy_json(const model::Occupancy& o) {
   Json by = Json::object();
   for (const model::Limit limit : model::limits) {

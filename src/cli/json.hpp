@@ -18,6 +18,9 @@ Json counters_json(const emulator::Counters& counters);
 /// One object for each source line, with the counters that are not 0.
 Json lines_json(const emulator::Report& report);
 
+/// Sizes, leading dimensions and factors of a resolved problem.
+Json problem_json(const bench::RandomProblem& spec);
+
 /// What a multiprocessor holds of a kernel, by each limit and in all.
 Json occupancy_json(const model::Occupancy& occupancy);
 /// What `explain` and `asm` say of address arithmetic.

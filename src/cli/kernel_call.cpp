@@ -192,10 +192,10 @@ bool is_other_constant(const CudaSource& source, const Call& call, const std::st
 
 /// Names in launch expressions: sizes, template parameters, what the launch passes for a size, definitions of the file.
 /// @param in_file  the expression is the file's, not the user's
-std::optional<std::string> look_up(const CudaSource& source, const Call& call, const bench::ProblemSpec& spec,
+std::optional<std::string> look_up(const CudaSource& source, const Call& call, const Problem& problem,
                                    const std::string& name, bool in_file) {
   const auto size = [&](const std::string& role) {
-    return std::to_string(role == "M" ? spec.M : role == "N" ? spec.N : spec.K);
+    return std::to_string(role == "M" ? problem.M : role == "N" ? problem.N : problem.K);
   };
   const auto is_size = [](const std::string& role) { return role == "M" || role == "N" || role == "K"; };
   for (std::size_t i = 0; i < call.roles.size(); ++i) {
@@ -264,8 +264,8 @@ float factor_of(const Call& call, const std::string& role, const std::optional<f
 
 }  // namespace
 
-std::string sizes_of(const bench::ProblemSpec& spec) {
-  return fmt::format("M = {}, N = {}, K = {}", spec.M, spec.N, spec.K);
+std::string sizes_of(const Problem& problem) {
+  return fmt::format("M = {}, N = {}, K = {}", problem.M, problem.N, problem.K);
 }
 
 std::optional<Type> type_of(Element element) {
@@ -288,12 +288,13 @@ Call bind_call(const CudaSource& source, const TryOptions& options) {
   return call;
 }
 
-bench::ProblemSpec problem_of(const CudaSource& source, const Call& call, const TryOptions& options) {
-  bench::ProblemSpec spec;
+bench::RandomProblem problem_of(const CudaSource& source, const Call& call, const TryOptions& options) {
+  bench::RandomProblem spec;
+  Problem& p = spec.problem;
   const std::int64_t side = options.n.value_or(options.m.value_or(options.k.value_or(128)));
-  spec.M = options.m.value_or(call.square ? side : 128);
-  spec.N = options.n.value_or(call.square ? side : 256);
-  spec.K = options.k.value_or(call.square ? side : 64);
+  p.M = options.m.value_or(call.square ? side : 128);
+  p.N = options.n.value_or(call.square ? side : 256);
+  p.K = options.k.value_or(call.square ? side : 64);
   const bool sizes_given = options.m || options.n || options.k;
   if (!call.constants.empty() && !sizes_given) {
     const auto own = [&](const char* role) {
@@ -302,20 +303,19 @@ bench::ProblemSpec problem_of(const CudaSource& source, const Call& call, const 
     const std::int64_t M = own("M"), N = own("N"), K = own("K");
     constexpr double quick = 1 << 24;  // multiply-adds, a second or two of the emulated machine
     if (M > 0 && N > 0 && K > 0 && static_cast<double>(M) * static_cast<double>(N) * static_cast<double>(K) <= quick)
-      std::tie(spec.M, spec.N, spec.K) = std::tuple(M, N, K);
+      std::tie(p.M, p.N, p.K) = std::tuple(M, N, K);
   }
-  if (call.square && (spec.M != spec.N || spec.N != spec.K))
+  if (call.square && (p.M != p.N || p.N != p.K))
     throw InvalidArgument(
-        fmt::format("{} has one size: M, N and K must be equal, not {}", call.kernel->name, sizes_of(spec)));
-  spec.in_place = !call.has("D") || !call.has("C");
-  spec.kind = type_of(call.element(spec.in_place ? "C" : "D")).value_or(Type::f32);
+        fmt::format("{} has one size: M, N and K must be equal, not {}", call.kernel->name, sizes_of(p)));
+  p.in_place = !call.has("D") || !call.has("C");
+  p.kind = type_of(call.element(p.in_place ? "C" : "D")).value_or(Type::f32);
   spec.alpha = factor_of(call, "alpha", options.alpha, 2, 1);
   spec.beta = factor_of(call, "beta", options.beta, 3, 0);
   spec.seed = static_cast<std::uint64_t>(options.seed);
   spec = bench::resolve(spec);
-  if (spec.M * spec.N > std::int64_t{1} << 22 || spec.M * spec.N * spec.K > std::int64_t{1} << 30)
-    throw InvalidArgument(
-        fmt::format("{} takes the emulated machine too long; stay below M N K = 2^30", sizes_of(spec)));
+  if (p.M * p.N > std::int64_t{1} << 22 || p.M * p.N * p.K > std::int64_t{1} << 30)
+    throw InvalidArgument(fmt::format("{} takes the emulated machine too long; stay below M N K = 2^30", sizes_of(p)));
   return spec;
 }
 
@@ -343,8 +343,8 @@ std::string instantiate(const CudaSource& source, Call& call) {
   return instance;
 }
 
-Operands operands_of(const Call& call, const Layouts& layouts, const bench::ProblemSpec& spec,
-                     const TryOptions& options, std::int64_t padding) {
+Operands operands_of(const Call& call, const Layouts& layouts, const Problem& problem, const TryOptions& options,
+                     std::int64_t padding) {
   const auto storage = [&](const char* role, bool column_major, std::int64_t rows, std::int64_t cols,
                            std::initializer_list<std::pair<const char*, std::optional<std::int64_t>>> leading) {
     const std::int64_t least = least_ld(column_major, rows, cols);
@@ -359,26 +359,25 @@ Operands operands_of(const Call& call, const Layouts& layouts, const bench::Prob
     }
     return stored;
   };
-  Operands operands{storage("A", layouts.a, spec.M, spec.K, {{"lda", options.lda}}),
-                    storage("B", layouts.b, spec.K, spec.N, {{"ldb", options.ldb}}),
+  Operands operands{storage("A", layouts.a, problem.M, problem.K, {{"lda", options.lda}}),
+                    storage("B", layouts.b, problem.K, problem.N, {{"ldb", options.ldb}}),
                     {},
                     {}};
-  if (spec.in_place) {
+  if (problem.in_place) {
     const bool named_d = call.has("ldd") || options.ldd;
-    operands.C = storage("C", layouts.c, spec.M, spec.N,
+    operands.C = storage("C", layouts.c, problem.M, problem.N,
                          {{named_d ? "ldd" : "ldc", named_d ? options.ldd : options.ldc}});
     operands.D = operands.C;
   } else {
-    operands.C = storage("C", layouts.c, spec.M, spec.N, {{"ldc", options.ldc}});
-    operands.D = storage("D", layouts.c, spec.M, spec.N, {{"ldd", options.ldd}});
+    operands.C = storage("C", layouts.c, problem.M, problem.N, {{"ldc", options.ldc}});
+    operands.D = storage("D", layouts.c, problem.M, problem.N, {{"ldd", options.ldd}});
   }
   return operands;
 }
 
-LaunchShape shape_of(const CudaSource& source, const Call& call, const TryOptions& options,
-                     const bench::ProblemSpec& spec) {
+LaunchShape shape_of(const CudaSource& source, const Call& call, const TryOptions& options, const Problem& problem) {
   const auto value = [&](const std::string& expression, bool in_file) {
-    return evaluate(expression, [&](const std::string& name) { return look_up(source, call, spec, name, in_file); });
+    return evaluate(expression, [&](const std::string& name) { return look_up(source, call, problem, name, in_file); });
   };
   const std::string example =
       "; give the launch, as in --grid \"ceil_div(N,32), ceil_div(M,32)\" --block \"32,32\" [--shared \"2*32*32*4\"]";

@@ -48,7 +48,7 @@ struct Operands {
 };
 
 /// "M = 128, N = 256, K = 64"
-std::string sizes_of(const bench::ProblemSpec& spec);
+std::string sizes_of(const Problem& problem);
 
 /// The type of the host's in which elements are generated and compared; none for f64, which it does not have.
 std::optional<Type> type_of(Element element);
@@ -59,7 +59,7 @@ Call bind_call(const CudaSource& source, const TryOptions& options);
 
 /// The problem that a kernel is tried on.
 /// @throws InvalidArgument if it is not legal or takes too long
-bench::ProblemSpec problem_of(const CudaSource& source, const Call& call, const TryOptions& options);
+bench::RandomProblem problem_of(const CudaSource& source, const Call& call, const TryOptions& options);
 
 /// The kernel with the values of its template parameters, which are evaluated in `call`, too.
 /// @throws InvalidArgument if one is not known
@@ -68,12 +68,11 @@ std::string instantiate(const CudaSource& source, Call& call);
 /// The matrices of a problem.
 /// @param padding  by which leading dimensions that are not given are longer than need be, where the kernel is told
 /// @throws InvalidArgument if a given leading dimension is too short or not the kernel's
-Operands operands_of(const Call& call, const Layouts& layouts, const bench::ProblemSpec& spec,
-                     const TryOptions& options, std::int64_t padding);
+Operands operands_of(const Call& call, const Layouts& layouts, const Problem& problem, const TryOptions& options,
+                     std::int64_t padding);
 
 /// The launch on a problem: what the user gave, or as it is written in the file.
 /// @throws InvalidArgument if it is not known
-LaunchShape shape_of(const CudaSource& source, const Call& call, const TryOptions& options,
-                     const bench::ProblemSpec& spec);
+LaunchShape shape_of(const CudaSource& source, const Call& call, const TryOptions& options, const Problem& problem);
 
 }  // namespace lapidary::cli

@@ -74,8 +74,7 @@ void time_entries(const std::vector<Entry*>& group, const bench::Experiment& exp
     variants.push_back(entry->variant);
   }
   if (right.empty()) return;
-  const bench::LadderTimes times = bench::time_ladder(device, bench::problem_of(experiment.problem().spec), variants,
-                                                      progress);
+  const bench::LadderTimes times = bench::time_ladder(device, experiment.problem().spec.problem, variants, progress);
   for (std::size_t i = 0; i < right.size(); ++i) {
     right[i]->time = times.rungs[i];
     right[i]->cublas = times.cublas;
@@ -98,10 +97,7 @@ void climb(std::vector<Entry>& entries, Device& device, std::int64_t size) {
     for (Entry& entry : entries) {
       if (entry.variant->kind == kind) group.push_back(&entry);
     }
-    bench::ProblemSpec spec;
-    spec.kind = kind;
-    spec.M = spec.N = spec.K = size;
-    bench::Experiment experiment(device, spec, show);
+    bench::Experiment experiment(device, {.problem = {.kind = kind, .M = size, .N = size, .K = size}}, show);
     for (Entry* entry : group) {
       run_entry(*entry, experiment, device);
       ++finished;

@@ -56,8 +56,8 @@ Subject subject_of_kernel(const Arguments& a, int multiprocessors) {
   const KernelEntry& variant = rung.kernel(kind, a.tile);
   const TileShape& tile = variant.tile;
   const bool built = variant.builds[static_cast<std::size_t>(Build::plain)] != nullptr;
-  const LaunchShape launch = built ? lens::launch_of(variant, tile.m, tile.n, std::max(4 * tile.k, 64), false,
-                                                     multiprocessors)
+  const Problem problem{.kind = kind, .M = tile.m, .N = tile.n, .K = std::max(4 * tile.k, 64)};
+  const LaunchShape launch = built ? lens::launch_of(variant, problem, multiprocessors)
                                    : lens::observation_of_block(rung, variant).launch;
   Subject subject;
   subject.block.threads = static_cast<int>(launch.block.x * launch.block.y * launch.block.z);

@@ -32,41 +32,34 @@ struct Arguments {
   bool count = false, check = false, json = false;
 };
 
-bench::ProblemSpec spec_of(const Arguments& arguments, const GemmKind& kind, DeviceKind device) {
+bench::RandomProblem spec_of(const Arguments& arguments, const GemmKind& kind, DeviceKind device) {
   const std::int64_t size = default_size(device);
-  bench::ProblemSpec spec;
-  spec.kind = kind;
-  spec.M = arguments.m.value_or(size);
-  spec.N = arguments.n.value_or(size);
-  spec.K = arguments.k.value_or(size);
-  spec.alpha = arguments.alpha;
-  spec.beta = arguments.beta;
-  spec.lda = arguments.lda.value_or(0);
-  spec.ldb = arguments.ldb.value_or(0);
-  spec.ldc = arguments.ldc.value_or(0);
-  spec.ldd = arguments.ldd.value_or(0);
-  spec.seed = static_cast<std::uint64_t>(arguments.seed);
-  return bench::resolve(spec);
+  return bench::resolve({.problem = {.kind = kind,
+                                     .M = arguments.m.value_or(size),
+                                     .N = arguments.n.value_or(size),
+                                     .K = arguments.k.value_or(size),
+                                     .lda = arguments.lda.value_or(0),
+                                     .ldb = arguments.ldb.value_or(0),
+                                     .ldc = arguments.ldc.value_or(0),
+                                     .ldd = arguments.ldd.value_or(0)},
+                         .alpha = arguments.alpha,
+                         .beta = arguments.beta,
+                         .seed = static_cast<std::uint64_t>(arguments.seed)});
 }
 
-Json problem_json(const Rung& rung, const KernelEntry& variant, const Device& device, const bench::ProblemSpec& spec) {
-  return {{"kernel", rung.name()},
-          {"id", variant.id()},
-          {"source", rung.source},
-          {"device", name_of(device.kind())},
-          {"device_name", device.properties().name},
-          {"m", spec.M},
-          {"n", spec.N},
-          {"k", spec.K},
-          {"lda", spec.lda},
-          {"ldb", spec.ldb},
-          {"ldc", spec.ldc},
-          {"ldd", spec.ldd},
-          {"type", to_string(spec.kind)},
-          {"tile", to_string(variant.tile)},
-          {"alpha", spec.alpha},
-          {"beta", spec.beta},
-          {"seed", spec.seed}};
+Json json_of(const Rung& rung, const KernelEntry& variant, const Device& device, const bench::RandomProblem& spec) {
+  Json json = {{"kernel", rung.name()},
+               {"id", variant.id()},
+               {"source", rung.source},
+               {"device", name_of(device.kind())},
+               {"device_name", device.properties().name}};
+  const Json problem = problem_json(spec);
+  for (const auto& [key, value] : problem.items()) {
+    if (key == "alpha") json.update({{"type", to_string(spec.problem.kind)}, {"tile", to_string(variant.tile)}});
+    json[key] = value;
+  }
+  json["seed"] = spec.seed;
+  return json;
 }
 
 void create_directory(const std::filesystem::path& directory) {
@@ -86,12 +79,13 @@ void save(const std::filesystem::path& directory, const bench::HostProblem& prob
   write("D.npy", D);
 }
 
-void print_result(const Rung& rung, const KernelEntry& variant, const Device& device, const bench::ProblemSpec& spec,
+void print_result(const Rung& rung, const KernelEntry& variant, const Device& device, const bench::RandomProblem& spec,
                   const bench::RunResult& result) {
+  const Problem& p = spec.problem;
   const bench::Verification& verification = result.verification;
   const std::string title = fmt::format("{} on {}: D = {} A B + {} C, {}, M = {}, N = {}, K = {}, tile {}, seed {}",
-                                        rung.name(), title_of(device), spec.alpha, spec.beta, to_string(spec.kind),
-                                        spec.M, spec.N, spec.K, to_string(variant.tile), spec.seed);
+                                        rung.name(), title_of(device), spec.alpha, spec.beta, to_string(p.kind), p.M,
+                                        p.N, p.K, to_string(variant.tile), spec.seed);
   const std::string verdict = report::styled(verification.ok ? "right" : "WRONG",
                                              verification.ok ? report::Style::good : report::Style::bad,
                                              report::wants_colour(stdout));
@@ -109,8 +103,8 @@ ExitCode run(const Arguments& arguments) {
   const std::unique_ptr<Device> device = open_device(arguments.device,
                                                      {.count = arguments.count, .check = arguments.check});
   bench::require_support(rung, kind, *device);
-  const bench::ProblemSpec spec = spec_of(arguments, kind, device->kind());
-  Json json = problem_json(rung, variant, *device, spec);
+  const bench::RandomProblem spec = spec_of(arguments, kind, device->kind());
+  Json json = json_of(rung, variant, *device, spec);
 
   std::optional<bench::Experiment> experiment;
   bench::RunResult result;

@@ -50,7 +50,7 @@ class Printed {
 /// Random data in the types of a kernel, and its product.
 class TrialProblem {
  public:
-  TrialProblem(const bench::ProblemSpec& spec, const Operands& operands, UnusedC unused = UnusedC::poison)
+  TrialProblem(const bench::RandomProblem& spec, const Operands& operands, UnusedC unused = UnusedC::poison)
       : operands_(operands), problem_(rounded(spec, operands, unused)), reference_(problem_) {}
 
   /// What a run left behind.
@@ -62,18 +62,19 @@ class TrialProblem {
   /// Copies the operands to a device, lets `launch` run the kernel there and reads them back.
   template <class Launch>
   Outcome run(Device& device, const Launch& launch) const {
-    const bench::ProblemSpec& spec = problem_.spec;
+    const bench::RandomProblem& spec = problem_.spec;
+    const Problem& p = spec.problem;
     const MatrixImage a(problem_.A, operands_.A), b(problem_.B, operands_.B), c(problem_.C, operands_.C);
-    MatrixImage d = spec.in_place ? c : MatrixImage({spec.kind.result, spec.M, spec.N, spec.N}, operands_.D);
+    MatrixImage d = p.in_place ? c : MatrixImage({p.kind.result, p.M, p.N, p.N}, operands_.D);
     const DeviceBuffer A(device, a.bytes(), "A"), B(device, b.bytes(), "B"), C(device, c.bytes(), "C"),
-        D(device, spec.in_place ? 0 : d.bytes(), "D");
+        D(device, p.in_place ? 0 : d.bytes(), "D");
     device.upload(A.data(), a.data(), a.bytes());
     device.upload(B.data(), b.data(), b.bytes());
     device.upload(C.data(), c.data(), c.bytes());
-    const DeviceBuffer& result = spec.in_place ? C : D;
-    if (!spec.in_place) device.upload(D.data(), d.data(), d.bytes());
-    launch(KernelArguments{spec.M, spec.N, spec.K, operands_.A.ld, operands_.B.ld, operands_.C.ld, operands_.D.ld,
-                           spec.alpha, spec.beta, A.data(), B.data(), C.data(), result.data()});
+    const DeviceBuffer& result = p.in_place ? C : D;
+    if (!p.in_place) device.upload(D.data(), d.data(), d.bytes());
+    launch(KernelArguments{p.M, p.N, p.K, operands_.A.ld, operands_.B.ld, operands_.C.ld, operands_.D.ld, spec.alpha,
+                           spec.beta, A.data(), B.data(), C.data(), result.data()});
     device.synchronize();
     device.download(d.data(), result.data(), d.bytes());
     Outcome outcome{std::move(d), {}};
@@ -84,13 +85,13 @@ class TrialProblem {
     };
     compare("A", a, A);
     compare("B", b, B);
-    if (!spec.in_place) compare("C", c, C);
+    if (!p.in_place) compare("C", c, C);
     return outcome;
   }
 
   bench::Verification verify(const Outcome& outcome) const {
     const MatrixImage& D = outcome.D;
-    bench::Verification found = reference_.verify(D.matrix(problem_.spec.kind.result));
+    bench::Verification found = reference_.verify(D.matrix(problem_.spec.problem.kind.result));
     if (found.ok && operands_.D.element == Element::f64) verify_double(D, found);
     found.outside = D.changed_between();
     if (found.outside > 0) {
@@ -106,15 +107,15 @@ class TrialProblem {
   }
 
   WrongResults find_wrong(const Outcome& outcome) const {
-    return find_wrong_results(problem_, reference_, outcome.D.matrix(problem_.spec.kind.result));
+    return find_wrong_results(problem_, reference_, outcome.D.matrix(problem_.spec.problem.kind.result));
   }
 
  private:
-  static bench::HostProblem rounded(bench::ProblemSpec spec, const Operands& operands, UnusedC unused) {
-    const float beta = spec.beta;
-    if (unused == UnusedC::numbers && beta == 0) spec.beta = 1;  // C is made as one that is read
-    bench::HostProblem problem = bench::make_problem(spec);
-    problem.spec.beta = beta;
+  static bench::HostProblem rounded(const bench::RandomProblem& spec, const Operands& operands, UnusedC unused) {
+    bench::RandomProblem made = spec;
+    if (unused == UnusedC::numbers && made.beta == 0) made.beta = 1;  // C is made as one that is read
+    bench::HostProblem problem = bench::make_problem(made);
+    problem.spec = bench::resolve(spec);
     round_to(problem.A, operands.A.element);
     round_to(problem.B, operands.B.element);
     round_to(problem.C, operands.C.element);
@@ -126,9 +127,9 @@ class TrialProblem {
   void verify_double(const MatrixImage& D, bench::Verification& found) const {
     constexpr double finer = 4 * 0x1p-53 / 0x1p-24;
     double worst = -1;
-    for (std::int64_t i = 0; i < problem_.spec.M; ++i) {
-      for (std::int64_t j = 0; j < problem_.spec.N; ++j) {
-        const auto place = static_cast<std::size_t>(i * problem_.spec.N + j);
+    for (std::int64_t i = 0; i < problem_.spec.problem.M; ++i) {
+      for (std::int64_t j = 0; j < problem_.spec.problem.N; ++j) {
+        const auto place = static_cast<std::size_t>(i * problem_.spec.problem.N + j);
         const double error = std::abs(D.at(i, j) - reference_.results()[place]);
         const double bound = finer * reference_.bounds()[place];
         found.wrong += error > bound;
@@ -157,7 +158,7 @@ class TrialProblem {
 
 }  // namespace
 
-Trial try_problem(const KernelObject& object, const bench::ProblemSpec& spec, const LaunchShape& shape,
+Trial try_problem(const KernelObject& object, const bench::RandomProblem& spec, const LaunchShape& shape,
                   const Operands& operands, UnusedC unused) {
   Trial trial{spec, shape, operands, {}, {}, {}, {}, {}, {}};
   LaunchShape launched = shape;
@@ -197,7 +198,7 @@ std::string other_layouts(const KernelObject& object, const Call& call, const Tr
        {Layouts{true, true, true}, Layouts{false, true, false}, Layouts{true, false, false}, Layouts{false, true, true},
         Layouts{true, false, true}, Layouts{true, true, false}, Layouts{false, false, true}}) {
     if (layouts == tried) continue;
-    if (try_problem(object, trial.spec, trial.shape, operands_of(call, layouts, trial.spec, options, 0)).ok())
+    if (try_problem(object, trial.spec, trial.shape, operands_of(call, layouts, trial.spec.problem, options, 0)).ok())
       return to_string(layouts);
   }
   return "";
@@ -205,7 +206,7 @@ std::string other_layouts(const KernelObject& object, const Call& call, const Tr
 
 GpuTrial try_on_gpu(const CudaSource& source, const Call& call, const std::string& instance, const Layouts& layouts,
                     const TryOptions& options, const Trial& right,
-                    const std::function<LaunchShape(const bench::ProblemSpec&)>& shape) {
+                    const std::function<LaunchShape(const Problem&)>& shape) {
   GpuTrial trial;
   if (gpu_count() == 0) {
     trial.not_timed = "there is no GPU that this program can run it on";
@@ -229,13 +230,13 @@ GpuTrial try_on_gpu(const CudaSource& source, const Call& call, const std::strin
     const std::optional<Type> type = type_of(call.element("A")), result = type_of(right.operands.D.element);
     if (!type || !result || call.element("B") != call.element("A"))
       throw InvalidArgument("kernels whose A and B are of one type, and none of them of double, are timed");
-    bench::ProblemSpec spec = right.spec;
-    spec.M = spec.N = spec.K = trial.size = options.size;
-    spec.lda = spec.ldb = spec.ldc = spec.ldd = 0;
+    bench::RandomProblem spec = right.spec;
+    Problem& timed = spec.problem;
+    timed.M = timed.N = timed.K = trial.size = options.size;
+    timed.lda = timed.ldb = timed.ldc = timed.ldd = 0;
     spec = bench::resolve(spec);
-    const LaunchShape launched = shape(spec);
-    const Operands stored = operands_of(call, layouts, spec, {}, 0);
-    Problem timed = bench::problem_of(spec);
+    const LaunchShape launched = shape(timed);
+    const Operands stored = operands_of(call, layouts, timed, {}, 0);
     timed.kind = {*type, *result};
     trial.time = bench::time_kernel(*device, timed, [&](const Stream& stream, const lapidary::Operands& at) {
       // Kernels that read C find it in D, beta being 0.

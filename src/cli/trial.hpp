@@ -19,7 +19,7 @@ namespace lapidary::cli {
 
 /// One run on the emulated machine.
 struct Trial {
-  bench::ProblemSpec spec;
+  bench::RandomProblem spec;
   LaunchShape shape;
   Operands operands;
   std::string fault;  ///< empty if there was none
@@ -35,7 +35,7 @@ struct Trial {
 /// What a kernel finds in C where beta is 0: NaN, which it must not read, or numbers, which beta takes off.
 enum class UnusedC : bool { poison, numbers };
 
-Trial try_problem(const KernelObject& object, const bench::ProblemSpec& spec, const LaunchShape& shape,
+Trial try_problem(const KernelObject& object, const bench::RandomProblem& spec, const LaunchShape& shape,
                   const Operands& operands, UnusedC unused = UnusedC::poison);
 
 /// Layouts with which a kernel is right that is wrong or out of bounds with row-major matrices, or nothing.
@@ -55,6 +55,6 @@ struct GpuTrial {
 /// @param shape  of a launch on a problem
 GpuTrial try_on_gpu(const CudaSource& source, const Call& call, const std::string& instance, const Layouts& layouts,
                     const TryOptions& options, const Trial& right,
-                    const std::function<LaunchShape(const bench::ProblemSpec&)>& shape);
+                    const std::function<LaunchShape(const Problem&)>& shape);
 
 }  // namespace lapidary::cli

@@ -97,9 +97,9 @@ std::string advice(const emulator::Report& report) {
 }
 
 Json json_of(const Trial& trial) {
-  Json json{{"m", trial.spec.M},
-            {"n", trial.spec.N},
-            {"k", trial.spec.K},
+  Json json{{"m", trial.spec.problem.M},
+            {"n", trial.spec.problem.N},
+            {"k", trial.spec.problem.K},
             {"lda", trial.operands.A.ld},
             {"ldb", trial.operands.B.ld},
             {"ldc", trial.operands.C.ld},
@@ -169,19 +169,20 @@ std::string layout_text(const Layouts& layouts) {
 
 /// The same kernel on sizes that no tile divides, and leading dimensions longer than rows, where it is told.
 Trial try_ragged(const KernelObject& object, const CudaSource& source, const Call& call, const Layouts& layouts,
-                 const bench::ProblemSpec& spec, const TryOptions& options) {
-  bench::ProblemSpec odd = spec;
-  odd.M = 101;
-  odd.N = call.square ? 101 : 133;
-  odd.K = call.square ? 101 : 75;
-  odd.lda = odd.ldb = odd.ldc = odd.ldd = 0;
+                 const bench::RandomProblem& spec, const TryOptions& options) {
+  bench::RandomProblem odd = spec;
+  Problem& p = odd.problem;
+  p.M = 101;
+  p.N = call.square ? 101 : 133;
+  p.K = call.square ? 101 : 75;
+  p.lda = p.ldb = p.ldc = p.ldd = 0;
   odd = bench::resolve(odd);
   TryOptions longer = options;
   longer.lda = longer.ldb = longer.ldc = longer.ldd = std::nullopt;
-  const Operands operands = operands_of(call, layouts, odd, longer, 3);
+  const Operands operands = operands_of(call, layouts, p, longer, 3);
   LaunchShape shape{};
   try {
-    shape = shape_of(source, call, options, odd);
+    shape = shape_of(source, call, options, p);
   } catch (const InvalidArgument& error) {  // a number of blocks that is rounded down may be 0
     return {odd, shape, operands, error.what(), {}, {}, {}, {}, {}};
   }
@@ -194,16 +195,16 @@ using Factors = std::pair<float, float>;  ///< alpha and beta
 /// that are given stay. Returns what it was tried with; `trial` becomes the first that is wrong.
 std::vector<Factors> try_factors(const KernelObject& object, const Call& call, const TryOptions& options,
                                  Trial& trial) {
-  const bench::ProblemSpec spec = trial.spec;
+  const bench::RandomProblem spec = trial.spec;
   std::vector<Factors> tried = {{spec.alpha, spec.beta}};
   const auto try_with = [&](float alpha, float beta) {
     if (!trial.ok()) return;
-    bench::ProblemSpec other = spec;
+    bench::RandomProblem other = spec;
     other.alpha = alpha;
     other.beta = beta;
     tried.emplace_back(alpha, beta);
     // That C is not read is no more than a promise of BLAS: most kernels that are given beta compute beta C always.
-    Trial again = try_problem(object, other, trial.shape, trial.operands, UnusedC::numbers);
+    Trial again = try_problem(object, bench::resolve(other), trial.shape, trial.operands, UnusedC::numbers);
     if (!again.ok()) trial = std::move(again);
   };
   if (call.has("beta") && !options.beta) try_with(spec.alpha, 0);
@@ -219,14 +220,15 @@ ExitCode execute(const TryOptions& options) {
   CudaSource source(options.file);
   Call call = bind_call(source, options);
   const Layouts layouts = options.layout.empty() ? Layouts() : parse_layouts(options.layout);
-  const bench::ProblemSpec spec = problem_of(source, call, options);
+  const bench::RandomProblem spec = problem_of(source, call, options);
+  const Problem& p = spec.problem;
   for (const auto& [role, constant] : call.constants)
-    source.redefine(constant, std::to_string(role == "M" ? spec.M : role == "N" ? spec.N : spec.K));
+    source.redefine(constant, std::to_string(role == "M" ? p.M : role == "N" ? p.N : p.K));
 
   const std::string instance = instantiate(source, call);
-  const LaunchShape shape = shape_of(source, call, options, spec);
+  const LaunchShape shape = shape_of(source, call, options, p);
   const KernelObject object(source, *call.kernel, instance, call.roles, options.keep);
-  const Operands operands = operands_of(call, layouts, spec, options, 0);
+  const Operands operands = operands_of(call, layouts, p, options, 0);
   Trial trial = try_problem(object, spec, shape, operands);
   const std::vector<Factors> factors = try_factors(object, call, options, trial);
   std::optional<Trial> ragged;
@@ -236,7 +238,7 @@ ExitCode execute(const TryOptions& options) {
   GpuTrial gpu;
   if (trial.ok())
     gpu = try_on_gpu(source, call, instance, layouts, options, trial,
-                     [&](const bench::ProblemSpec& of) { return shape_of(source, call, options, of); });
+                     [&](const Problem& of) { return shape_of(source, call, options, of); });
   const bool wrong_on_gpu = gpu.verification.results > 0 && !gpu.verification.ok;
   const ExitCode code = trial.ok() && !wrong_on_gpu ? success : wrong_result;
   const std::string todo = trial.report.lines.empty() ? "" : advice(trial.report);
@@ -267,7 +269,7 @@ ExitCode execute(const TryOptions& options) {
                                                                 : "right, but not at every size:")
                                                         : "right";
   fmt::print("{}  {} at {}\n", report::styled(verdict, trial.ok() ? report::Style::good : report::Style::bad, colour),
-             instance, sizes_of(spec));
+             instance, sizes_of(p));
   print_trial(trial, 2);
   if (!trial.ok() && factors.size() > 1) fmt::print("it is right with {}\n", factors_text(factors.front()));
   if (!other.empty())
@@ -276,9 +278,9 @@ ExitCode execute(const TryOptions& options) {
     fmt::print("  {}\n  no race, no illegal access, nothing read before it was written\n", trial.verification.message);
     for (std::size_t i = 1; i < factors.size(); ++i) fmt::print("  right with {}, too\n", factors_text(factors[i]));
     if (ragged && ragged->ok()) {
-      fmt::print("  right at {}{}, too\n", sizes_of(ragged->spec), padded);
+      fmt::print("  right at {}{}, too\n", sizes_of(ragged->spec.problem), padded);
     } else if (ragged) {
-      fmt::print("at {}{}, which no tile divides:\n", sizes_of(ragged->spec), padded);
+      fmt::print("at {}{}, which no tile divides:\n", sizes_of(ragged->spec.problem), padded);
       print_trial(*ragged, 2);
     }
     if (!todo.empty()) {
@@ -292,8 +294,8 @@ ExitCode execute(const TryOptions& options) {
              layout_text(layouts), extent_text(shape.grid), extent_text(shape.block),
              object.static_shared_bytes() + shape.shared_bytes);
   if (!call.constants.empty())
-    fmt::print("compiled with {} = {}{}\n", call.constants["M"], spec.M,
-               call.square ? "" : fmt::format(", N = {}, K = {}", spec.N, spec.K));
+    fmt::print("compiled with {} = {}{}\n", call.constants["M"], p.M,
+               call.square ? "" : fmt::format(", N = {}, K = {}", p.N, p.K));
   if (trial.ok()) {
     print_counters(trial.report);
     fmt::print("a * b + c of plain C++ is not seen and not counted as fma\n");

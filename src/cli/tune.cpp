@@ -43,7 +43,8 @@ struct Candidate {
 std::optional<double> predicted_tflops(const Rung& rung, const KernelEntry& variant, std::int64_t size,
                                        const model::Gpu& gpu) {
   const auto seconds = [&](std::int64_t K) -> std::optional<double> {
-    const lens::Explanation e = lens::explain({&rung, &variant, size, size, K, false, gpu});
+    const lens::Explanation e = lens::explain(
+        {&rung, &variant, {.kind = variant.kind, .M = size, .N = size, .K = K}, gpu});
     if (!e.time) return std::nullopt;
     return e.energy ? e.energy->seconds : e.time->seconds;
   };

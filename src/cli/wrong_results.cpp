@@ -95,14 +95,14 @@ std::string map_of(const Flags& wrong, std::int64_t M, std::int64_t N) {
 /// Which of the factors a kernel left aside or took for each other, if that is all that is wrong; or empty.
 std::string factors_of(const bench::HostProblem& problem, const bench::Reference& reference,
                        const bench::HostMatrix& D) {
-  const bench::ProblemSpec& spec = problem.spec;
-  const double alpha = spec.alpha, beta = spec.beta;
+  const Problem& p = problem.spec.problem;
+  const double alpha = problem.spec.alpha, beta = problem.spec.beta;
   const bool numbers = !problem.C.poisoned(0);
-  const double roundoff = spec.kind.result == Type::f16 ? 0x1p-10 : spec.kind.result == Type::bf16 ? 0x1p-7 : 0x1p-22;
+  const double roundoff = p.kind.result == Type::f16 ? 0x1p-10 : p.kind.result == Type::bf16 ? 0x1p-7 : 0x1p-22;
   const auto computes = [&](double a, double b) {
-    for (std::int64_t i = 0; i < spec.M; ++i) {
-      for (std::int64_t j = 0; j < spec.N; ++j) {
-        const auto place = static_cast<std::size_t>(i * spec.N + j);
+    for (std::int64_t i = 0; i < p.M; ++i) {
+      for (std::int64_t j = 0; j < p.N; ++j) {
+        const auto place = static_cast<std::size_t>(i * p.N + j);
         const double c = numbers ? static_cast<double>(problem.C.at(i, j)) : 0;
         const double expected = a * (reference.results()[place] - beta * c) / alpha + b * c;
         const double allowed = reference.bounds()[place] + roundoff * std::abs(expected);
@@ -126,8 +126,8 @@ std::string factors_of(const bench::HostProblem& problem, const bench::Reference
 
 WrongResults find_wrong_results(const bench::HostProblem& problem, const bench::Reference& reference,
                                 const bench::HostMatrix& D) {
-  const bench::ProblemSpec& spec = problem.spec;
-  const std::int64_t M = spec.M, N = spec.N;
+  const bench::RandomProblem& spec = problem.spec;
+  const std::int64_t M = spec.problem.M, N = spec.problem.N, K = spec.problem.K;
   const auto right = [&](std::int64_t i, std::int64_t j, double value) {
     const auto place = static_cast<std::size_t>(i * N + j);
     return std::abs(value - reference.results()[place]) <= reference.bounds()[place];
@@ -140,7 +140,7 @@ WrongResults find_wrong_results(const bench::HostProblem& problem, const bench::
       const float value = D.at(i, j);
       if (right(i, j, value)) continue;
       wrong[static_cast<std::size_t>(i * N + j)] = true;
-      if (D.poisoned(i * spec.ldd + j) && spec.beta == 0) ++unwritten;
+      if (D.poisoned(i * spec.problem.ldd + j) && spec.beta == 0) ++unwritten;
       if (std::isnan(value)) ++nans;
       if (samples.size() < 8 && (samples.empty() || i != samples.back().first || j > samples.back().second + 16))
         samples.emplace_back(i, j);
@@ -172,19 +172,19 @@ WrongResults find_wrong_results(const bench::HostProblem& problem, const bench::
   } else if (M == N && all_samples([&](auto i, auto j) { return right(j, i, D.at(i, j)); })) {
     found.cause = "the result is that of the transpose: row and column are exchanged where C is written";
   } else {
-    for (std::int64_t end = spec.K - 1; end >= 0 && found.cause.empty(); --end) {
+    for (std::int64_t end = K - 1; end >= 0 && found.cause.empty(); --end) {
       if (all_samples([&](auto i, auto j) { return is(i, j, sum_to(i, j, end)); }))
         found.cause = end == 0 ? "the sum over k is missing from them"
                                : fmt::format("their sums end before k = {}: the last {} of {} products are missing",
-                                             end, spec.K - end, spec.K);
+                                             end, K - end, K);
     }
     // The bound of bench/bound.hpp with the unit roundoff of f16 for the sums.
     const auto as_of_half = [&](std::int64_t i, std::int64_t j) {
       double square = 0;
-      for (std::int64_t k = 0; k < spec.K; ++k)
+      for (std::int64_t k = 0; k < K; ++k)
         square += std::pow(static_cast<double>(problem.A.at(i, k)) * problem.B.at(k, j), 2);
       const double error = std::abs(D.at(i, j) - reference.results()[static_cast<std::size_t>(i * N + j)]);
-      return error <= 8 * 0x1p-11 * std::sqrt(static_cast<double>(spec.K) * square) * std::abs(spec.alpha);
+      return error <= 8 * 0x1p-11 * std::sqrt(static_cast<double>(K) * square) * std::abs(spec.alpha);
     };
     if (found.cause.empty() && all_samples(as_of_half))
       found.cause = "they are as far off as sums of half precision are: add up in float";

@@ -17,57 +17,50 @@ namespace {
 
 using emulator::ObservedAccess;
 
-struct Problem {
-  std::int64_t M, N, K;
-  bool reads_c;
-};
-
 /// Sees an access to one of the matrices, whose first byte is at `base`.
 using Visit = std::function<void(const ObservedAccess&, const char* matrix, std::uint64_t base)>;
 
 /// Runs the first block of a problem. Returns how many threads it has.
-int run_block(const KernelEntry& variant, const Problem& p, const Visit& visit) {
-  struct Matrix {
+int run_block(const KernelEntry& variant, const Problem& problem, const Visit& visit) {
+  struct Range {
     const char* name;
     std::uint64_t begin, end;
   };
-  std::vector<Matrix> matrices;
+  std::vector<Range> matrices;
   emulator::Options options{.count = true, .multiply = false, .threads = 1};
   options.sample = [](const LaunchShape&) { return std::vector<emulator::BlockSample>{{0, 1}}; };
   options.observe = [&](const ObservedAccess& seen) {
     if (!is_global(seen.kind) || seen.block != 0) return;  // others of its cluster come along
     const std::uint64_t address = seen.access.address[std::countr_zero(seen.access.active)];
-    for (const Matrix& m : matrices)
+    for (const Range& m : matrices)
       if (address >= m.begin && address < m.end) visit(seen, m.name, m.begin);
   };
   const auto device = open_emulator(options);
-  const auto allocate = [&](const char* name, Type type, std::int64_t rows, std::int64_t cols) {
-    DeviceBuffer buffer(*device, static_cast<std::size_t>(rows * cols * size_of(type)), name);
+  const auto allocate = [&](Matrix matrix) {
+    DeviceBuffer buffer(*device, static_cast<std::size_t>(shape_of(resolved(problem), matrix).bytes()),
+                        name_of(matrix));
     const auto begin = reinterpret_cast<std::uintptr_t>(buffer.data());
-    matrices.push_back({name, begin, begin + buffer.bytes()});
+    matrices.push_back({name_of(matrix), begin, begin + buffer.bytes()});
     return buffer;
   };
   // What the matrices hold does not matter: no access depends on it.
-  const Type type = variant.kind.type, result = variant.kind.result;
-  const DeviceBuffer a = allocate("A", type, p.M, p.K), b = allocate("B", type, p.K, p.N),
-                     c = allocate("C", result, p.M, p.N), d = allocate("D", result, p.M, p.N);
-  run(variant, Build::instrumented, device->stream(), {.kind = variant.kind, .M = p.M, .N = p.N, .K = p.K},
-      {.A = a.data(), .B = b.data(), .C = c.data(), .D = d.data(), .beta = p.reads_c ? 0.5f : 0.0f});
+  const DeviceBuffer a = allocate(Matrix::A), b = allocate(Matrix::B), c = allocate(Matrix::C), d = allocate(Matrix::D);
+  run(variant, Build::instrumented, device->stream(), problem,
+      {.A = a.data(), .B = b.data(), .C = c.data(), .D = d.data(), .beta = problem.reads_c() ? 0.5f : 0.0f});
   const Extent3 block = device->stream().machine->report().launches.at(0).block;
   return static_cast<int>(block.x * block.y * block.z);
 }
 
 }  // namespace
 
-std::vector<GlobalAccess> global_accesses(const KernelEntry& variant, std::int64_t M, std::int64_t N, std::int64_t K,
-                                          bool reads_c, int warp) {
+std::vector<GlobalAccess> global_accesses(const KernelEntry& variant, const Problem& problem, int warp) {
   struct Instruction {
     std::uintptr_t pc;
     GlobalAccess access;
   };
   std::vector<Instruction> instructions;
   const int threads = run_block(
-      variant, {M, N, K, reads_c}, [&](const ObservedAccess& seen, const char* matrix, std::uint64_t base) {
+      variant, problem, [&](const ObservedAccess& seen, const char* matrix, std::uint64_t base) {
         if (static_cast<int>(seen.warp) != warp) return;
         auto at = std::find_if(instructions.begin(), instructions.end(), [&](const Instruction& i) {
           return i.pc == seen.pc && i.access.matrix == matrix && i.access.first.bytes == seen.access.bytes;
@@ -126,7 +119,7 @@ TileOwners tile_owners(const KernelEntry& variant) {
     owner = thread;
   };
   // A problem of one tile: the elements of D are in the order of the tile's.
-  owners.threads = run_block(variant, {tile.m, tile.n, std::max(tile.k, 1), false},
+  owners.threads = run_block(variant, {.kind = variant.kind, .M = tile.m, .N = tile.n, .K = std::max(tile.k, 1)},
                              [&](const ObservedAccess& seen, const char* matrix, std::uint64_t base) {
                                if (*matrix != 'D') return;
                                for (int lane = 0; lane < 32; ++lane) {

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/problem.hpp"
 #include "kernels/registry.hpp"
 #include "layout/access.hpp"
 
@@ -22,10 +23,10 @@ struct GlobalAccess {
   std::uint64_t sectors = 0;  ///< of all of them
 };
 
-/// By source line and matrix. The matrices are aligned and without gaps between rows.
+/// By source line and matrix, on a problem of the kernel's kind. Of alpha and beta nothing is read but whether beta is
+/// 0, and matrices are aligned.
 /// @throws InvalidArgument if the block has no such warp, or the program no instrumented build of the kernel
-std::vector<GlobalAccess> global_accesses(const KernelEntry& variant, std::int64_t M, std::int64_t N, std::int64_t K,
-                                          bool reads_c, int warp);
+std::vector<GlobalAccess> global_accesses(const KernelEntry& variant, const Problem& problem, int warp);
 
 /// Which thread of a block stores which element of its tile of D.
 struct TileOwners {

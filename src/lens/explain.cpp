@@ -27,7 +27,8 @@ double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
 std::vector<MatrixTraffic> matrices_of(const Explanation& e) {
   std::vector<MatrixTraffic> found;
-  const double results = static_cast<double>(e.question.M) * static_cast<double>(e.question.N);
+  const Problem& p = e.question.problem;
+  const double results = static_cast<double>(p.M) * static_cast<double>(p.N);
   std::vector<std::string> names = {"A", "B", "C", "D"};  // and what else a launcher allocates
   for (const AccessSite& site : e.observation.written.sites)
     if (!site.memory.empty() && std::find(names.begin(), names.end(), site.memory) == names.end())
@@ -76,16 +77,16 @@ std::string why_read_otherwise(const Explanation& e, const MatrixTraffic& m, dou
 }
 
 std::vector<OperandReads> operand_reads_of(const Explanation& e) {
-  const Question& q = e.question;
+  const Problem& p = e.question.problem;
+  const TileShape& tile = e.question.variant->tile;
   std::vector<OperandReads> found;
   for (const MatrixTraffic& m : e.matrices) {
     if (m.name != "A" && m.name != "B") continue;
     const bool a = m.name == "A";
-    OperandReads reads{
-        .matrix = m.name,
-        .times = m.elements / (static_cast<double>(a ? q.M : q.N) * static_cast<double>(q.K)),
-        .tiles = a ? ceil_div<std::int64_t>(q.N, q.variant->tile.n) : ceil_div<std::int64_t>(q.M, q.variant->tile.m),
-        .why = {}};
+    OperandReads reads{.matrix = m.name,
+                       .times = m.elements / (static_cast<double>(a ? p.M : p.N) * static_cast<double>(p.K)),
+                       .tiles = a ? ceil_div<std::int64_t>(p.N, tile.n) : ceil_div<std::int64_t>(p.M, tile.m),
+                       .why = {}};
     if (reads.times != static_cast<double>(reads.tiles)) reads.why = why_read_otherwise(e, m, reads.times);
     found.push_back(std::move(reads));
   }
@@ -210,19 +211,20 @@ class Costs {
 
 /// The share of loaded sectors that L1 holds: all but the first touch of each sector that a block's tiles consist of.
 double l1_hit_of(const Explanation& e) {
-  const Question& q = e.question;
+  const Problem& p = e.question.problem;
+  const TileShape& tile = e.question.variant->tile;
   const double tiles = static_cast<double>(e.observation.tiles);
-  const double rows = static_cast<double>(q.M) / static_cast<double>(ceil_div<std::int64_t>(q.M, q.variant->tile.m));
-  const double cols = static_cast<double>(q.N) / static_cast<double>(ceil_div<std::int64_t>(q.N, q.variant->tile.n));
-  const double first = tiles * (rows + cols) * static_cast<double>(q.K) * size_of(q.variant->kind.type) / 32;
+  const double rows = static_cast<double>(p.M) / static_cast<double>(ceil_div<std::int64_t>(p.M, tile.m));
+  const double cols = static_cast<double>(p.N) / static_cast<double>(ceil_div<std::int64_t>(p.N, tile.n));
+  const double first = tiles * (rows + cols) * static_cast<double>(p.K) * size_of(p.kind.type) / 32;
   double sectors = 0;
   for (const AccessSite& site : e.observation.written.sites)
     if (site.access == Access::global_load && site.memory != "C") sectors += static_cast<double>(site.units);
   return sectors > 0 ? std::max(0.0, 1 - first / sectors) : 0;
 }
 
-model::GemmShape shape_of(const Question& q) {
-  return {q.M, q.N, q.K, size_of(q.variant->kind.type), size_of(q.variant->kind.result), q.reads_c};
+model::GemmShape shape_of(const Problem& p) {
+  return {p.M, p.N, p.K, size_of(p.kind.type), size_of(p.kind.result), p.reads_c()};
 }
 
 int threads_of(const Explanation& e) {
@@ -233,7 +235,8 @@ int threads_of(const Explanation& e) {
 /// The tiles in the order of the blocks, those of a cluster side by side.
 std::vector<RowCol<int>> order_by_cluster(const Explanation& e) {
   const auto& [grid, by] = std::tie(e.observation.launch.grid, e.observation.launch.cluster);
-  const std::vector<RowCol<int>> order = visiting_order(*e.question.variant, e.question.M, e.question.N);
+  const std::vector<RowCol<int>> order = visiting_order(*e.question.variant, e.question.problem.M,
+                                                        e.question.problem.N);
   if (by.y == 1 && by.z == 1) return order;
   std::vector<std::size_t> blocks;
   for (std::uint32_t cz = 0; cz < grid.z; cz += by.z)
@@ -257,7 +260,7 @@ model::RasterTraffic traffic_of(const Explanation& e, int per_sm) {
   if (e.observation.written.total.bulk_load.multicast_bytes > 0)
     visits.cluster = static_cast<int>(cluster.x * cluster.y * cluster.z);
   const std::int64_t resident = std::min(std::int64_t{q.gpu.sms} * std::max(1, per_sm), e.observation.blocks);
-  return model::simulate_l2(shape_of(q), q.variant->tile, visits, {resident, q.gpu.l2_bytes});
+  return model::simulate_l2(shape_of(q.problem), q.variant->tile, visits, {resident, q.gpu.l2_bytes});
 }
 
 /// mma.sync does not reach the peak of tensor cores that have wgmma, by its short form less than by the other
@@ -323,7 +326,8 @@ void predict_warpgroups(Explanation& e) {
                                                     total.global_load.sectors);
   launch.l2_to_sm_bytes = launch.l2_read_bytes + static_cast<double>(total.bulk_load.multicast_bytes);
   launch.dram_bytes = e.traffic->dram_bytes();
-  launch.result_bytes = static_cast<double>(q.M) * static_cast<double>(q.N) * size_of(q.variant->kind.result);
+  launch.result_bytes = static_cast<double>(q.problem.M) * static_cast<double>(q.problem.N) *
+                        size_of(q.variant->kind.result);
   e.time = model::predict_time(q.gpu, calibration, launch);
   if (const auto rates = model::energy_rates(q.gpu, name_of(q.variant->kind.type)))
     e.energy = model::energy(q.gpu, *rates, launch.flop, launch.l2_to_sm_bytes, e.time->seconds);
@@ -345,12 +349,12 @@ void predict(Explanation& e) {
   model::ThreadWork work;
   // Of the product alone, that of tiles beyond the edges included; C takes one for each result. Tensor cores leave
   // nothing else to the others.
-  const double epilogue = q.reads_c ? static_cast<double>(q.M) * static_cast<double>(q.N) : 0;
+  const double epilogue = q.problem.reads_c() ? static_cast<double>(q.problem.M) * static_cast<double>(q.problem.N) : 0;
   const double fma = static_cast<double>(total.fma) - epilogue;
   work.fma = (total.mma.flop > 0 ? static_cast<double>(total.mma.flop) / 2 : fma) / all_threads;
   // Steps along K of a block, through all of its tiles of D.
   const double steps = q.variant->tile.k > 0
-                           ? std::max(1.0, static_cast<double>(q.K) / q.variant->tile.k) *
+                           ? std::max(1.0, static_cast<double>(q.problem.K) / q.variant->tile.k) *
                                  static_cast<double>(e.observation.tiles) / static_cast<double>(e.observation.blocks)
                            : 0;
   if (steps > 0) {
@@ -361,7 +365,7 @@ void predict(Explanation& e) {
         loads += static_cast<double>(site.instructions);
     work.loads_per_tile = loads / (static_cast<double>(e.observation.blocks) * warps) / steps;
   }
-  work.reads_c = q.reads_c;
+  work.reads_c = q.problem.reads_c();
   work.cost = Costs(e.observation);
   work.tensor_cycles = [&](const model::MachineInstruction& i) { return calibration.tensor_cycles(q.gpu, i); };
   e.program = model::program_of(*e.compiled, work);
@@ -404,7 +408,7 @@ bool takes_recorded_path(const Explanation& e) {
   const Question& q = e.question;
   if (!e.compiled || e.compiled->problems == "all") return e.compiled.has_value();
   const std::int64_t lanes = 16 / size_of(q.variant->kind.type);
-  return q.K % lanes == 0 && q.N % lanes == 0;
+  return q.problem.K % lanes == 0 && q.problem.N % lanes == 0;
 }
 
 std::optional<Executed> executed_of(const Explanation& e) {
@@ -488,10 +492,11 @@ double steps_in_flight(const Explanation& e) {
 }
 
 Explanation explain(const Question& q) {
+  const Problem& p = q.problem;
   Explanation e{};
   e.question = q;
   e.observation = observation_of(q);
-  const model::GemmShape shape = shape_of(q);
+  const model::GemmShape shape = shape_of(p);
   e.flop = model::flop(shape);
   e.compulsory_bytes = model::compulsory_bytes(shape);
   e.intensity = model::arithmetic_intensity(e.flop, e.compulsory_bytes);
@@ -540,11 +545,11 @@ Explanation explain(const Question& q) {
   }
   e.executed = executed_of(e);
   for (const model::MeasuredRate& rate : model::measured_rates(q.gpu))
-    if (rate.id == q.variant->id() && rate.mode == "burst" && rate.size == q.M && q.M == q.N && q.N == q.K)
+    if (rate.id == q.variant->id() && rate.mode == "burst" && rate.size == p.M && p.M == p.N && p.N == p.K)
       e.measured_seconds = e.flop / rate.flops;
   for (const model::MeasuredCounters& launch : model::measured_counters(q.gpu)) {
-    if (launch.id != q.variant->id() || launch.M != q.M || launch.N != q.N || launch.K != q.K) continue;
-    if (launch.reads_c != q.reads_c) {
+    if (launch.id != q.variant->id() || launch.M != p.M || launch.N != p.N || launch.K != p.K) continue;
+    if (launch.reads_c != p.reads_c()) {
       e.counters_otherwise = true;
       continue;
     }

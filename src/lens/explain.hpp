@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/problem.hpp"
 #include "kernels/registry.hpp"
 #include "lens/observe.hpp"
 #include "model/address_work.hpp"
@@ -17,13 +18,12 @@
 
 namespace lapidary::lens {
 
-/// What is to be explained: a variant of a rung on a problem and a GPU. The matrices are aligned and without gaps
-/// between rows.
+/// What is to be explained: a variant of a rung on a problem of its kind and a GPU. The matrices are aligned and
+/// without gaps between rows.
 struct Question {
   const Rung* rung;
   const KernelEntry* variant;
-  std::int64_t M, N, K;
-  bool reads_c = false;  ///< beta is not 0
+  Problem problem;
   model::Gpu gpu;
 };
 

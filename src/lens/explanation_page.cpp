@@ -53,10 +53,10 @@ void add_matrices(Document& page, const Explanation& e) {
 void add_operand_reads(Document& page, const Explanation& e) {
   const Question& q = e.question;
   for (const OperandReads& reads : e.operand_reads) {
-    const std::string tiles = reads.matrix == "A" ? fmt::format("ceil(N / BN) = ceil({} / {}) = {} tiles across D", q.N,
-                                                                q.variant->tile.n, reads.tiles)
-                                                  : fmt::format("ceil(M / BM) = ceil({} / {}) = {} tiles down D", q.M,
-                                                                q.variant->tile.m, reads.tiles);
+    const std::string tiles = reads.matrix == "A" ? fmt::format("ceil(N / BN) = ceil({} / {}) = {} tiles across D",
+                                                                q.problem.N, q.variant->tile.n, reads.tiles)
+                                                  : fmt::format("ceil(M / BM) = ceil({} / {}) = {} tiles down D",
+                                                                q.problem.M, q.variant->tile.m, reads.tiles);
     const std::string text = fmt::format("each element of {} is read {:.4g} times over the grid", reads.matrix,
                                          reads.times);
     page.paragraph(reads.why.empty() ? fmt::format("{}, once for each of {}", text, tiles)
@@ -264,7 +264,7 @@ Document work_page(const Explanation& e) {
   const Question& q = e.question;
   Document page;
   page.paragraph(fmt::format("{}, tile {}, M = {}, N = {}, K = {}, on {}", to_string(q.variant->kind),
-                             to_string(q.variant->tile), q.M, q.N, q.K, q.gpu.name));
+                             to_string(q.variant->tile), q.problem.M, q.problem.N, q.problem.K, q.gpu.name));
   if (const Choice& choice = e.observation.choice; !choice.why.empty())
     page.paragraph(fmt::format("what follows is of {}, which runs instead: {}", choice.kernel->id(), choice.why));
   page.paragraph(fmt::format("{:.4g} GFLOP on at least {:.4g} MB: {:.1f} FLOP a byte", e.flop / 1e9,
@@ -338,7 +338,7 @@ Document time_page(const Explanation& e) {
   const model::TimePrediction& t = *e.time;
   const model::Waves& waves = t.waves;
   std::string text = fmt::format("predicted {}, {}", time_text(t.seconds), rate_text(e, t.seconds));
-  if (e.measured_seconds && e.question.reads_c)
+  if (e.measured_seconds && e.question.problem.reads_c())
     text += fmt::format("; measured with beta = 0, which reads no C: {}, {}", time_text(*e.measured_seconds),
                         rate_text(e, *e.measured_seconds));
   else if (e.measured_seconds)
@@ -385,7 +385,8 @@ Document counters_page(const Explanation& e) {
   if (e.counters.empty()) {
     if (e.counters_otherwise)
       page.paragraph(fmt::format("The card's counters of this problem are on record with beta {} 0: {} `--beta`.",
-                                 e.question.reads_c ? "=" : "≠", e.question.reads_c ? "leave out" : "add"));
+                                 e.question.problem.reads_c() ? "=" : "≠",
+                                 e.question.problem.reads_c() ? "leave out" : "add"));
     return page;
   }
   page.heading(3, fmt::format("Counters of the {}", e.question.gpu.name));

@@ -75,34 +75,29 @@ std::vector<Group> groups_of(const LaunchShape& launch, const std::vector<RowCol
 /// Memory of a device for one problem. What it holds does not matter: no access depends on it.
 class Matrices {
  public:
-  Matrices(Device& device, const KernelEntry& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c)
-      : a_(device, bytes(variant.kind.type, M * K), "A"),
-        b_(device, bytes(variant.kind.type, K * N), "B"),
-        c_(device, bytes(variant.kind.result, M * N), "C"),
-        d_(device, bytes(variant.kind.result, M * N), "D"),
-        operands_{.A = a_.data(), .B = b_.data(), .C = c_.data(), .D = d_.data(), .beta = reads_c ? 0.5f : 0.0f} {}
+  Matrices(Device& device, const Problem& problem)
+      : a_(device, bytes(problem, Matrix::A), "A"),
+        b_(device, bytes(problem, Matrix::B), "B"),
+        c_(device, bytes(problem, Matrix::C), "C"),
+        d_(device, bytes(problem, Matrix::D), "D"),
+        operands_{
+            .A = a_.data(), .B = b_.data(), .C = c_.data(), .D = d_.data(), .beta = problem.reads_c() ? 0.5f : 0.0f} {}
 
   const Operands& operands() const { return operands_; }
 
  private:
-  static std::size_t bytes(Type type, std::int64_t elements) {
-    return static_cast<std::size_t>(elements * size_of(type));
+  static std::size_t bytes(const Problem& problem, Matrix matrix) {
+    return static_cast<std::size_t>(shape_of(resolved(problem), matrix).bytes());
   }
   DeviceBuffer a_, b_, c_, d_;
   Operands operands_;
 };
 
-Problem problem_of(const KernelEntry& variant, std::int64_t M, std::int64_t N, std::int64_t K) {
-  return {.kind = variant.kind, .M = M, .N = N, .K = K};
-}
-
-Report run_blocks(const KernelEntry& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c,
-                  int multiprocessors, emulator::Options options) {
+Report run_blocks(const KernelEntry& variant, const Problem& problem, int multiprocessors, emulator::Options options) {
   options.multiprocessors = multiprocessors;
   const auto device = open_emulator(options);
-  const Matrices matrices(*device, variant, M, N, K, reads_c);
-  run(variant, options.count ? Build::instrumented : Build::plain, device->stream(), problem_of(variant, M, N, K),
-      matrices.operands());
+  const Matrices matrices(*device, problem);
+  run(variant, options.count ? Build::instrumented : Build::plain, device->stream(), problem, matrices.operands());
   return device->stream().machine->report();
 }
 
@@ -169,22 +164,21 @@ std::vector<RowCol<int>> visiting_order(const KernelEntry& variant, std::int64_t
   });
 }
 
-LaunchShape launch_of(const KernelEntry& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c,
-                      int multiprocessors) {
+LaunchShape launch_of(const KernelEntry& variant, const Problem& problem, int multiprocessors) {
   // The plain build's launch is that of a GPU: the other one's storage has red zones.
   const auto no_block = [](const LaunchShape&) { return std::vector<BlockSample>(); };
-  return run_blocks(variant, M, N, K, reads_c, multiprocessors, {.sample = no_block}).launches.back();
+  return run_blocks(variant, problem, multiprocessors, {.sample = no_block}).launches.back();
 }
 
-Observation observe(const KernelEntry& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c,
-                    int multiprocessors) {
+Observation observe(const KernelEntry& variant, const Problem& problem, int multiprocessors) {
+  const std::int64_t M = problem.M, N = problem.N;
   const TileShape& tile = variant.tile;
   Observation found;
   const auto run = [&](const emulator::Options& options) {
-    return run_blocks(variant, M, N, K, reads_c, multiprocessors, options);
+    return run_blocks(variant, problem, multiprocessors, options);
   };
-  found.choice = choose(variant, problem_of(variant, M, N, K));
-  found.launch = launch_of(variant, M, N, K, reads_c, multiprocessors);
+  found.choice = choose(variant, problem);
+  found.launch = launch_of(variant, problem, multiprocessors);
   const auto& [x, y, z] = found.launch.grid;
   found.blocks = static_cast<std::int64_t>(x) * y * z;
   found.tiles = ceil_div<std::int64_t>(M, tile.m) * ceil_div<std::int64_t>(N, tile.n);

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/problem.hpp"
 #include "emulator/report.hpp"
 #include "kernels/registry.hpp"
 #include "model/raster.hpp"
@@ -23,13 +24,12 @@ struct Observation {
 /// @throws InvalidArgument if its own is not one
 std::vector<RowCol<int>> visiting_order(const KernelEntry& variant, std::int64_t M, std::int64_t N);
 
-/// How a kernel is launched for a problem whose matrices are aligned and without gaps between rows: the last launch, if
-/// there are several. No block of it is run.
+/// How a kernel is launched for a problem of its kind: the last launch, if there are several. No block of it is run. Of
+/// alpha and beta nothing is read but whether beta is 0, and matrices are aligned.
 /// @param multiprocessors  that persistent kernels have a block for
-LaunchShape launch_of(const KernelEntry& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c,
-                      int multiprocessors);
+LaunchShape launch_of(const KernelEntry& variant, const Problem& problem, int multiprocessors);
 
-/// Runs a kernel on a problem whose matrices are aligned and without gaps between rows, on whatever their memory holds.
+/// Runs a kernel on a problem of its kind, as launch_of() does, on whatever the memory of the matrices holds.
 ///
 /// Blocks within the matrix do the same at other addresses, and so do those along its lower and its right edge. Kinds
 /// of blocks differ in that, in the place within a line of 128 bytes at which their tiles begin, and in their rank in a
@@ -37,7 +37,6 @@ LaunchShape launch_of(const KernelEntry& variant, std::int64_t M, std::int64_t N
 /// same. If they do not, or if what is written is not all of D, all blocks are run. Tensor cores do not compute.
 /// @param multiprocessors  that persistent kernels have a block for
 /// @throws InvalidArgument if the program has no instrumented build of the kernel, KernelFault
-Observation observe(const KernelEntry& variant, std::int64_t M, std::int64_t N, std::int64_t K, bool reads_c,
-                    int multiprocessors = 132);
+Observation observe(const KernelEntry& variant, const Problem& problem, int multiprocessors = 132);
 
 }  // namespace lapidary::lens

@@ -51,7 +51,7 @@ std::optional<Explanation> explain_tile(const Rung& rung, const KernelEntry& var
                                         int steps = roofline_steps) {
   if (!is_observable(rung, variant)) return std::nullopt;
   const TileShape& tile = variant.tile;
-  return explain({&rung, &variant, tile.m, tile.n, depth_of(tile, steps), false, gpu});
+  return explain({&rung, &variant, {.kind = variant.kind, .M = tile.m, .N = tile.n, .K = depth_of(tile, steps)}, gpu});
 }
 
 /// What a kernel executes: by tensor cores also for what lies beyond the matrix, which may be whole blocks of a

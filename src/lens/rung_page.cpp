@@ -74,7 +74,7 @@ void add_pictures(Document& page, const Explanation& e) {
   std::vector<BankView> banks = bank_views(e.observation);
   if (banks.empty()) {
     std::vector<CoalescingView> loads;
-    for (const GlobalAccess& access : global_accesses(*q.variant, q.M, q.N, q.K, q.reads_c, 0))
+    for (const GlobalAccess& access : global_accesses(*q.variant, q.problem, 0))
       if (!access.store) loads.push_back(coalescing_view(access));
     if (loads.empty()) return;  // bulk copies do it all
     page.picture(coalescing_picture(title, loads, 0), name + "-sectors",
@@ -303,7 +303,8 @@ void draw_floor(report::Svg& svg, const Floor& floor, double top) {
 }  // namespace
 
 Explanation explain_for_page(const Rung& rung, const model::Gpu& gpu) {
-  return explain({&rung, &rung.kernels.front(), page_size, page_size, page_size, false, gpu});
+  const KernelEntry& variant = rung.kernels.front();
+  return explain({&rung, &variant, {.kind = variant.kind, .M = page_size, .N = page_size, .K = page_size}, gpu});
 }
 
 Document rung_page(const Explanation& e, const PageTarget& target) {

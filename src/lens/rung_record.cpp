@@ -207,7 +207,7 @@ RungRecord record(const Rung& rung) {
   const KernelEntry& shown = rung.kernels.front();
   RungRecord found{rung, nullptr, std::string(rung_source_hash(rung.name())), {}, tile_owners(shown)};
   const auto add = [&](std::size_t variant, std::int64_t M, std::int64_t N, std::int64_t K) -> const Observation& {
-    Observation seen = observe(rung.kernels[variant], M, N, K, false);
+    Observation seen = observe(rung.kernels[variant], {.kind = rung.kernels[variant].kind, .M = M, .N = N, .K = K});
     make_repeatable(seen.written);
     make_repeatable(seen.compiled);
     found.observations.push_back({variant, M, N, K, std::move(seen)});
@@ -277,10 +277,11 @@ bool is_observable(const Rung& rung, const KernelEntry& variant) {
 }
 
 Observation observation_of(const Question& q) {
+  const Problem& p = q.problem;
   const RungRecord* const record = record_of(*q.rung);
-  if (!record) return observe(*q.variant, q.M, q.N, q.K, q.reads_c, q.gpu.sms);
+  if (!record) return observe(*q.variant, p, q.gpu.sms);
   for (const auto& [variant, M, N, K, observation] : record->observations)
-    if (&record->rung.kernels[variant] == q.variant && M == q.M && N == q.N && K == q.K && !q.reads_c)
+    if (&record->rung.kernels[variant] == q.variant && M == p.M && N == p.N && K == p.K && !p.reads_c())
       return observation;
   std::string there;
   for (const RecordedObservation& seen : record->observations)
@@ -288,12 +289,14 @@ Observation observation_of(const Question& q) {
   throw InvalidArgument(fmt::format(
       "this program was built without {}; {}, from which it is told, has M x N x K = {}, with beta = 0, and not {} x "
       "{} x {}{}",
-      q.rung->name(), record_file(q.rung->name()), there, q.M, q.N, q.K, q.reads_c ? " with beta" : ""));
+      q.rung->name(), record_file(q.rung->name()), there, p.M, p.N, p.K, p.reads_c() ? " with beta" : ""));
 }
 
 Observation observation_of_block(const Rung& rung, const KernelEntry& variant) {
-  if (record_of(rung)) return observation_of({&rung, &variant, page_size, page_size, page_size, false, {}});
-  return observe(variant, variant.tile.m, variant.tile.n, std::max(2 * variant.tile.k, 1), false);
+  const auto& [tile, kind] = std::tie(variant.tile, variant.kind);
+  if (record_of(rung))
+    return observation_of({&rung, &variant, {.kind = kind, .M = page_size, .N = page_size, .K = page_size}, {}});
+  return observe(variant, {.kind = kind, .M = tile.m, .N = tile.n, .K = std::max(2 * tile.k, 1)});
 }
 
 TileOwners owners_of(const Rung& rung) {

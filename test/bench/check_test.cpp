@@ -95,13 +95,18 @@ TEST(Check, ProblemsCoverWhatKernelsAreAskedFor) {
     return std::any_of(problems.begin(), problems.end(),
                        [&](const CheckProblem& problem) { return property(resolve(problem.spec)); });
   };
-  EXPECT_TRUE(any([](const ProblemSpec& p) { return p.M % 128 && p.N % 64 && p.K % 16 == 0; }));
-  EXPECT_TRUE(any([](const ProblemSpec& p) { return p.M % 128 && p.N % 64 && p.K % 16 && p.N % 8 == 0; }));
-  EXPECT_TRUE(any([](const ProblemSpec& p) { return p.M % 128 == 0 && p.N % 64 == 0 && p.K > 8 * 16; }));
-  EXPECT_TRUE(any([](const ProblemSpec& p) { return p.K == 0 && p.beta != 0; }));
-  EXPECT_TRUE(any([](const ProblemSpec& p) { return p.in_place; }));
-  EXPECT_TRUE(any([](const ProblemSpec& p) {
-    return p.displacement && p.lda > p.K && p.ldb > p.N && p.ldc > p.N && p.ldd > p.N && p.ldd != p.ldc;
+  EXPECT_TRUE(
+      any([](const RandomProblem& p) { return p.problem.M % 128 && p.problem.N % 64 && p.problem.K % 16 == 0; }));
+  EXPECT_TRUE(any([](const RandomProblem& p) {
+    return p.problem.M % 128 && p.problem.N % 64 && p.problem.K % 16 && p.problem.N % 8 == 0;
+  }));
+  EXPECT_TRUE(any(
+      [](const RandomProblem& p) { return p.problem.M % 128 == 0 && p.problem.N % 64 == 0 && p.problem.K > 8 * 16; }));
+  EXPECT_TRUE(any([](const RandomProblem& p) { return p.problem.K == 0 && p.beta != 0; }));
+  EXPECT_TRUE(any([](const RandomProblem& p) { return p.problem.in_place; }));
+  EXPECT_TRUE(any([](const RandomProblem& p) {
+    return p.displacement && p.problem.lda > p.problem.K && p.problem.ldb > p.problem.N &&
+           p.problem.ldc > p.problem.N && p.problem.ldd > p.problem.N && p.problem.ldd != p.problem.ldc;
   }));
 }
 

@@ -24,18 +24,18 @@ class GpuBench : public testing::Test {
     device_ = open_gpu();
   }
 
-  static ProblemSpec spec(Type type) {
-    ProblemSpec spec;
-    spec.kind = type;
-    spec.M = 133;
-    spec.N = 71;
-    spec.K = 45;
+  static RandomProblem spec(Type type) {
+    RandomProblem spec;
+    spec.problem.kind = type;
+    spec.problem.M = 133;
+    spec.problem.N = 71;
+    spec.problem.K = 45;
     spec.alpha = 1.5f;
     spec.beta = -0.5f;
-    spec.lda = 47;
-    spec.ldb = 74;
-    spec.ldc = 73;
-    spec.ldd = 79;
+    spec.problem.lda = 47;
+    spec.problem.ldb = 74;
+    spec.problem.ldc = 73;
+    spec.problem.ldd = 79;
     return spec;
   }
 
@@ -97,7 +97,7 @@ TEST_F(GpuBench, ReferenceIsThatOfTheCpu) {
     std::vector<double> results(expected.results().size()), bounds(results);
     const DeviceBuffer gpu_results(*device_, results.size() * sizeof(double), "results"),
         gpu_bounds(*device_, gpu_results.bytes(), "bounds");
-    compute_reference_on_gpu(*device_, problem_of(problem.spec), operands, static_cast<double*>(gpu_results.data()),
+    compute_reference_on_gpu(*device_, problem.spec.problem, operands, static_cast<double*>(gpu_results.data()),
                              static_cast<double*>(gpu_bounds.data()));
     device_->download(results.data(), gpu_results.data(), gpu_results.bytes());
     device_->download(bounds.data(), gpu_bounds.data(), gpu_bounds.bytes());
@@ -132,8 +132,8 @@ TEST_F(GpuBench, PeerIsRightByAllOfItsAlgorithms) {
                         tn ? Order::column_major : Order::row_major);
     const std::optional<Peer> peer = open_peer(*device_, kind);
     if (!peer) GTEST_SKIP() << "built without cuBLAS";
-    ProblemSpec problem = tn ? ProblemSpec{.M = 144, .N = 80, .K = 272} : spec(type);
-    problem.kind = kind;
+    RandomProblem problem = tn ? RandomProblem{.problem = {.M = 144, .N = 80, .K = 272}} : spec(type);
+    problem.problem.kind = kind;
     GpuExperiment experiment(*device_, problem);
     const std::vector<Contestant> algorithms = peer->algorithms(experiment.problem());
     EXPECT_FALSE(algorithms.empty());

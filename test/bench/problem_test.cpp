@@ -10,26 +10,26 @@ namespace lapidary::bench {
 namespace {
 
 TEST(Problem, BuffersEndWithTheLastElement) {
-  ProblemSpec spec;
-  spec.M = 5;
-  spec.N = 7;
-  spec.K = 3;
-  spec.lda = 10;
+  RandomProblem spec;
+  spec.problem.M = 5;
+  spec.problem.N = 7;
+  spec.problem.K = 3;
+  spec.problem.lda = 10;
   const HostProblem problem = make_problem(spec);
   EXPECT_EQ(problem.A.extent(), 4 * 10 + 3);
   EXPECT_EQ(problem.B.extent(), 3 * 7);
   EXPECT_EQ(problem.C.extent(), 5 * 7);
-  spec.K = 0;
-  spec.lda = 0;
+  spec.problem.K = 0;
+  spec.problem.lda = 0;
   EXPECT_EQ(make_problem(spec).A.extent(), 0);
 }
 
 TEST(Problem, GapsAndUnreadCArePoisoned) {
-  ProblemSpec spec;
-  spec.M = spec.N = spec.K = 4;
-  spec.lda = spec.ldb = spec.ldc = 6;
+  RandomProblem spec;
+  spec.problem.M = spec.problem.N = spec.problem.K = 4;
+  spec.problem.lda = spec.problem.ldb = spec.problem.ldc = 6;
   for (const Type type : all_types) {
-    spec.kind = type;
+    spec.problem.kind = type;
     for (const float beta : {0.f, 1.f}) {
       spec.beta = beta;
       const HostProblem problem = make_problem(spec);
@@ -45,14 +45,14 @@ TEST(Problem, GapsAndUnreadCArePoisoned) {
 }
 
 TEST(Problem, DataAreNormalAndDependOnPlaceAndSeedAlone) {
-  ProblemSpec spec;
-  spec.M = 301;
-  spec.K = 299;
-  spec.N = 5;
+  RandomProblem spec;
+  spec.problem.M = 301;
+  spec.problem.K = 299;
+  spec.problem.N = 5;
   const HostProblem problem = make_problem(spec);
   double sum = 0, squares = 0, fourth_powers = 0;
-  for (std::int64_t i = 0; i < spec.M; ++i) {
-    for (std::int64_t j = 0; j < spec.K; ++j) {
+  for (std::int64_t i = 0; i < spec.problem.M; ++i) {
+    for (std::int64_t j = 0; j < spec.problem.K; ++j) {
       const double x = problem.A.at(i, j);
       sum += x;
       squares += x * x;
@@ -64,9 +64,9 @@ TEST(Problem, DataAreNormalAndDependOnPlaceAndSeedAlone) {
   EXPECT_NEAR(squares / count, 1, 5 * std::sqrt(2 / count));
   EXPECT_NEAR(fourth_powers / count, 3, 5 * std::sqrt(96 / count));
 
-  spec.lda = 400;
+  spec.problem.lda = 400;
   const HostProblem spread = make_problem(spec);
-  for (std::int64_t i = 0; i < spec.M; ++i) EXPECT_EQ(spread.A.at(i, 17), problem.A.at(i, 17));
+  for (std::int64_t i = 0; i < spec.problem.M; ++i) EXPECT_EQ(spread.A.at(i, 17), problem.A.at(i, 17));
   spec.seed = 2;
   EXPECT_NE(make_problem(spec).A.at(0, 0), problem.A.at(0, 0));
   EXPECT_NE(problem.A.at(0, 0), problem.B.at(0, 0));
@@ -75,9 +75,29 @@ TEST(Problem, DataAreNormalAndDependOnPlaceAndSeedAlone) {
   EXPECT_FLOAT_EQ(problem.B.at(0, 0), -0.535134375f);
 }
 
+TEST(Problem, IsCompleteOnceResolved) {
+  const GemmKind kind(Type::f16, Type::f32, Order::column_major);
+  const RandomProblem resolved = resolve(
+      {.problem = {.kind = kind, .M = 5, .N = 7, .K = 3, .in_place = true}, .alpha = 2, .beta = 1, .displacement = 3});
+  const Problem complete{.kind = kind,
+                         .M = 5,
+                         .N = 7,
+                         .K = 3,
+                         .lda = 5,
+                         .ldb = 7,
+                         .ldc = 7,
+                         .ldd = 7,
+                         .alpha = Factor::any,
+                         .beta = Factor::one,
+                         .in_place = true,
+                         .aligned = {.A = 2, .B = 2, .C = 4, .D = 4}};
+  EXPECT_TRUE(resolved.problem == complete);
+  EXPECT_TRUE(resolve(resolved).problem == complete);
+}
+
 TEST(Problem, RefusesWhatIsNotLegal) {
   const auto refused = [](auto change) {
-    ProblemSpec spec;
+    RandomProblem spec;
     change(spec);
     try {
       resolve(spec);
@@ -86,17 +106,23 @@ TEST(Problem, RefusesWhatIsNotLegal) {
     }
     return std::string();
   };
-  EXPECT_EQ(refused([](ProblemSpec&) {}), "");
-  EXPECT_EQ(refused([](ProblemSpec& s) { s.M = -1; }), "M is -1; sizes must be 0 or more");
-  EXPECT_EQ(refused([](ProblemSpec& s) { s.ldb = 255; }),
+  EXPECT_EQ(refused([](RandomProblem&) {}), "");
+  EXPECT_EQ(refused([](RandomProblem& s) { s.problem.M = -1; }), "M is -1; sizes must be 0 or more");
+  EXPECT_EQ(refused([](RandomProblem& s) { s.problem.ldb = 255; }),
             "ldb is 255; a row of B has N = 256 elements, so it must be at least 256");
-  EXPECT_NE(refused([](ProblemSpec& s) { s.M = INT64_MAX; }).find("must take less than 2^63 bytes"), std::string::npos);
-  EXPECT_EQ(refused([](ProblemSpec& s) { s.alpha = INFINITY; }), "alpha is inf; it must be finite");
-  EXPECT_NE(refused([](ProblemSpec& s) { s.displacement = -1; }), "");
-  EXPECT_NE(refused([](ProblemSpec& s) {
-              s.in_place = true;
-              s.ldc = 300;
-              s.ldd = 301;
+  EXPECT_NE(refused([](RandomProblem& s) { s.problem.M = INT64_MAX; }).find("must take less than 2^63 bytes"),
+            std::string::npos);
+  EXPECT_EQ(refused([](RandomProblem& s) { s.alpha = INFINITY; }), "alpha is inf; it must be finite");
+  EXPECT_NE(refused([](RandomProblem& s) { s.displacement = -1; }), "");
+  EXPECT_EQ(refused([](RandomProblem& s) {
+              s.problem.in_place = true;
+              s.problem.ldd = 300;
+            }),
+            "D is C, but ldc is 256 and ldd is 300; they must be equal");
+  EXPECT_NE(refused([](RandomProblem& s) {
+              s.problem.in_place = true;
+              s.problem.ldc = 300;
+              s.problem.ldd = 301;
             }),
             "");
 }

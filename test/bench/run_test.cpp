@@ -99,16 +99,16 @@ void tells_where_d_is(const Problem& problem, const Operands& operands) {
 class RunGemm : public testing::Test {
  protected:
   RunGemm() {
-    spec.M = 9;
-    spec.N = 11;
-    spec.K = 13;
-    spec.lda = 17;
-    spec.ldd = 20;
+    spec.problem.M = 9;
+    spec.problem.N = 11;
+    spec.problem.K = 13;
+    spec.problem.lda = 17;
+    spec.problem.ldd = 20;
   }
 
   Verification verify(HostKernel kernel) const {
     running = kernel;
-    return run_gemm(*device, rung(80), host_kernel(spec.kind), build_for(*device), spec).verification;
+    return run_gemm(*device, rung(80), host_kernel(spec.problem.kind), build_for(*device), spec).verification;
   }
 
   static Rung rung(int architecture) {
@@ -128,7 +128,7 @@ class RunGemm : public testing::Test {
     return "";
   }
 
-  ProblemSpec spec;
+  RandomProblem spec;
   std::unique_ptr<Device> device = open_emulator();
 };
 
@@ -137,16 +137,16 @@ TEST_F(RunGemm, PassesARightKernel) {
   spec.alpha = -2;
   spec.beta = 0.5f;
   EXPECT_TRUE(verify(right).ok) << verify(right).message;
-  spec.in_place = true;
-  spec.ldd = 0;
-  spec.ldc = 15;
+  spec.problem.in_place = true;
+  spec.problem.ldd = 0;
+  spec.problem.ldc = 15;
   EXPECT_TRUE(verify(right).ok) << verify(right).message;
   device = open_emulator({.check = true});
   EXPECT_TRUE(verify(right).ok) << verify(right).message;
 }
 
 TEST_F(RunGemm, KnowsEveryOrderAndTypesOfResults) {
-  spec.lda = 0;
+  spec.problem.lda = 0;
   spec.beta = 0.5f;
   for (const Order a : {Order::row_major, Order::column_major}) {
     for (const Order b : {Order::row_major, Order::column_major}) {
@@ -156,24 +156,24 @@ TEST_F(RunGemm, KnowsEveryOrderAndTypesOfResults) {
                                          {Type::tf32, Type::f32},
                                          {Type::e4m3, Type::f32},
                                          {Type::s8, Type::f32}}) {
-        spec.kind = {type, result, a, b};
-        EXPECT_TRUE(verify(right).ok) << to_string(spec.kind) << ": " << verify(right).message;
+        spec.problem.kind = {type, result, a, b};
+        EXPECT_TRUE(verify(right).ok) << to_string(spec.problem.kind) << ": " << verify(right).message;
       }
     }
   }
-  spec.M = spec.N = spec.K = 12;
-  spec.ldd = 0;
-  spec.kind = {Type::f32, Type::f32, Order::row_major, Order::column_major};
+  spec.problem.M = spec.problem.N = spec.problem.K = 12;
+  spec.problem.ldd = 0;
+  spec.problem.kind = {Type::f32, Type::f32, Order::row_major, Order::column_major};
   EXPECT_GT(verify(exchanges_the_orders).wrong, 100);
-  spec.lda = 11;
+  spec.problem.lda = 11;
   EXPECT_NE(message_of([&] { verify(right); }).find("a row of A has K = 12"), std::string::npos);
-  spec.lda = 0;
-  spec.ldb = 11;
+  spec.problem.lda = 0;
+  spec.problem.ldb = 11;
   EXPECT_NE(message_of([&] { verify(right); }).find("a column of B has K = 12"), std::string::npos);
-  spec.ldb = 0;
-  spec.kind = {Type::f16, Type::bf16};
+  spec.problem.ldb = 0;
+  spec.problem.kind = {Type::f16, Type::bf16};
   EXPECT_NE(message_of([&] { verify(right); }).find("must be of the same type or f32"), std::string::npos);
-  spec.kind = {Type::s8, Type::s8};
+  spec.problem.kind = {Type::s8, Type::s8};
   EXPECT_NE(message_of([&] { verify(right); }).find("of s8 matrices are s8; they must be f32"), std::string::npos);
 }
 
@@ -211,8 +211,8 @@ TEST_F(RunGemm, ADamagedGuardIsBlamedOnOneRunOnly) {
 }
 
 TEST_F(RunGemm, RestoresCThatWasOverwritten) {
-  spec.in_place = true;
-  spec.ldd = 0;
+  spec.problem.in_place = true;
+  spec.problem.ldd = 0;
   spec.beta = 1;
   Experiment experiment(*device, spec);
   running = right;
@@ -233,8 +233,8 @@ TEST_F(RunGemm, DisplacesEveryMatrix) {
 }
 
 TEST_F(RunGemm, RefusesWhatDoesNotFitIntoMemory) {
-  spec.M = spec.N = 1 << 21;
-  spec.ldd = 0;
+  spec.problem.M = spec.problem.N = 1 << 21;
+  spec.problem.ldd = 0;
   const std::string message = message_of([&] { verify(right); });
   EXPECT_NE(message.find("the problem needs 3518"), std::string::npos) << message;
   EXPECT_NE(message.find("are free"), std::string::npos) << message;

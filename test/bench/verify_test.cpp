@@ -44,12 +44,13 @@ float interleaved(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 HostMatrix multiply(const HostProblem& problem, const Summation& sum) {
-  const ProblemSpec& spec = problem.spec;
-  HostMatrix D = spec.in_place ? problem.C : HostMatrix(spec.kind.result, spec.M, spec.N, spec.ldd);
-  std::vector<float> a(static_cast<std::size_t>(spec.K)), b(a);
-  for (std::int64_t i = 0; i < spec.M; ++i) {
-    for (std::int64_t j = 0; j < spec.N; ++j) {
-      for (std::int64_t k = 0; k < spec.K; ++k) {
+  const RandomProblem& spec = problem.spec;
+  const Problem& p = spec.problem;
+  HostMatrix D = p.in_place ? problem.C : HostMatrix(p.kind.result, p.M, p.N, p.ldd);
+  std::vector<float> a(static_cast<std::size_t>(p.K)), b(a);
+  for (std::int64_t i = 0; i < p.M; ++i) {
+    for (std::int64_t j = 0; j < p.N; ++j) {
+      for (std::int64_t k = 0; k < p.K; ++k) {
         a[static_cast<std::size_t>(k)] = problem.A.at(i, k);
         b[static_cast<std::size_t>(k)] = problem.B.at(k, j);
       }
@@ -60,20 +61,14 @@ HostMatrix multiply(const HostProblem& problem, const Summation& sum) {
   return D;
 }
 
-ProblemSpec spec_of(std::int64_t M, std::int64_t N, std::int64_t K) {
-  ProblemSpec spec;
-  spec.M = M;
-  spec.N = N;
-  spec.K = K;
-  return spec;
-}
+RandomProblem spec_of(std::int64_t M, std::int64_t N, std::int64_t K) { return {.problem = {.M = M, .N = N, .K = K}}; }
 
 TEST(Verify, PassesRightResultsInAnyOrderOfSummation) {
   for (const Type type : all_types) {
     for (const std::int64_t K : {0, 1, 2, 7, 64, 511, 4096}) {
       for (const float beta : {0.f, -0.75f}) {
-        ProblemSpec spec = spec_of(23, 17, K);
-        spec.kind = type;
+        RandomProblem spec = spec_of(23, 17, K);
+        spec.problem.kind = type;
         spec.alpha = 1.5f;
         spec.beta = beta;
         spec.seed = static_cast<std::uint64_t>(K);
@@ -130,8 +125,8 @@ TEST(Verify, FailsOperandsOfLowerPrecision) {
 
 TEST(Verify, NanNeverPasses) {
   for (const Type type : all_types) {
-    ProblemSpec spec = spec_of(8, 9, 5);
-    spec.kind = type;
+    RandomProblem spec = spec_of(8, 9, 5);
+    spec.problem.kind = type;
     const HostProblem problem = make_problem(spec);
     HostMatrix D = multiply(problem, forward);
     D.set(7, 8, std::numeric_limits<float>::quiet_NaN());
@@ -145,8 +140,8 @@ TEST(Verify, NanNeverPasses) {
 }
 
 TEST(Verify, InfinityPassesOnlyWhereTheResultOverflows) {
-  ProblemSpec spec = spec_of(6, 6, 8);
-  spec.kind = Type::f16;
+  RandomProblem spec = spec_of(6, 6, 8);
+  spec.problem.kind = Type::f16;
   spec.alpha = 1e5f;
   const HostProblem problem = make_problem(spec);
   const Reference reference(problem);
@@ -184,10 +179,10 @@ TEST(Verify, TellsWhereAllWrongResultsAre) {
 
 TEST(Verify, FailsATouchedGapBetweenRows) {
   for (const bool in_place : {false, true}) {
-    ProblemSpec spec = spec_of(5, 4, 3);
-    spec.ldc = spec.ldd = 6;
+    RandomProblem spec = spec_of(5, 4, 3);
+    spec.problem.ldc = spec.problem.ldd = 6;
     spec.beta = 1;
-    spec.in_place = in_place;
+    spec.problem.in_place = in_place;
     const HostProblem problem = make_problem(spec);
     const Reference reference(problem);
     HostMatrix D = multiply(problem, forward);
@@ -201,9 +196,10 @@ TEST(Verify, FailsATouchedGapBetweenRows) {
 }
 
 TEST(Verify, EmptyProblemsAreRight) {
-  for (const ProblemSpec& spec : {spec_of(0, 5, 3), spec_of(5, 0, 3), spec_of(0, 0, 0)}) {
+  for (const RandomProblem& spec : {spec_of(0, 5, 3), spec_of(5, 0, 3), spec_of(0, 0, 0)}) {
     const HostProblem problem = make_problem(spec);
-    const Verification v = Reference(problem).verify(HostMatrix(Type::f32, spec.M, spec.N, spec.N));
+    const Verification v = Reference(problem).verify(
+        HostMatrix(Type::f32, spec.problem.M, spec.problem.N, spec.problem.N));
     EXPECT_TRUE(v.ok) << v.message;
     EXPECT_EQ(v.results, 0);
   }
@@ -211,7 +207,7 @@ TEST(Verify, EmptyProblemsAreRight) {
 
 TEST(Verify, CoversASampleOfRowsOfLargeProblems) {
   EXPECT_EQ(Reference::covered_rows(spec_of(512, 512, 512)).size(), 512u);
-  ProblemSpec large = spec_of(8192, 8192, 8192);
+  RandomProblem large = spec_of(8192, 8192, 8192);
   const std::vector<std::int64_t> rows = Reference::covered_rows(large);
   EXPECT_LE(static_cast<double>(rows.size()) * 8192 * 8192, Reference::most_multiply_adds);
   EXPECT_GT(rows.size(), 200u);
@@ -223,15 +219,15 @@ TEST(Verify, CoversASampleOfRowsOfLargeProblems) {
 }
 
 TEST(Verify, LooksForNanInRowsThatItDoesNotCompare) {
-  ProblemSpec spec = spec_of(Reference::most_results / 2 + 1000, 2, 1);
+  RandomProblem spec = spec_of(Reference::most_results / 2 + 1000, 2, 1);
   const HostProblem problem = make_problem(spec);
   const Reference reference(problem);
   const std::vector<std::int64_t> rows = Reference::covered_rows(problem.spec);
-  ASSERT_LT(static_cast<std::int64_t>(rows.size()), spec.M);
+  ASSERT_LT(static_cast<std::int64_t>(rows.size()), spec.problem.M);
   std::int64_t uncovered = 0;
   while (rows[static_cast<std::size_t>(uncovered)] == uncovered) ++uncovered;
-  HostMatrix D(Type::f32, spec.M, spec.N, spec.N);
-  for (std::int64_t i = 0; i < spec.M; ++i) {
+  HostMatrix D(Type::f32, spec.problem.M, spec.problem.N, spec.problem.N);
+  for (std::int64_t i = 0; i < spec.problem.M; ++i) {
     for (std::int64_t j = 0; j < 2; ++j) D.as<float>()[i * 2 + j] = problem.A.as<float>()[i] * problem.B.as<float>()[j];
   }
   const Verification right = reference.verify(D);

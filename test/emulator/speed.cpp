@@ -19,7 +19,9 @@ void ladder_counted(benchmark::State& state) {
   for (auto _ : state) {
     for (const Rung& rung : ladder()) {
       bench::Experiment experiment(
-          *device, {.kind = rung.kernels.front().kind, .M = state.range(0), .N = state.range(0), .K = state.range(0)});
+          *device,
+          {.problem = {
+               .kind = rung.kernels.front().kind, .M = state.range(0), .N = state.range(0), .K = state.range(0)}});
       fail_unless_right(state, experiment.run(rung, rung.kernels.front(), Build::instrumented));
     }
   }
@@ -28,9 +30,9 @@ void ladder_counted(benchmark::State& state) {
 void rung_plain(benchmark::State& state, const Rung& rung) {
   const auto device = open_emulator();
   const KernelEntry& variant = rung.kernels.front();
-  bench::Experiment experiment(*device,
-                               {.kind = variant.kind, .M = state.range(0), .N = state.range(0), .K = state.range(0)});
-  const Problem problem = bench::problem_of(experiment.problem().spec);
+  bench::Experiment experiment(
+      *device, {.problem = {.kind = variant.kind, .M = state.range(0), .N = state.range(0), .K = state.range(0)}});
+  const Problem problem = experiment.problem().spec.problem;
   for (auto _ : state) run(variant, Build::plain, device->stream(), problem, experiment.operands());
   fail_unless_right(state, experiment.run(rung, variant, Build::plain));
   state.counters["multiply-adds"] = benchmark::Counter(static_cast<double>(problem.M * problem.N * problem.K),

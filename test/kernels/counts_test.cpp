@@ -37,9 +37,10 @@ std::string text(const Counters& counters) {
                      text(counters.shared_store), counters.fma);
 }
 
-Counters count(const Rung& rung, const KernelEntry& variant, const bench::ProblemSpec& spec) {
+Counters count(const Rung& rung, const KernelEntry& variant, const Problem& problem) {
   const auto device = open_emulator({.count = true});
-  const auto result = bench::run_gemm(*device, rung, variant, Build::instrumented, spec);
+  const auto result = bench::run_gemm(*device, rung, variant, Build::instrumented,
+                                      {.problem = problem, .beta = problem.reads_c() ? 1.0f : 0.0f});
   EXPECT_TRUE(result.verification.ok) << result.verification.message;
   return device->stream().machine->report().total;
 }
@@ -49,7 +50,7 @@ constexpr std::int64_t nowhere = -1;
 /// The traffic of a grid of blocks, added up warp by warp; every access is of one float.
 class BruteForce {
  public:
-  BruteForce(const bench::ProblemSpec& problem, const TileShape& tile, int threads)
+  BruteForce(const Problem& problem, const TileShape& tile, int threads)
       : problem_(problem), tile_(tile), threads_(threads) {}
 
   Counters total;
@@ -96,7 +97,7 @@ class BruteForce {
   template <class Element>
   void store_results(const Element& element) {
     global(total.global_store, element);
-    if (problem_.beta == 0) return;
+    if (!problem_.reads_c()) return;
     global(total.global_load, element);
     for (int thread = 0; thread < threads_; ++thread) total.fma += element(thread) != nowhere;
   }
@@ -113,13 +114,13 @@ class BruteForce {
     }
   }
 
-  bench::ProblemSpec problem_;
+  Problem problem_;
   TileShape tile_;
   int threads_;
 };
 
 /// One thread a result. Neighbouring threads are below each other, or if coalesced beside each other.
-Counters count_untiled(const bench::ProblemSpec& p, const TileShape& tile, bool coalesced) {
+Counters count_untiled(const Problem& p, const TileShape& tile, bool coalesced) {
   BruteForce force(p, tile, tile.m * tile.n);
   force.for_each_block([&](std::int64_t row0, std::int64_t col0) {
     const auto row = [&](int thread) { return row0 + (coalesced ? thread / tile.n : thread % tile.m); };
@@ -137,7 +138,7 @@ Counters count_untiled(const bench::ProblemSpec& p, const TileShape& tile, bool 
 
 /// TM x TN results a thread, row-major tiles of A and B in shared memory, filled row by row with zeros past the edges.
 /// An element of B's tile is read once for all TM results, or else for each of them.
-Counters count_tiled(const bench::ProblemSpec& p, const TileShape& tile, int TM, int TN, bool reuse = true) {
+Counters count_tiled(const Problem& p, const TileShape& tile, int TM, int TN, bool reuse = true) {
   const int threads = tile.m / TM * (tile.n / TN);
   BruteForce force(p, tile, threads);
   Counters& total = force.total;
@@ -173,7 +174,7 @@ Counters count_tiled(const bench::ProblemSpec& p, const TileShape& tile, int TM,
 
 struct ByBruteForce {
   const char* rung;
-  Counters (*count)(const bench::ProblemSpec& problem, const TileShape& tile);
+  Counters (*count)(const Problem& problem, const TileShape& tile);
 
   friend std::ostream& operator<<(std::ostream& out, const ByBruteForce& rung) { return out << rung.rung; }
 };
@@ -195,9 +196,9 @@ TEST_P(Counts, AreThoseOfBruteForce) {
   const Rung& rung = find_rung(GetParam().rung);
   for (const KernelEntry& variant : rung.kernels) {
     // The last one is more than a lane's log holds where there is no barrier.
-    for (const bench::ProblemSpec& problem :
-         {bench::ProblemSpec{.M = 128, .N = 256, .K = 64}, bench::ProblemSpec{.M = 250, .N = 131, .K = 77, .beta = 1},
-          bench::ProblemSpec{.M = 33, .N = 40, .K = 5001}}) {
+    for (const Problem& problem :
+         {Problem{.M = 128, .N = 256, .K = 64}, Problem{.M = 250, .N = 131, .K = 77, .beta = Factor::one},
+          Problem{.M = 33, .N = 40, .K = 5001}}) {
       EXPECT_EQ(text(count(rung, variant, problem)), text(GetParam().count(problem, variant.tile)))
           << to_string(variant.tile) << ", M " << problem.M;
     }
@@ -263,10 +264,9 @@ TEST_P(ConflictFree, NoAccessOfAnyOrderTakesMoreThanTheMinimum) {
 TEST(CuteTwin, MakesTheAccessesOfItsParent) {
   const Rung &twin = find_rung("f16_cute"), &parent = find_rung("f16_padded");
   // By vectors, ragged by vectors, and without vectors.
-  for (const bench::ProblemSpec& problem :
-       {bench::ProblemSpec{.kind = Type::f16, .M = 256, .N = 128, .K = 128},
-        bench::ProblemSpec{.kind = Type::f16, .M = 200, .N = 264, .K = 136, .beta = 1},
-        bench::ProblemSpec{.kind = Type::f16, .M = 131, .N = 35, .K = 67, .beta = 1}}) {
+  for (const Problem& problem : {Problem{.kind = Type::f16, .M = 256, .N = 128, .K = 128},
+                                 Problem{.kind = Type::f16, .M = 200, .N = 264, .K = 136, .beta = Factor::one},
+                                 Problem{.kind = Type::f16, .M = 131, .N = 35, .K = 67, .beta = Factor::one}}) {
     const Counters total = count(twin, twin.kernel(Type::f16), problem);
     EXPECT_EQ(text(total), text(count(parent, parent.kernel(Type::f16), problem))) << "M " << problem.M;
   }

@@ -15,7 +15,7 @@
 namespace lapidary {
 namespace {
 
-using bench::ProblemSpec;
+using bench::RandomProblem;
 
 struct Configuration {
   const Rung* rung;
@@ -33,63 +33,67 @@ std::vector<Configuration> all_configurations() {
   return all;
 }
 
-std::string describe(const ProblemSpec& spec) {
-  return fmt::format("M {} N {} K {}, alpha {} beta {}, ld {} {} {} {}, displacement {}{}", spec.M, spec.N, spec.K,
-                     spec.alpha, spec.beta, spec.lda, spec.ldb, spec.ldc, spec.ldd, spec.displacement,
-                     spec.in_place ? ", D is C" : "");
+std::string describe(const RandomProblem& spec) {
+  const Problem& p = spec.problem;
+  return fmt::format("M {} N {} K {}, alpha {} beta {}, ld {} {} {} {}, displacement {}{}", p.M, p.N, p.K, spec.alpha,
+                     spec.beta, p.lda, p.ldb, p.ldc, p.ldd, spec.displacement, p.in_place ? ", D is C" : "");
 }
 
 /// A problem of another kind; the gaps between rows become gaps between columns.
-ProblemSpec of_kind(const GemmKind& kind, ProblemSpec spec) {
-  spec.kind = kind;
-  if (spec.lda != 0 && kind.a == Order::column_major) spec.lda += spec.M - spec.K;
-  if (spec.ldb != 0 && kind.b == Order::column_major) spec.ldb += spec.K - spec.N;
+RandomProblem of_kind(const GemmKind& kind, RandomProblem spec) {
+  Problem& p = spec.problem;
+  p.kind = kind;
+  if (p.lda != 0 && kind.a == Order::column_major) p.lda += p.M - p.K;
+  if (p.ldb != 0 && kind.b == Order::column_major) p.ldb += p.K - p.N;
   return spec;
 }
 
 /// Sizes around a tile, and everything that may be special about a problem.
-[[maybe_unused]] std::vector<ProblemSpec> edge_cases(const GemmKind& kind, const TileShape& tile) {
+[[maybe_unused]] std::vector<RandomProblem> edge_cases(const GemmKind& kind, const TileShape& tile) {
   const std::int64_t m = tile.m, n = tile.n, k = tile.k ? tile.k : 8;
-  std::vector<ProblemSpec> specs = {
-      {.M = 1, .N = 1, .K = 1},
-      {.M = 13, .N = 17, .K = 19, .alpha = 0.5f, .beta = 3},
-      {.M = m - 1, .N = n, .K = k},
-      {.M = m + 1, .N = n, .K = 2 * k},
-      {.M = m, .N = n - 1, .K = k},
-      {.M = m, .N = n + 1, .K = k},
-      {.M = m, .N = n, .K = k - 1},
-      {.M = m, .N = n, .K = k + 1},
-      {.M = m, .N = n, .K = 5 * k},
+  std::vector<RandomProblem> specs = {
+      {.problem = {.M = 1, .N = 1, .K = 1}},
+      {.problem = {.M = 13, .N = 17, .K = 19}, .alpha = 0.5f, .beta = 3},
+      {.problem = {.M = m - 1, .N = n, .K = k}},
+      {.problem = {.M = m + 1, .N = n, .K = 2 * k}},
+      {.problem = {.M = m, .N = n - 1, .K = k}},
+      {.problem = {.M = m, .N = n + 1, .K = k}},
+      {.problem = {.M = m, .N = n, .K = k - 1}},
+      {.problem = {.M = m, .N = n, .K = k + 1}},
+      {.problem = {.M = m, .N = n, .K = 5 * k}},
       // By vectors, and ragged all the same.
-      {.M = 200, .N = 72, .K = 40, .alpha = -1.25f, .beta = 1},
-      {.M = m + 3, .N = 24, .K = k, .alpha = 0.5f, .beta = 3, .lda = k + 16, .ldb = 32, .ldc = 40, .ldd = 48},
+      {.problem = {.M = 200, .N = 72, .K = 40}, .alpha = -1.25f, .beta = 1},
+      {.problem = {.M = m + 3, .N = 24, .K = k, .lda = k + 16, .ldb = 32, .ldc = 40, .ldd = 48},
+       .alpha = 0.5f,
+       .beta = 3},
       // Lines that bulk copies can begin at, of lengths that no vector divides.
-      {.M = 131, .N = 75, .K = 67, .alpha = 0.5f, .beta = 3, .lda = 72, .ldb = 80, .ldc = 75, .ldd = 80},
+      {.problem = {.M = 131, .N = 75, .K = 67, .lda = 72, .ldb = 80, .ldc = 75, .ldd = 80}, .alpha = 0.5f, .beta = 3},
       // No vectors: leading dimensions, addresses.
-      {.M = 37, .N = 40, .K = 24, .alpha = 0.5f, .beta = 3, .lda = 31, .ldb = 43, .ldc = 41, .ldd = 47},
-      {.M = 37, .N = 40, .K = 24, .alpha = -1.25f, .beta = 1, .displacement = 1},
-      {.M = 40, .N = 40, .K = 24, .beta = 3, .displacement = 8},
+      {.problem = {.M = 37, .N = 40, .K = 24, .lda = 31, .ldb = 43, .ldc = 41, .ldd = 47}, .alpha = 0.5f, .beta = 3},
+      {.problem = {.M = 37, .N = 40, .K = 24}, .alpha = -1.25f, .beta = 1, .displacement = 1},
+      {.problem = {.M = 40, .N = 40, .K = 24}, .beta = 3, .displacement = 8},
       // D is C.
-      {.M = 33, .N = 35, .K = 9, .alpha = 0.5f, .beta = 3, .in_place = true},
-      {.M = 32, .N = 40, .K = 8, .beta = 1, .ldc = 48, .ldd = 48, .in_place = true},
-      {.M = 33, .N = 40, .K = 8, .in_place = true},
+      {.problem = {.M = 33, .N = 35, .K = 9, .in_place = true}, .alpha = 0.5f, .beta = 3},
+      {.problem = {.M = 32, .N = 40, .K = 8, .ldc = 48, .ldd = 48, .in_place = true}, .beta = 1},
+      {.problem = {.M = 33, .N = 40, .K = 8, .in_place = true}},
       // Nothing to add up, to scale, or to write.
-      {.M = 33, .N = 36, .K = 0},
-      {.M = 33, .N = 36, .K = 0, .alpha = 0.5f, .beta = 3},
-      {.M = 33, .N = 36, .K = 7, .alpha = 0, .beta = 1},
-      {.M = 33, .N = 36, .K = 7, .alpha = 0, .beta = 0},
-      {.M = 0, .N = 36, .K = 7},
-      {.M = 33, .N = 0, .K = 7, .beta = 1},
+      {.problem = {.M = 33, .N = 36, .K = 0}},
+      {.problem = {.M = 33, .N = 36, .K = 0}, .alpha = 0.5f, .beta = 3},
+      {.problem = {.M = 33, .N = 36, .K = 7}, .alpha = 0, .beta = 1},
+      {.problem = {.M = 33, .N = 36, .K = 7}, .alpha = 0, .beta = 0},
+      {.problem = {.M = 0, .N = 36, .K = 7}},
+      {.problem = {.M = 33, .N = 0, .K = 7}, .beta = 1},
   };
-  for (ProblemSpec& spec : specs) spec = of_kind(kind, spec);
+  for (RandomProblem& spec : specs) spec = of_kind(kind, spec);
   return specs;
 }
 
 /// Of more than one tile in each direction, with vectors and without.
-std::vector<ProblemSpec> large_cases(const GemmKind& kind) {
-  return {of_kind(kind, {.M = 257, .N = 259, .K = 131}),
-          of_kind(kind, {.M = 264, .N = 392, .K = 200, .alpha = -1.25f, .beta = 1}),
-          of_kind(kind, {.M = 131, .N = 520, .K = 72, .alpha = 0.5f, .beta = 3, .lda = 75, .displacement = 3})};
+std::vector<RandomProblem> large_cases(const GemmKind& kind) {
+  return {of_kind(kind, {.problem = {.M = 257, .N = 259, .K = 131}}),
+          of_kind(kind, {.problem = {.M = 264, .N = 392, .K = 200}, .alpha = -1.25f, .beta = 1}),
+          of_kind(kind,
+                  {.problem = {.M = 131, .N = 520, .K = 72, .lda = 75}, .alpha = 0.5f, .beta = 3, .displacement = 3})};
 }
 
 class Ladder : public testing::TestWithParam<Configuration> {
@@ -97,11 +101,11 @@ class Ladder : public testing::TestWithParam<Configuration> {
   const Rung& rung = *GetParam().rung;
   const KernelEntry& variant = *GetParam().variant;
 
-  void expect_right(Device& device, const std::vector<ProblemSpec>& specs) {
-    for (const ProblemSpec& spec : specs) {
+  void expect_right(Device& device, const std::vector<RandomProblem>& specs) {
+    for (const RandomProblem& spec : specs) {
       const auto result = bench::run_gemm(device, rung, variant, bench::build_for(device), spec);
       EXPECT_TRUE(result.verification.ok) << describe(spec) << ": " << result.verification.message;
-      EXPECT_EQ(result.verification.compared, spec.M * spec.N) << describe(spec);
+      EXPECT_EQ(result.verification.compared, spec.problem.M * spec.problem.N) << describe(spec);
     }
   }
 };
@@ -122,7 +126,7 @@ TEST_P(Ladder, IsWithoutRacesInRandomOrder) {
   for (const std::uint64_t seed : {1, 2, 3}) {
     const auto device = open_emulator({.check = true, .seed = seed});
     const std::int64_t k = variant.tile.k ? variant.tile.k : 8;
-    expect_right(*device, {{.kind = variant.kind, .M = 40, .N = 36, .K = 5 * k, .beta = 1}});
+    expect_right(*device, {{.problem = {.kind = variant.kind, .M = 40, .N = 36, .K = 5 * k}, .beta = 1}});
   }
 }
 #endif
@@ -145,7 +149,7 @@ TEST_P(Ladder, IsRightOnAGpu) {
 TEST(Fp8, IsExacterWherePartialSumsArePromoted) {
   const GemmKind kind(Type::e4m3, Type::f32, Order::row_major, Order::column_major);
   const auto device = open_emulator();
-  bench::Experiment experiment(*device, {.kind = kind, .M = 128, .N = 128, .K = 2048});
+  bench::Experiment experiment(*device, {.problem = {.kind = kind, .M = 128, .N = 128, .K = 2048}});
   const auto error = [&](const char* name) {
     const Rung& rung = find_rung(name);
     const auto found = experiment.run(rung, rung.kernel(kind), Build::plain).verification;

@@ -50,8 +50,12 @@ class Counters : public testing::TestWithParam<Launch> {};
 
 TEST_P(Counters, AreThoseOfTheCard) {
   const auto& [rung, variant, measured] = GetParam();
-  const Explanation e = explain(
-      {rung, variant, measured.M, measured.N, measured.K, measured.reads_c, model::find_gpu("h200")});
+  const Problem problem{.kind = variant->kind,
+                        .M = measured.M,
+                        .N = measured.N,
+                        .K = measured.K,
+                        .beta = measured.reads_c ? Factor::any : Factor::zero};
+  const Explanation e = explain({rung, variant, problem, model::find_gpu("h200")});
   ASSERT_GE(e.counters.size(), 10u);
   const bool ragged = measured.M != 1024;
   for (const CounterComparison& c : e.counters) {
@@ -109,7 +113,8 @@ TEST(Time, IsPredictedWithinFifteenPercent) {
     ASSERT_NE(variant, rung.kernels.end()) << rate.id;
     ++all;
     if (!variant->builds[static_cast<std::size_t>(Build::instrumented)]) continue;  // built without an optional rung
-    const Explanation e = explain({&rung, &*variant, rate.size, rate.size, rate.size, false, h200});
+    const Problem problem{.kind = variant->kind, .M = rate.size, .N = rate.size, .K = rate.size};
+    const Explanation e = explain({&rung, &*variant, problem, h200});
     ASSERT_TRUE(e.time) << rate.kernel << ": " << e.no_time;
     const double off = e.time->seconds * rate.flops / e.flop - 1;
     EXPECT_LE(std::abs(off), 0.15) << rate.kernel << " " << rate.tile;

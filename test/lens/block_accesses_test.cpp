@@ -18,6 +18,8 @@ namespace {
 
 const KernelEntry& default_variant(std::string_view rung) { return find_rung(rung).kernels.front(); }
 
+constexpr Problem problem = {.M = 64, .N = 96, .K = 128};
+
 const GlobalAccess& access_to(const std::vector<GlobalAccess>& all, std::string_view matrix) {
   const auto found = std::find_if(all.begin(), all.end(), [&](const GlobalAccess& a) { return a.matrix == matrix; });
   if (found == all.end()) throw Error("no access to that matrix");
@@ -25,7 +27,7 @@ const GlobalAccess& access_to(const std::vector<GlobalAccess>& all, std::string_
 }
 
 TEST(GlobalAccesses, OfNeighboursInAColumnTouchASectorEach) {
-  const auto accesses = global_accesses(default_variant("naive"), 64, 96, 128, false, 0);
+  const auto accesses = global_accesses(default_variant("naive"), problem, 0);
   ASSERT_EQ(accesses.size(), 3u);
   const GlobalAccess &a = access_to(accesses, "A"), &b = access_to(accesses, "B"), &d = access_to(accesses, "D");
   EXPECT_EQ(sectors(a.first), 32);
@@ -39,11 +41,11 @@ TEST(GlobalAccesses, OfNeighboursInAColumnTouchASectorEach) {
 }
 
 TEST(GlobalAccesses, OfNeighboursInARowShareFour) {
-  const auto accesses = global_accesses(default_variant("coalesced"), 64, 96, 128, false, 1);
+  const auto accesses = global_accesses(default_variant("coalesced"), problem, 1);
   EXPECT_EQ(sectors(access_to(accesses, "A").first), 1);
   EXPECT_EQ(sectors(access_to(accesses, "B").first), 4);
   EXPECT_EQ(sectors(access_to(accesses, "D").first), 4);
-  EXPECT_THROW(global_accesses(default_variant("coalesced"), 64, 96, 128, false, 32), InvalidArgument);
+  EXPECT_THROW(global_accesses(default_variant("coalesced"), problem, 32), InvalidArgument);
 }
 
 TEST(SectorReport, IsByAddressWhereLanesAreNot) {

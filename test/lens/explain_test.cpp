@@ -12,36 +12,37 @@
 namespace lapidary::lens {
 namespace {
 
-struct Problem {
-  std::int64_t M, N, K;
-};
-
-Explanation explained(const char* kernel, const char* tile, const Problem& p, const char* gpu, bool reads_c = false) {
+/// @param problem  of the kind of the rung's first kernel, whatever it says
+Explanation explained(const char* kernel, const char* tile, Problem problem, const char* gpu) {
   const Rung& rung = find_rung(kernel);
-  return explain({&rung, &rung.kernel(rung.kernels.front().kind, tile), p.M, p.N, p.K, reads_c, model::find_gpu(gpu)});
+  problem.kind = rung.kernels.front().kind;
+  return explain({&rung, &rung.kernel(problem.kind, tile), problem, model::find_gpu(gpu)});
 }
 
 // 512 x 1024 x 256: A, B, C and D are (512 x 256 + 256 x 1024 + 2 x 512 x 1024) x 4 = 5,767,168 bytes, and 2 x 512 x
 // 1024 x 256 = 268,435,456 FLOP.
 TEST(LeastTime, IsBytesOverDramAndFlopOverCudaCores) {
-  const LeastTime a100 = explained("vectorized", "128x128x8", {512, 1024, 256}, "a100 pcie 80gb", true).least;
+  const LeastTime a100 = explained("vectorized", "128x128x8", {.M = 512, .N = 1024, .K = 256, .beta = Factor::any},
+                                   "a100 pcie 80gb")
+                             .least;
   EXPECT_FALSE(a100.dram_measured);
   EXPECT_NEAR(a100.memory_seconds, 2.9805e-6, 1e-10);  // at 1935 GB/s
   EXPECT_EQ(a100.peak.name, "f32");
   ASSERT_TRUE(a100.compute_seconds);
   EXPECT_NEAR(*a100.compute_seconds, 13.772e-6, 1e-9);  // at 108 x 64 x 2 x 1.41 GHz = 19.49 TFLOP/s
 
-  const LeastTime h200 = explained("vectorized", "128x128x8", {512, 1024, 256}, "h200", true).least;
+  const LeastTime h200 =
+      explained("vectorized", "128x128x8", {.M = 512, .N = 1024, .K = 256, .beta = Factor::any}, "h200").least;
   EXPECT_TRUE(h200.dram_measured);
   EXPECT_NEAR(h200.memory_seconds, 1.2620e-6, 1e-10);  // at the 4570 GB/s that a read loop reached
 }
 
 TEST(LeastTime, IsOverTensorCoresWhereTheyMultiply) {
-  const Explanation a100 = explained("mma_tiles", "128x128x32", {128, 256, 64}, "a100 pcie 80gb");
+  const Explanation a100 = explained("mma_tiles", "128x128x32", {.M = 128, .N = 256, .K = 64}, "a100 pcie 80gb");
   EXPECT_EQ(a100.least.peak.name, "mma.sync bf16");
   ASSERT_TRUE(a100.least.compute_seconds);
   EXPECT_NEAR(*a100.least.compute_seconds, 1.3449e-8, 1e-12);  // 4,194,304 FLOP at 108 x 2048 x 1.41 GHz
-  const Explanation v100 = explained("mma_tiles", "128x128x32", {128, 256, 64}, "v100 sxm2 16gb");
+  const Explanation v100 = explained("mma_tiles", "128x128x32", {.M = 128, .N = 256, .K = 64}, "v100 sxm2 16gb");
   EXPECT_EQ(v100.least.peak.flops, 0) << "no bf16 there";
   EXPECT_FALSE(v100.least.compute_seconds);
 }
@@ -50,7 +51,7 @@ TEST(LeastTime, IsOverTensorCoresWhereTheyMultiply) {
 // would be 2. The peak is 132 x 4096 x 1.98 GHz = 1070.5 TFLOP/s.
 TEST(LeastTime, IsByTheFormOfMmaThatIsExecuted) {
   const auto peak = [](const char* kernel, const char* gpu) {
-    return explained(kernel, "128x128x32", {128, 256, 64}, gpu).least.peak;
+    return explained(kernel, "128x128x32", {.M = 128, .N = 256, .K = 64}, gpu).least.peak;
   };
   for (const char* const kernel : {"mma_k8", "mma_k8_plain", "mma_k8_padded"}) {
     const Peak k8 = peak(kernel, "h200");
@@ -67,7 +68,8 @@ TEST(LeastTime, IsByTheFormOfMmaThatIsExecuted) {
   const Rung& rung = find_rung("mma_multistage");
   const auto of_type = [&](Type type) {
     const KernelEntry& variant = rung.kernel({type, Type::f32, Order::row_major, Order::column_major});
-    return explain({&rung, &variant, 128, 256, 128, false, model::find_gpu("h200")}).least.peak.flops;
+    return explain({&rung, &variant, {.kind = variant.kind, .M = 128, .N = 256, .K = 128}, model::find_gpu("h200")})
+        .least.peak.flops;
   };
   EXPECT_NEAR(of_type(Type::e4m3), 711.5e12, 0.1e12) << "FP8 passes as f16";
   EXPECT_NEAR(of_type(Type::s8), 1421.7e12, 0.1e12);  // 6.024 cycles of 16 x 8 x 32
@@ -76,7 +78,7 @@ TEST(LeastTime, IsByTheFormOfMmaThatIsExecuted) {
 /// What is said of the accesses of a kind, line by line: merged, split, or neither.
 std::vector<std::string> changes_of(const char* kernel, const char* tile, model::InstructionClass kind) {
   std::vector<std::string> changes;
-  for (const CompiledAccess& access : explained(kernel, tile, {256, 256, 256}, "h200").compiled_accesses)
+  for (const CompiledAccess& access : explained(kernel, tile, {.M = 256, .N = 256, .K = 256}, "h200").compiled_accesses)
     if (access.kind == kind && !access.written.empty())
       changes.push_back(access.is_merged() ? "merged" : access.is_split() ? "split" : "");
   return changes;
@@ -115,7 +117,7 @@ TEST(RungTexts, SayWhatIsOnRecord) {
   EXPECT_NEAR(1 - burst("padded_folk") / burst("vectorized"), 1.0 / 8, 0.02) << "padded_folk: an eighth of the speed";
 
   const auto shared = [](const char* kernel, const char* tile) {
-    const Explanation e = explained(kernel, tile, {256, 256, 256}, "h200");
+    const Explanation e = explained(kernel, tile, {.M = 256, .N = 256, .K = 256}, "h200");
     return e.observation.written.total;
   };
   const emulator::Counters padded = shared("f16_padded", "128x128x64"), unpadded = shared("f16_unpadded", "128x128x64");
@@ -131,7 +133,7 @@ class NoTime : public testing::TestWithParam<Unable> {};
 
 TEST_P(NoTime, IsToldOfACardThatCannotRunTheKernel) {
   const Unable& p = GetParam();
-  const Explanation e = explained(p.kernel, p.tile, {256, 256, 64}, p.gpu);
+  const Explanation e = explained(p.kernel, p.tile, {.M = 256, .N = 256, .K = 64}, p.gpu);
   EXPECT_FALSE(e.time);
   EXPECT_FALSE(e.occupancy) << "no block of it is on a multiprocessor";
   EXPECT_EQ(e.no_time, p.why);
@@ -150,8 +152,8 @@ INSTANTIATE_TEST_SUITE_P(
         Unable{"mma_tiles", "128x128x32", "t4", "mma_tiles needs compute capability 8.0; T4 has 7.5"}));
 
 TEST(LeastTime, IsNotThatOfInstructionsThatTheCardLacks) {
-  EXPECT_FALSE(explained("wgmma_tma", "128x128x64", {256, 256, 64}, "b200").least.compute_seconds);
-  EXPECT_TRUE(explained("wgmma_tma", "128x128x64", {256, 256, 64}, "h100 pcie").least.compute_seconds);
+  EXPECT_FALSE(explained("wgmma_tma", "128x128x64", {.M = 256, .N = 256, .K = 64}, "b200").least.compute_seconds);
+  EXPECT_TRUE(explained("wgmma_tma", "128x128x64", {.M = 256, .N = 256, .K = 64}, "h100 pcie").least.compute_seconds);
 }
 
 struct Reads {
@@ -179,24 +181,26 @@ TEST_P(OperandsAreRead, OnceForEachTileThatNeedsThemOrItIsSaidWhyNot) {
   EXPECT_EQ(found[1].why.empty(), p.b == static_cast<double>(p.b_tiles)) << found[1].why;
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, OperandsAreRead,
-                         testing::Values(Reads{"vectorized", "128x128x8", {384, 640, 256}, 5, 5, 3, 3},
-                                         Reads{"multistage", "128x256x32", {520, 300, 40}, 2, 2, 5, 5},
-                                         Reads{"thread_tiles_1d", "64x64x8", {67, 141, 19}, 3, 3, 2, 2},
-                                         // Each of a result's threads reads for itself.
-                                         Reads{"naive", "16x16", {40, 72, 24}, 72, 5, 40, 3},
-                                         // Two blocks of a cluster lie below each other and share B.
-                                         Reads{"wgmma_cluster", "128x256x64", {512, 768, 128}, 3, 3, 2, 4}));
+INSTANTIATE_TEST_SUITE_P(
+    Kernels, OperandsAreRead,
+    testing::Values(Reads{"vectorized", "128x128x8", {.M = 384, .N = 640, .K = 256}, 5, 5, 3, 3},
+                    Reads{"multistage", "128x256x32", {.M = 520, .N = 300, .K = 40}, 2, 2, 5, 5},
+                    Reads{"thread_tiles_1d", "64x64x8", {.M = 67, .N = 141, .K = 19}, 3, 3, 2, 2},
+                    // Each of a result's threads reads for itself.
+                    Reads{"naive", "16x16", {.M = 40, .N = 72, .K = 24}, 72, 5, 40, 3},
+                    // Two blocks of a cluster lie below each other and share B.
+                    Reads{"wgmma_cluster", "128x256x64", {.M = 512, .N = 768, .K = 128}, 3, 3, 2, 4}));
 
 TEST(OperandsAreRead, FewerTimesWhereAMulticastOrAnotherKernelDoesIt) {
   const auto why = [](const char* kernel, const char* tile, const Problem& p, std::size_t operand) {
     return explained(kernel, tile, p, "h200").operand_reads.at(operand).why;
   };
-  EXPECT_EQ(why("wgmma_cluster", "128x256x64", {512, 768, 128}, 1), "a multicast hands each read to 2 blocks");
+  EXPECT_EQ(why("wgmma_cluster", "128x256x64", {.M = 512, .N = 768, .K = 128}, 1),
+            "a multicast hands each read to 2 blocks");
   // TMA takes rows of whole 16 bytes.
-  EXPECT_EQ(why("wgmma_tma", "128x128x64", {256, 384, 65}, 0),
+  EXPECT_EQ(why("wgmma_tma", "128x128x64", {.M = 256, .N = 384, .K = 65}, 0),
             "mma_multistage runs on this problem, and has other tiles");
-  EXPECT_EQ(why("naive", "16x16", {40, 72, 24}, 1),
+  EXPECT_EQ(why("naive", "16x16", {.M = 40, .N = 72, .K = 24}, 1),
             "no tile goes through shared memory, and each of 40 threads reads it for itself");
 }
 

@@ -79,7 +79,8 @@ const MatrixTraffic& matrix(const Explanation& e, const char* name) {
 TEST(TensorLens, SeesBoxesAndWhatAMulticastSpares) {
   const KernelEntry variant = ring();
   const Rung rung{&info, "wgmma", "src/kernels/wgmma/example.cuh", {variant}};
-  const Explanation e = explain({&rung, &variant, 200, 200, 200, false, model::find_gpu("h200")});
+  const Explanation e = explain(
+      {&rung, &variant, {.kind = variant.kind, .M = 200, .N = 200, .K = 200}, model::find_gpu("h200")});
   EXPECT_EQ(e.observation.blocks, 16);
   EXPECT_EQ(e.observation.tiles, 16);
   // By rank: whole tiles of both, and of the lower edge, which is of rank 1; each of them at the right edge, too.
@@ -131,8 +132,10 @@ TEST(TensorLens, TakesTheOrderOfTilesFromTheConfiguration) {
 // Three stages, one of which is being used while the others fill; each thread has its part of them on its way.
 TEST(TensorLens, CopiesOfAllThreadsAreOnTheirWayTogether) {
   const Rung& rung = find_rung("multistage");
-  const Explanation e = explain(
-      {&rung, &rung.kernel(Type::f32, "128x128x32"), 128, 128, 256, false, model::find_gpu("h200")});
+  const Explanation e = explain({&rung,
+                                 &rung.kernel(Type::f32, "128x128x32"),
+                                 {.kind = Type::f32, .M = 128, .N = 128, .K = 256},
+                                 model::find_gpu("h200")});
   EXPECT_EQ(e.observation.written.bytes_in_flight, 2u * (128 + 128) * 32 * 4);
   EXPECT_EQ(steps_in_flight(e), 2);
 }
@@ -155,7 +158,8 @@ TEST(TensorLens, ExplainsWgmmaWithoutMachineCode) {
       {&launched_by<launch_product<test::plain::wgmma_cases>>,
        &launched_by<launch_product<test::instrumented::wgmma_cases>>, nullptr}};
   const Rung rung{&info, "wgmma", "src/kernels/wgmma/example.cuh", {variant}};
-  const Explanation e = explain({&rung, &variant, 64, 128, 64, false, model::find_gpu("h200")});
+  const Problem problem{.kind = variant.kind, .M = 64, .N = 128, .K = 64};
+  const Explanation e = explain({&rung, &variant, problem, model::find_gpu("h200")});
   EXPECT_EQ(e.observation.written.total.wgmma.flop, 2u * 64 * 128 * 64);
   // Of A's 64 and B's 128 rows 32 bytes for each product.
   EXPECT_DOUBLE_EQ(e.shared_loads_per_fma, 4.0 * (64 + 128) * 16 / (64 * 128 * 64));
@@ -166,7 +170,7 @@ TEST(TensorLens, ExplainsWgmmaWithoutMachineCode) {
   const std::string text = page_of(e);
   EXPECT_NE(text.find("4 wgmma, 131072 multiply-adds each"), text.npos) << text;
   EXPECT_NE(text.find("there is no record"), text.npos) << text;
-  EXPECT_THROW(explain({&rung, &variant, 64, 128, 64, false, model::find_gpu("v100 sxm2 16gb")}).time.value(),
+  EXPECT_THROW(explain({&rung, &variant, problem, model::find_gpu("v100 sxm2 16gb")}).time.value(),
                std::bad_optional_access)
       << "has no tensor cores for bf16";
 }
