@@ -11,15 +11,28 @@
 
 # The optimiser must not merge or invent accesses: no vectorisation. Nor must a call at a kernel's end lose its line: no tail
 # calls. The rest of -fsanitize=thread, its runtime, is not used; the emulated machine defines the functions that the
-# instrumentation calls.
+# instrumentation calls. There is a list for each compiler, as `lapidary try` compiles with the one that it finds, by the
+# same list (src/cli/CMakeLists.txt).
+set(LAPIDARY_INSTRUMENTED_OPTIONS_GNU -O2 -g -gdwarf-4
+    -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -fno-tree-vectorize
+    -fno-optimize-sibling-calls -fno-extern-tls-init -Wno-tsan)
+set(LAPIDARY_INSTRUMENTED_OPTIONS_CLANG -O2 -g -gdwarf-4
+    -fsanitize=thread -fno-vectorize -fno-slp-vectorize -fno-unroll-loops
+    -fno-optimize-sibling-calls "SHELL:-mllvm -tsan-instrument-read-before-write=1"
+    "SHELL:-mllvm -tsan-instrument-func-entry-exit=0")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  set(LAPIDARY_INSTRUMENTATION -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -fno-tree-vectorize
-      -fno-optimize-sibling-calls -fno-extern-tls-init -Wno-tsan)
+  set(LAPIDARY_INSTRUMENTED_OPTIONS ${LAPIDARY_INSTRUMENTED_OPTIONS_GNU})
 else()
-  set(LAPIDARY_INSTRUMENTATION -fsanitize=thread -fno-vectorize -fno-slp-vectorize -fno-unroll-loops
-      -fno-optimize-sibling-calls "SHELL:-mllvm -tsan-instrument-read-before-write=1"
-      "SHELL:-mllvm -tsan-instrument-func-entry-exit=0")
+  set(LAPIDARY_INSTRUMENTED_OPTIONS ${LAPIDARY_INSTRUMENTED_OPTIONS_CLANG})
 endif()
+
+# Kernels read memory as vectors of other types; nvcc does not optimise on the assumption that nobody does.
+set(LAPIDARY_HOST_OPTIONS -fno-strict-aliasing)
+
+# Of a kernel that a program loads while it runs. What the program has of the same name must not take the place of what the
+# kernel has.
+set(LAPIDARY_LOADED_OPTIONS_GNU -fPIC -fvisibility=hidden -fno-gnu-unique)
+set(LAPIDARY_LOADED_OPTIONS_CLANG -fPIC -fvisibility=hidden)
 
 function(lapidary_add_kernel target)
   add_library(${target} INTERFACE)
@@ -51,13 +64,13 @@ function(lapidary_add_kernel target)
     if(build STREQUAL "gpu")
       target_compile_options(${target}_${build} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-lineinfo>)
     else()
-      # CUDA's pragmas mean nothing to the host compiler. Kernels read memory as vectors of other types; nvcc does not
-      # optimise on the assumption that nobody does. GCC has notes on how it passes structs that are aligned as tensor maps.
-      target_compile_options(${target}_${build} PRIVATE -Wno-unknown-pragmas -Wno-psabi -fno-strict-aliasing)
+      # CUDA's pragmas mean nothing to the host compiler. GCC has notes on how it passes structs that are aligned as tensor
+      # maps.
+      target_compile_options(${target}_${build} PRIVATE -Wno-unknown-pragmas -Wno-psabi ${LAPIDARY_HOST_OPTIONS})
     endif()
     if(build STREQUAL "instrumented")
       target_compile_definitions(${target}_${build} PRIVATE LAPIDARY_INSTRUMENTED)
-      target_compile_options(${target}_${build} PRIVATE -O2 -g -gdwarf-4 ${LAPIDARY_INSTRUMENTATION})
+      target_compile_options(${target}_${build} PRIVATE ${LAPIDARY_INSTRUMENTED_OPTIONS})
     elseif(build STREQUAL "plain" AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
       target_compile_options(${target}_${build} PRIVATE -O3)
     endif()

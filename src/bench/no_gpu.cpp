@@ -15,7 +15,8 @@ KernelTime time_kernel(Device&, const Problem&, const Contestant::Launch&, const
   throw InvalidArgument("this program was built without CUDA and times no kernels");
 }
 
-LadderReport measure_ladder(Device&, std::span<const Entry>, const MeasureOptions&, const OnProgress&) {
+LadderReport measure_ladder(Device&, std::span<const Task>, const MeasureOptions&, const OnProgress&,
+                            const OnMeasured&) {
   throw InvalidArgument("this program was built without CUDA and times no kernels");
 }
 

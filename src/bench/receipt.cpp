@@ -95,7 +95,7 @@ Json receipt(const Device& device, const std::optional<std::string>& peer, const
   json.erase("state");
   json.update({{"peer", json_of(peer)},
                {"input", "normal random numbers, mean 0, variance 1"},
-               {"problem", "D = A B, row-major, leading dimensions are the lengths of rows"},
+               {"problem", "D = A B, leading dimensions are the lengths of rows, of column-major operands of columns"},
                {"cache", "operands rotate over at least 2 copies, together larger than 3 L2 caches"},
                {"interleaving", "a round times each kernel once and then the peer; rounds follow one another"},
                {"figure", "median, min and max over rounds"}});

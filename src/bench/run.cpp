@@ -193,11 +193,14 @@ Build build_for(Device& device) {
   return options.count || options.check ? Build::instrumented : Build::plain;
 }
 
-void require_support(const Rung& rung, const GemmKind& kind, const Device& device) {
-  const int there = device.properties().compute_capability;
+void require_support(const Rung& rung, const GemmKind& kind, const DeviceProperties& device) {
+  const int there = device.compute_capability;
   if (rung.runs_on(there, kind)) return;
-  throw InvalidArgument(fmt::format("{} needs {}; {} has {}.{}", rung.name(), rung.requirement(kind),
-                                    device.properties().name, there / 10, there % 10));
+  throw InvalidArgument(fmt::format("{} needs {}; {} has {}.{}", rung.name(), rung.requirement(kind), device.name,
+                                    there / 10, there % 10));
+}
+void require_support(const Rung& rung, const GemmKind& kind, const Device& device) {
+  require_support(rung, kind, device.properties());
 }
 
 }  // namespace lapidary::bench

@@ -83,6 +83,7 @@ RunResult run_gemm(Device& device, const Rung& rung, const KernelEntry& variant,
 Build build_for(Device& device);
 
 /// @throws InvalidArgument if a device lacks what a rung needs for products of a kind
+void require_support(const Rung& rung, const GemmKind& kind, const DeviceProperties& device);
 void require_support(const Rung& rung, const GemmKind& kind, const Device& device);
 
 }  // namespace lapidary::bench

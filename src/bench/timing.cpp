@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 #include "bench/gpu_experiment.hpp"
@@ -28,10 +29,12 @@ Contestant contestant(const Entry& entry) {
                     *entry.variant);
 }
 
-RandomProblem cube(const GemmKind& kind, std::int64_t size) {
+RandomProblem spec_of(const GemmKind& kind, const TimedProblem& problem) {
   RandomProblem spec;
   spec.problem.kind = kind;
-  spec.problem.M = spec.problem.N = spec.problem.K = size;
+  spec.problem.M = problem.M;
+  spec.problem.N = problem.N;
+  spec.problem.K = problem.K;
   return spec;
 }
 
@@ -105,34 +108,160 @@ std::vector<Contestant> opponents(const std::optional<Peer>& peer, GemmTimer& ti
   return contestants;
 }
 
-/// Measures candidates of one type at one size, in each mode that was asked for.
-void measure(Device& device, const std::vector<Candidate>& candidates, const std::optional<Peer>& peer,
-             const GemmKind& kind, std::int64_t size, const MeasureOptions& options, const OnProgress& progress,
-             LadderReport& report) {
-  if (candidates.empty()) return;
-  std::vector<Contestant> contestants;
-  for (const Candidate& candidate : candidates) contestants.push_back(candidate.contestant);
-  GemmTimer timer(device, kind, size, size, size);
-  const std::vector<Contestant> peers = opponents(peer, timer);
-  const auto labelled = [&](Mode mode) -> OnProgress {
-    if (!progress) return {};
-    return [&progress, label = fmt::format("{}^3, {}", size, name_of(mode))](std::string_view step, double done) {
-      progress(fmt::format("{}, {}", label, step), done);
-    };
-  };
-  const auto add = [&](Mode mode, const Measurements& measurements) {
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      report.results.push_back({candidates[i].entry, choose(*candidates[i].entry.variant, timer.problem()).kernel->id(),
-                                size, mode, measurements.contestants[i]});
-    }
-    for (std::size_t i = 0; i < peers.size(); ++i)
-      report.peers.push_back({kind, size, mode, peers[i].name, measurements.peers[i]});
-  };
-  if (options.burst) add(Mode::burst, timer.burst(contestants, peers, *options.burst, labelled(Mode::burst)));
-  if (options.sustained) {
-    add(Mode::sustained, timer.sustained(contestants, peers, *options.sustained, labelled(Mode::sustained)));
+/// Why neither a kernel nor what it falls back to takes a problem; empty if one of them does.
+std::string refusal_of(const Candidate& candidate, const ProblemSpec& spec) {
+  try {
+    choose(*candidate.entry.variant, problem_of(resolve(spec)));
+  } catch (const InvalidArgument& refusal) {
+    return refusal.what();
   }
+  return {};
 }
+
+/// What is known of the kernels of one kind.
+struct KindOfKernels {
+  GemmKind kind;
+  std::optional<Peer> peer;
+  std::vector<Candidate> candidates;     ///< that are right on the ragged problem, or do not take it
+  std::vector<const KernelEntry*> seen;  ///< those that were tried on it
+
+  bool has(const Entry& entry) const { return std::find(seen.begin(), seen.end(), entry.variant) != seen.end(); }
+};
+
+/// The work of measure_ladder().
+class Measuring {
+ public:
+  Measuring(Device& device, const MeasureOptions& options, const OnProgress& progress, const OnMeasured& measured)
+      : device_(device), options_(options), progress_(progress), measured_(measured) {}
+
+  LadderReport run(std::span<const Task> tasks) {
+    for (const Task& task : tasks)
+      for (const GemmKind& kind : kinds_of(task))
+        if (goes_on()) measure(task, kind);
+    report_.complete = !cut_short_;
+    write_receipt();
+    return std::move(report_);
+  }
+
+ private:
+  static std::vector<GemmKind> kinds_of(const Task& task) {
+    std::vector<GemmKind> kinds;
+    for (const Entry& entry : task.entries)
+      if (std::find(kinds.begin(), kinds.end(), entry.variant->kind) == kinds.end())
+        kinds.push_back(entry.variant->kind);
+    return kinds;
+  }
+
+  void write_receipt() { report_.receipt = receipt(device_, peer_version_, options_, report_.results); }
+
+  void tell() {
+    if (!measured_ || stopped_) return;
+    write_receipt();
+    stopped_ = !measured_(report_);
+  }
+  /// Asked before each piece of work.
+  bool goes_on() {
+    cut_short_ |= stopped_;
+    return !stopped_;
+  }
+
+  /// What is known of a kind, with the kernels of a task that are new to it.
+  KindOfKernels& known(const Task& task, const GemmKind& kind) {
+    auto place = std::find_if(kinds_.begin(), kinds_.end(), [&](const KindOfKernels& k) { return k.kind == kind; });
+    if (place == kinds_.end()) {
+      place = kinds_.insert(kinds_.end(), {kind, open_peer(device_, kind), {}, {}});
+      if (place->peer) peer_version_ = place->peer->version;
+    }
+    const ProblemSpec spec = ragged(kind);
+    std::vector<Candidate> fresh;
+    for (const Entry& entry : task.entries) {
+      if (entry.variant->kind != kind || place->has(entry)) continue;
+      place->seen.push_back(entry.variant);
+      const Candidate candidate{entry, contestant(entry)};
+      (refusal_of(candidate, spec).empty() ? fresh : place->candidates).push_back(candidate);
+    }
+    if (fresh.empty()) return *place;
+    for (const Candidate& right : right_ones(device_, spec, fresh, place->peer, report_.wrong, progress_))
+      place->candidates.push_back(right);
+    return *place;
+  }
+
+  /// The candidates of a task of one kind that take its problem.
+  std::vector<Candidate> takers(const KindOfKernels& known, const Task& task) {
+    std::vector<Candidate> takers;
+    for (const Entry& entry : task.entries)
+      for (const Candidate& candidate : known.candidates) {
+        if (candidate.entry.variant != entry.variant) continue;
+        const std::string refusal = refusal_of(candidate, spec_of(known.kind, task.problem));
+        if (refusal.empty())
+          takers.push_back(candidate);
+        else
+          leave_out(candidate, task, refusal);
+      }
+    return takers;
+  }
+
+  void leave_out(const Candidate& candidate, const Task& task, const std::string& why) {
+    const auto& [M, N, K, orders, label] = task.problem;
+    report_.left_out.push_back(
+        {std::string(candidate.entry.rung->name()), candidate.entry.variant->kind, M, N, K, why});
+  }
+
+  /// Verifies and times a task's kernels of one kind.
+  void measure(const Task& task, const GemmKind& kind) {
+    const KindOfKernels& kernels = known(task, kind);
+    std::vector<Candidate> candidates = takers(kernels, task);
+    if (!candidates.empty()) {
+      try {
+        candidates = right_ones(device_, spec_of(kind, task.problem), candidates, kernels.peer, report_.wrong,
+                                progress_);
+        if (!candidates.empty()) time(task, kernels, candidates);
+      } catch (const InvalidArgument& error) {
+        // There is no memory for this problem: others may fit.
+        for (const Candidate& candidate : candidates) leave_out(candidate, task, error.what());
+      }
+    }
+    tell();
+  }
+
+  void time(const Task& task, const KindOfKernels& kernels, const std::vector<Candidate>& candidates) {
+    const auto& [M, N, K, orders, label] = task.problem;
+    std::vector<Contestant> contestants;
+    for (const Candidate& candidate : candidates) contestants.push_back(candidate.contestant);
+    GemmTimer timer(device_, kernels.kind, M, N, K);
+    const std::vector<Contestant> peers = opponents(kernels.peer, timer);
+    const auto labelled = [&](Mode mode) -> OnProgress {
+      if (!progress_) return {};
+      return [this,
+              title = fmt::format("{}, {}", sizes_text(task.problem.M, task.problem.N, task.problem.K), name_of(mode))](
+                 std::string_view step, double done) { progress_(fmt::format("{}, {}", title, step), done); };
+    };
+    const auto add = [&](Mode mode, const Measurements& measurements) {
+      for (std::size_t i = 0; i < candidates.size(); ++i) {
+        report_.results.push_back({candidates[i].entry,
+                                   choose(*candidates[i].entry.variant, timer.problem()).kernel->id(), task.problem,
+                                   mode, measurements.contestants[i]});
+      }
+      for (std::size_t i = 0; i < peers.size(); ++i)
+        report_.peers.push_back({kernels.kind, task.problem, mode, peers[i].name, measurements.peers[i]});
+    };
+    if (options_.burst) {
+      add(Mode::burst, timer.burst(contestants, peers, *options_.burst, labelled(Mode::burst)));
+      if (options_.sustained) tell();
+    }
+    if (options_.sustained && goes_on())
+      add(Mode::sustained, timer.sustained(contestants, peers, *options_.sustained, labelled(Mode::sustained)));
+  }
+
+  Device& device_;
+  const MeasureOptions& options_;
+  const OnProgress& progress_;
+  const OnMeasured& measured_;
+  std::deque<KindOfKernels> kinds_;
+  std::optional<std::string> peer_version_;
+  LadderReport report_;
+  bool stopped_ = false, cut_short_ = false;
+};
 
 }  // namespace
 
@@ -171,32 +300,9 @@ KernelTime time_kernel(Device& device, const Problem& shape, const Contestant::L
   return {times.rungs.at(0), times.cublas};
 }
 
-LadderReport measure_ladder(Device& device, std::span<const Entry> entries, const MeasureOptions& options,
-                            const OnProgress& progress) {
-  LadderReport report;
-  std::optional<std::string> peer_version;
-  std::vector<GemmKind> kinds;
-  for (const Entry& entry : entries) {
-    const GemmKind& kind = entry.variant->kind;
-    if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
-  }
-  for (const GemmKind& kind : kinds) {
-    std::vector<Candidate> candidates;
-    for (const Entry& entry : entries) {
-      if (entry.variant->kind == kind) candidates.push_back({entry, contestant(entry)});
-    }
-    if (candidates.empty()) continue;
-    const std::optional<Peer> peer = open_peer(device, kind);
-    if (peer) peer_version = peer->version;
-    candidates = right_ones(device, ragged(kind), candidates, peer, report.wrong, progress);
-    for (const std::int64_t size : options.sizes) {
-      const std::vector<Candidate> right = right_ones(device, cube(kind, size), candidates, peer, report.wrong,
-                                                      progress);
-      measure(device, right, peer, kind, size, options, progress, report);
-    }
-  }
-  report.receipt = receipt(device, peer_version, options, report.results);
-  return report;
+LadderReport measure_ladder(Device& device, std::span<const Task> tasks, const MeasureOptions& options,
+                            const OnProgress& progress, const OnMeasured& measured) {
+  return Measuring(device, options, progress, measured).run(tasks);
 }
 
 }  // namespace lapidary::bench

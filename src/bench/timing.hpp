@@ -9,6 +9,7 @@
 
 #include "bench/gemm_timer.hpp"
 #include "bench/parallel.hpp"
+#include "bench/workload.hpp"
 #include "core/problem.hpp"
 #include "device/device.hpp"
 #include "kernels/registry.hpp"
@@ -47,14 +48,7 @@ struct KernelTime {
 KernelTime time_kernel(Device& device, const Problem& shape, const Contestant::Launch& launch,
                        const OnProgress& progress = {});
 
-/// A kernel to measure.
-struct Entry {
-  const Rung* rung;
-  const KernelEntry* variant;
-};
-
 struct MeasureOptions {
-  std::vector<std::int64_t> sizes;  ///< M = N = K, each at least 1
   std::optional<BurstOptions> burst;
   std::optional<SustainedOptions> sustained;
 };
@@ -66,15 +60,15 @@ constexpr const char* name_of(Mode mode) { return mode == Mode::burst ? "burst" 
 struct LadderMeasurement {
   Entry entry;
   std::string ran;  ///< the id of the kernel that ran: the entry's, or what its rung falls back to
-  std::int64_t size;
+  TimedProblem problem;
   Mode mode;
   Measurement measurement;
 };
 
-/// cuBLAS by one of its algorithms, in turns with the kernels of that kind and size.
+/// cuBLAS by one of its algorithms, in turns with the kernels of that kind on a problem.
 struct PeerMeasurement {
   GemmKind kind;
-  std::int64_t size;
+  TimedProblem problem;
   Mode mode;
   std::string name;  ///< "cuBLAS" for the one that it chooses itself
   Measurement measurement;
@@ -83,16 +77,20 @@ struct PeerMeasurement {
 struct LadderReport {
   std::vector<LadderMeasurement> results;
   std::vector<PeerMeasurement> peers;
-  std::vector<std::string> wrong;  ///< one line for each kernel and size with a wrong result, which was not timed
+  std::vector<std::string> wrong;  ///< one line for each kernel and problem with a wrong result, which was not timed
+  std::vector<LeftOut> left_out;   ///< kernels on problems that they do not take, or that there is no memory for
+  bool complete = false;           ///< all of the tasks are done
   nlohmann::ordered_json receipt;  ///< see bench/receipt.hpp
 };
 
+/// Is told of what there is so far, with a receipt, whenever something was added. Measuring ends where it says no.
+using OnMeasured = std::function<bool(const LadderReport& so_far)>;
+
 /// Measures kernels on a GPU beside cuBLAS, by the algorithm that it chooses itself and by the fastest of all those
-/// that it has for the problem: verifies every result of each kernel on a small ragged problem and at each size, then
-/// times the right ones, those of one type in turns.
-/// @throws InvalidArgument if there is no GPU or not enough memory, Error if cuBLAS is wrong or a rate is above the
-///         ceiling
-LadderReport measure_ladder(Device& device, std::span<const Entry> entries, const MeasureOptions& options,
-                            const OnProgress& progress = {});
+/// that it has for the problem: verifies every result of each kernel on a small ragged problem and on each problem that
+/// is timed, then times the right ones, those of one kind in turns, problem after problem.
+/// @throws InvalidArgument if there is no GPU, Error if cuBLAS is wrong or a rate is above the ceiling
+LadderReport measure_ladder(Device& device, std::span<const Task> tasks, const MeasureOptions& options,
+                            const OnProgress& progress = {}, const OnMeasured& measured = {});
 
 }  // namespace lapidary::bench

@@ -2,24 +2,28 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <iterator>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "bench/run.hpp"
 #include "bench/timing.hpp"
+#include "bench/workload.hpp"
 #include "cli/command.hpp"
+#include "cli/interruption.hpp"
 #include "cli/json.hpp"
 #include "cli/measurements.hpp"
 #include "cli/options.hpp"
 #include "core/error.hpp"
 #include "device/device.hpp"
-#include "kernels/registry.hpp"
+#include "model/data.hpp"
 #include "report/progress.hpp"
 #include "report/table.hpp"
+#include "report/text.hpp"
 
 namespace lapidary::cli {
 namespace {
@@ -27,6 +31,8 @@ namespace {
 struct Arguments {
   std::vector<std::string> kernels;
   std::vector<std::int64_t> sizes;
+  std::optional<std::int64_t> m, n, k;
+  std::vector<std::string> lists;
   std::vector<std::string> types;
   std::string mode = "both";
   double seconds = bench::SustainedOptions().seconds;
@@ -36,14 +42,7 @@ struct Arguments {
 };
 
 bench::MeasureOptions measure_options(const Arguments& arguments) {
-  // The matrices of larger ones would not fit into any GPU.
-  constexpr std::int64_t most = 1 << 20;
-  for (const std::int64_t size : arguments.sizes) {
-    if (size > most) throw InvalidArgument(fmt::format("the size is {}; sizes to time are 1 to {}", size, most));
-  }
   bench::MeasureOptions options;
-  options.sizes = arguments.sizes;
-  if (options.sizes.empty()) options.sizes = {default_size(DeviceKind::gpu)};
   const bool both = arguments.mode == "both";
   if (both || arguments.mode == name_of(bench::Mode::burst)) {
     options.burst.emplace();
@@ -59,116 +58,171 @@ bench::MeasureOptions measure_options(const Arguments& arguments) {
   return options;
 }
 
-/// A kernel's variants of a type: its default one, or all.
-void add_variants(std::vector<bench::Entry>& entries, const Rung& rung, const GemmKind& kind, bool all_tiles) {
-  const KernelEntry& first = rung.kernel(kind);
-  for (const KernelEntry& variant : rung.kernels)
-    if (&variant == &first || (all_tiles && variant.kind == kind)) entries.push_back({&rung, &variant});
-}
-
-/// The kernels that were named, or all that the device runs, each in its first type or in those of the wanted ones that
-/// it has. A kernel that was named has one of them at least.
-std::vector<bench::Entry> entries(const Arguments& arguments, const Device& device) {
-  std::vector<GemmKind> wanted;
-  for (const std::string& type : arguments.types) wanted.push_back(parse_kind(type));
-  const auto kinds_of = [&](const Rung& rung) {
-    if (wanted.empty()) return std::vector<GemmKind>{rung.kernels.front().kind};
-    std::vector<GemmKind> kinds;
-    std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(kinds),
-                 [&](const GemmKind& kind) { return rung.has(kind); });
-    return kinds;
-  };
-  std::vector<bench::Entry> entries;
-  for (const std::string& name : arguments.kernels) {
-    const Rung& rung = find_rung(name);
-    std::vector<GemmKind> kinds = kinds_of(rung);
-    if (kinds.empty()) kinds.push_back(wanted.front());  // which is refused, and says what there is
-    for (const GemmKind& kind : kinds) {
-      bench::require_support(rung, kind, device);
-      add_variants(entries, rung, kind, arguments.all_tiles);
-    }
+/// Cubes first, then lists in the order in which they were given. A list that is not found where it was said to be may
+/// be one of the program's own.
+std::vector<bench::TimedProblem> problems(const Arguments& arguments) {
+  const std::int64_t usual = default_size(DeviceKind::gpu);
+  if (arguments.m || arguments.n || arguments.k)
+    return {{.M = arguments.m.value_or(usual), .N = arguments.n.value_or(usual), .K = arguments.k.value_or(usual)}};
+  std::vector<bench::TimedProblem> problems;
+  for (const std::int64_t size : arguments.sizes) problems.push_back({.M = size, .N = size, .K = size});
+  for (const std::string& path : arguments.lists) {
+    const std::filesystem::path own = model::data_file(path);
+    const bool there = std::filesystem::exists(path) || !std::filesystem::exists(own);
+    const std::vector<bench::TimedProblem> list = bench::read_problems(there ? path : own.string());
+    problems.insert(problems.end(), list.begin(), list.end());
   }
-  if (arguments.kernels.empty())
-    for (const Rung& rung : ladder())
-      for (const GemmKind& kind : kinds_of(rung))
-        if (rung.runs_on(device.properties().compute_capability, kind))
-          add_variants(entries, rung, kind, arguments.all_tiles);
-  if (entries.empty()) throw InvalidArgument("no kernel has this type and runs on this device; see lapidary list");
-  return entries;
+  if (problems.empty()) problems.push_back({.M = usual, .N = usual, .K = usual});
+  return problems;
 }
 
-Json report_json(const bench::LadderReport& report) {
-  Json results = Json::array(), peers = Json::array();
-  for (const bench::LadderMeasurement& result : report.results) results.push_back(to_json(result));
-  for (const bench::PeerMeasurement& peer : report.peers) peers.push_back(to_json(peer));
-  return {{"receipt", report.receipt},
-          {"ok", report.wrong.empty()},
-          {"wrong", report.wrong},
-          {"results", results},
-          {"peers", peers}};
+bench::KernelChoice kernel_choice(const Arguments& arguments) {
+  bench::KernelChoice choice{.names = arguments.kernels, .kinds = {}, .all_tiles = arguments.all_tiles};
+  for (const std::string& type : arguments.types) choice.kinds.push_back(parse_kind(type));
+  return choice;
 }
 
-report::Table to_table(const std::vector<bench::LadderMeasurement>& results) {
-  using report::Column;
-  report::Table table({{"kernel"},
-                       {"tile"},
-                       {"type"},
-                       {"size", Column::number},
-                       {"mode"},
-                       {"median", Column::number, "TFLOP/s"},
-                       {"min", Column::number, "TFLOP/s"},
-                       {"max", Column::number, "TFLOP/s"},
-                       {"cuBLAS", Column::number, "TFLOP/s"},
-                       {"share", Column::number},
-                       {"MHz", Column::number},
-                       {"W", Column::number}});
-  const auto rate = [](double tflops) { return fmt::format("{:.2f}", tflops); };
-  for (const bench::LadderMeasurement& result : results) {
+std::string sizes_of(const bench::TimedProblem& problem) { return bench::sizes_text(problem.M, problem.N, problem.K); }
+
+bool is_empty(const bench::LadderReport& report) { return report.results.empty() && report.wrong.empty(); }
+
+/// Prints what is measured while more is.
+class Printer {
+ public:
+  Printer(const bench::Workload& workload, std::string title)
+      : table_(columns_for(workload)), title_(std::move(title)) {}
+
+  /// What came since the last call. Nothing is printed before something was measured.
+  void print_news(const bench::LadderReport& report) {
+    if (is_empty(report)) return;
+    const bool colour = report::wants_colour(stdout);
+    std::string text;
+    for (; results_ < report.results.size(); ++results_) {
+      if (results_ == 0) text += fmt::format("{}\n\n{}", title_, table_.render(colour));
+      text += table_.render_row(cells(report.results[results_]), colour);
+    }
+    for (; wrong_ < report.wrong.size(); ++wrong_) text += fmt::format("WRONG  {}\n", report.wrong[wrong_]);
+    for (; left_out_ < report.left_out.size(); ++left_out_) {
+      // A kernel that lacks a kind does so for all problems of that kind.
+      const bench::LeftOut& one = report.left_out[left_out_];
+      if (said_.insert(fmt::format("{}: {}", one.kernel, one.why)).second)
+        text += fmt::format("left out, from {} {} on  {}: {}\n", bench::sizes_text(one.M, one.N, one.K),
+                            to_string(one.kind), one.kernel, one.why);
+    }
+    fmt::print("{}", text);
+    std::fflush(stdout);
+  }
+
+ private:
+  static std::vector<report::Column> columns_for(const bench::Workload& workload) {
+    using report::Column;
+    int kernel = 0, tile = 0, type = 0, size = 0;
+    const auto widen = [](int& width, const std::string& text) {
+      width = std::max(width, report::display_width(text));
+    };
+    for (const bench::Task& task : workload.tasks) {
+      widen(size, sizes_of(task.problem));
+      for (const bench::Entry& entry : task.entries) {
+        widen(kernel, std::string(entry.rung->name()));
+        widen(tile, to_string(entry.variant->tile));
+        widen(type, to_string(entry.variant->kind));
+      }
+    }
+    constexpr int rate = 7, mode = 9;
+    return {{"kernel", Column::text, "", kernel},
+            {"tile", Column::text, "", tile},
+            {"type", Column::text, "", type},
+            {"size", Column::number, "", size},
+            {"mode", Column::text, "", mode},
+            {"median", Column::number, "TFLOP/s", rate},
+            {"min", Column::number, "TFLOP/s", rate},
+            {"max", Column::number, "TFLOP/s", rate},
+            {"cuBLAS", Column::number, "TFLOP/s", rate},
+            {"share", Column::number, "", rate},
+            {"MHz", Column::number, "", 4},
+            {"W", Column::number, "", 3},
+            {""}};
+  }
+
+  static std::vector<report::Cell> cells(const bench::LadderMeasurement& result) {
+    // Small problems take some microseconds, whatever they are: figures that begin with zeros.
+    const auto rate = [](double tflops) {
+      return tflops < 1 ? fmt::format("{:.2g}", tflops) : fmt::format("{:.2f}", tflops);
+    };
     const bench::Measurement& m = result.measurement;
     const KernelEntry& variant = *result.entry.variant;
-    table.add_row({{std::string(result.entry.rung->name())},
-                   {to_string(variant.tile)},
-                   {to_string(variant.kind)},
-                   {fmt::format("{}", result.size)},
-                   {name_of(result.mode)},
-                   {rate(m.tflops.median)},
-                   {rate(m.tflops.min)},
-                   {rate(m.tflops.max)},
-                   {m.peer_tflops ? rate(m.peer_tflops->median) : ""},
-                   {m.peer_tflops ? fmt::format("{:.1f} %", 100 * m.tflops.median / m.peer_tflops->median) : ""},
-                   {m.card ? fmt::format("{:.0f}", m.card->sm_clock_mhz) : ""},
-                   {m.card ? fmt::format("{:.0f}", m.card->power_w) : ""}});
+    std::string note = result.problem.label;
+    if (result.ran != variant.id()) note += fmt::format("{}ran {}", note.empty() ? "" : ", ", result.ran);
+    return {{std::string(result.entry.rung->name())},
+            {to_string(variant.tile)},
+            {to_string(variant.kind)},
+            {sizes_of(result.problem)},
+            {name_of(result.mode)},
+            {rate(m.tflops.median)},
+            {rate(m.tflops.min)},
+            {rate(m.tflops.max)},
+            {m.peer_tflops ? rate(m.peer_tflops->median) : ""},
+            {m.peer_tflops ? fmt::format("{:.1f} %", 100 * m.tflops.median / m.peer_tflops->median) : ""},
+            {m.card ? fmt::format("{:.0f}", m.card->sm_clock_mhz) : ""},
+            {m.card ? fmt::format("{:.0f}", m.card->power_w) : ""},
+            {note}};
   }
-  return table;
-}
+
+  report::Table table_;
+  std::string title_;
+  std::size_t results_ = 0, wrong_ = 0, left_out_ = 0;
+  std::set<std::string> said_;
+};
 
 ExitCode measure(const Arguments& arguments) {
   const bench::MeasureOptions options = measure_options(arguments);
+  const bench::KernelChoice choice = kernel_choice(arguments);
+  const std::vector<bench::TimedProblem> wanted = problems(arguments);
   if (gpu_count() == 0) {
     throw InvalidArgument("bench needs a GPU: the time of an emulated kernel says nothing; see lapidary device");
   }
   const std::unique_ptr<Device> device = open_gpu();
-  const std::vector<bench::Entry> chosen = entries(arguments, *device);
+  const bench::Workload workload = bench::choose_kernels(choice, wanted, device->properties());
   std::optional<OutputFile> output;
   if (!arguments.output.empty()) output.emplace(arguments.output);
 
+  Printer printer(
+      workload, fmt::format("D = A B, M x N x K or one size for all three, random normal data, on {}; the median, min "
+                            "and max of rounds",
+                            title_of(*device)));
+  const Interruption interruption;
   bench::LadderReport report;
-  {
+  // Kernels that lack the orders of a problem come before those that turn out to be left out.
+  const auto with_all = [&](bench::LadderReport so_far) {
+    so_far.left_out.insert(so_far.left_out.begin(), workload.left_out.begin(), workload.left_out.end());
+    return so_far;
+  };
+  try {
     report::Progress progress;
-    report = bench::measure_ladder(*device, chosen, options,
-                                   [&](std::string_view step, double done) { progress.update(step, done); });
+    report = with_all(bench::measure_ladder(
+        *device, workload.tasks, options, [&](std::string_view step, double done) { progress.update(step, done); },
+        [&](const bench::LadderReport& so_far) {
+          report = with_all(so_far);
+          if (output && !is_empty(report)) output->write(to_json(report).dump(2) + "\n");
+          progress.pause();
+          if (!arguments.json) printer.print_news(report);
+          return !interruption.requested();
+        }));
+  } catch (...) {
+    // What was measured by then took its time and is right.
+    if (arguments.json && !report.results.empty()) print(to_json(report));
+    throw;
   }
-  if (output) output->write(report_json(report).dump(2) + "\n");
-  const ExitCode code = report.wrong.empty() ? success : wrong_result;
+  if (is_empty(report) && report.complete) throw InvalidArgument(report.left_out.front().why);
+  if (output) output->write(to_json(report).dump(2) + "\n");
   if (arguments.json) {
-    print(report_json(report));
-    return code;
+    print(to_json(report));
+  } else {
+    printer.print_news(report);
+    if (report.receipt["peer"].is_null()) fmt::print("\nthis program was built without cuBLAS to compare with\n");
   }
-  fmt::print("M = N = K, random normal data, on {}; the median, min and max of rounds\n\n{}\n", title_of(*device),
-             to_table(report.results).render(report::wants_colour(stdout)));
-  if (report.receipt["peer"].is_null()) fmt::print("this program was built without cuBLAS to compare with\n");
-  for (const std::string& line : report.wrong) fmt::print("WRONG  {}\n", line);
-  return code;
+  if (!report.complete) return interrupted;
+  return report.wrong.empty() ? success : wrong_result;
 }
 
 }  // namespace
@@ -176,10 +230,25 @@ ExitCode measure(const Arguments& arguments) {
 Command add_bench(CLI::App& program) {
   CLI::App* app = program.add_subcommand("bench", "time kernels on a GPU in turns with cuBLAS, with a receipt");
   const auto a = std::make_shared<Arguments>();
+  const auto whole = whole_number(1, bench::most_timed_size);
   app->add_option("KERNEL", a->kernels, "names that `lapidary list` shows; all kernels");
-  app->add_option("--size", a->sizes, "M = N = K, may be given several times; 4096")
-      ->check(whole_number(1))
-      ->allow_extra_args(false);
+  CLI::Option* const cubes = app->add_option("--size", a->sizes, "M = N = K, may be given several times; 4096")
+                                 ->check(whole)
+                                 ->allow_extra_args(false);
+  CLI::Option* const lists =
+      app->add_option(
+             "--problems", a->lists,
+             "a list of problems, may be given several times: lines of M N K, the orders of A and B (RR, RC, CR "
+             "or CC; those of the type), a label; # begins a comment. Lists of DeepBench, of layers of language "
+             "models, a grid and random sizes are in data/shapes: --problems data/shapes/llm.txt")
+          ->type_name("FILE")
+          ->allow_extra_args(false);
+  app->add_option("-m", a->m, "rows of A and D, for one problem (4096 if -n or -k is given)")
+      ->check(whole)
+      ->excludes(cubes)
+      ->excludes(lists);
+  app->add_option("-n", a->n, "columns of B and D")->check(whole)->excludes(cubes)->excludes(lists);
+  app->add_option("-k", a->k, "columns of A and rows of B")->check(whole)->excludes(cubes)->excludes(lists);
   app->add_option(
          "--type", a->types,
          "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC', may be given several times; each "
@@ -190,8 +259,11 @@ Command add_bench(CLI::App& program) {
   app->add_option("--seconds", a->seconds, "of sustained launches of each kernel; 2")->check(CLI::Range(0.1, 600.0));
   app->add_option("--rounds", a->rounds, "of bursts; 3")->check(CLI::Range(1, 1000));
   app->add_flag("--all-tiles", a->all_tiles, "every tile of a kernel; its first one");
-  app->add_option("-o,--output", a->output, "write results and receipt to this file as JSON");
-  app->add_flag("--json", a->json, "print JSON");
+  app->add_option("-o,--output", a->output,
+                  "write results and receipt to this file as JSON, whenever a problem has been measured");
+  app->add_flag("--json", a->json,
+                "print JSON, in the end; Ctrl-C ends measuring behind the problem that is under way, and prints what "
+                "there is");
   return {app, [a] { return measure(*a); }};
 }
 

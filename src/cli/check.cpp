@@ -118,10 +118,7 @@ ExitCode check(const Arguments& arguments) {
 }
 
 ExitCode run(const Arguments& arguments) {
-  if (arguments.puzzle) {
-    if (arguments.json) throw InvalidArgument("--puzzle is for people: it prints no JSON");
-    return ask_puzzle(arguments.kernel, arguments.seed, arguments.answer);
-  }
+  if (arguments.puzzle) return ask_puzzle(arguments.kernel, arguments.seed, arguments.answer, arguments.json);
   if (arguments.kernel.empty()) throw InvalidArgument("KERNEL is missing; `lapidary list` shows which there are");
   if (arguments.answer) throw InvalidArgument("--answer is for --puzzle");
   return check(arguments);

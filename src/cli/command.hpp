@@ -10,6 +10,7 @@ enum ExitCode : int {
   wrong_result = 1,  ///< a result was wrong, or the emulated machine stopped a kernel
   bad_input = 2,
   device_failure = 3,
+  interrupted = 130,  ///< by Ctrl-C; what there was until then is on standard output
 };
 
 /// A command of the program: its options, and what it does once they are parsed.

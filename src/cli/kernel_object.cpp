@@ -116,22 +116,18 @@ KernelObject::KernelObject(const CudaSource& source, const CudaKernel& kernel, c
         kernel.name, static_bytes_, LaunchLimits::shared_bytes_default));
 }
 
-// The options are those of cmake/LapidaryKernels.cmake for instrumented kernels.
 void KernelObject::compile(const CudaSource& source, const std::string& unit) const {
   const std::string cxx = compiler();
   const std::string file = folder_.file("kernel.cpp"), object = folder_.file("kernel.o");
   std::ofstream(file) << unit;
   const bool clang = run_command(cxx + " --version").output.find("clang") != std::string::npos;
-  const std::string instrumentation =
-      clang ? "-fno-vectorize -fno-slp-vectorize -fno-unroll-loops -mllvm -tsan-instrument-read-before-write=1 "
-              "-mllvm -tsan-instrument-func-entry-exit=0"
-            : "--param=tsan-instrument-func-entry-exit=0 -fno-tree-vectorize -fno-gnu-unique -fmax-errors=20";
+  // Those of instrumented kernels (cmake/LapidaryKernels.cmake), whichever compiler the program itself was built by.
+  const std::string options = clang ? LAPIDARY_OPTIONS_CLANG : LAPIDARY_OPTIONS_GNU " -fmax-errors=20";
   const std::string folder = std::filesystem::absolute(source.path()).parent_path().string();
-  const Finished compiled = run_command(
-      fmt::format("{} -std=c++20 -x c++ -c -O2 -g -gdwarf-4 -w -fPIC -fvisibility=hidden -fno-strict-aliasing "
-                  "-fno-optimize-sibling-calls -fdiagnostics-color=never -fsanitize=thread {} -DLAPIDARY_INSTRUMENTED "
-                  "-Dmain=lapidary_main -iquote {} {} {} -o {}",
-                  cxx, instrumentation, quoted(folder), include_options(), quoted(file), quoted(object)));
+  const Finished compiled = run_command(fmt::format(
+      "{} -std=c++20 -x c++ -c {} -w -fdiagnostics-color=never -DLAPIDARY_INSTRUMENTED -Dmain=lapidary_main "
+      "-iquote {} {} {} -o {}",
+      cxx, options, quoted(folder), include_options(), quoted(file), quoted(object)));
   if (compiled.status != 0)
     throw InvalidArgument(
         fmt::format("{} does not compile:{}", source.path(), errors_of(compiled.output, source.path())));

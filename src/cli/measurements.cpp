@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 
 #include "core/error.hpp"
@@ -13,6 +14,16 @@ namespace lapidary::cli {
 
 static Json to_json(const bench::Spread& spread) {
   return {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}};
+}
+
+/// Of a cube; null of others.
+static Json size_of(const bench::TimedProblem& problem) {
+  return problem.M == problem.N && problem.N == problem.K ? Json(problem.M) : Json();
+}
+
+static Json to_json(const bench::LeftOut& one) {
+  return {{"kernel", one.kernel}, {"type", to_string(one.kind)}, {"m", one.M}, {"n", one.N}, {"k", one.K},
+          {"why", one.why}};
 }
 
 Json to_json(const bench::LadderMeasurement& result) {
@@ -24,7 +35,11 @@ Json to_json(const bench::LadderMeasurement& result) {
           {"idea", result.entry.rung->info->idea},
           {"type", to_string(variant.kind)},
           {"tile", to_string(variant.tile)},
-          {"size", result.size},
+          {"size", size_of(result.problem)},
+          {"m", result.problem.M},
+          {"n", result.problem.N},
+          {"k", result.problem.K},
+          {"label", result.problem.label.empty() ? Json() : Json(result.problem.label)},
           {"mode", name_of(result.mode)},
           {"tflops", to_json(m.tflops)},
           {"cublas_tflops", m.peer_tflops ? to_json(*m.peer_tflops) : Json()},
@@ -36,27 +51,43 @@ Json to_json(const bench::LadderMeasurement& result) {
 Json to_json(const bench::PeerMeasurement& peer) {
   return {{"name", peer.name},
           {"type", to_string(peer.kind)},
-          {"size", peer.size},
+          {"size", size_of(peer.problem)},
+          {"m", peer.problem.M},
+          {"n", peer.problem.N},
+          {"k", peer.problem.K},
           {"mode", name_of(peer.mode)},
           {"tflops", to_json(peer.measurement.tflops)},
           {"clock_mhz", peer.measurement.card ? Json(peer.measurement.card->sm_clock_mhz) : Json()},
           {"power_w", peer.measurement.card ? Json(peer.measurement.card->power_w) : Json()}};
 }
 
-OutputFile::OutputFile(const std::string& path) : path_(path), partial_(path + ".partial"), stream_(partial_) {
-  if (!stream_) throw InvalidArgument(fmt::format("{} cannot be written: {}", path, std::strerror(errno)));
+Json to_json(const bench::LadderReport& report) {
+  const auto list = [](const auto& all) {
+    Json json = Json::array();
+    for (const auto& one : all) json.push_back(to_json(one));
+    return json;
+  };
+  return {{"receipt", report.receipt},  {"ok", report.wrong.empty()},        {"complete", report.complete},
+          {"wrong", report.wrong},      {"left_out", list(report.left_out)}, {"results", list(report.results)},
+          {"peers", list(report.peers)}};
 }
-OutputFile::~OutputFile() {
+
+OutputFile::OutputFile(const std::string& path) : path_(path), partial_(path + ".partial") {
+  if (!std::ofstream(partial_))
+    throw InvalidArgument(fmt::format("{} cannot be written: {}", path, std::strerror(errno)));
   std::error_code ignored;
   std::filesystem::remove(partial_, ignored);
 }
 
-void OutputFile::write(const std::string& text) {
-  stream_ << text;
-  stream_.close();
+void OutputFile::write(const std::string& text) const {
+  std::ofstream stream(partial_);
+  stream << text;
+  stream.close();
   std::error_code error;
-  if (stream_) std::filesystem::rename(partial_, path_, error);
-  if (!stream_ || error) throw Error(fmt::format("{} could not be written", path_));
+  if (stream) std::filesystem::rename(partial_, path_, error);
+  if (stream && !error) return;
+  std::filesystem::remove(partial_, error);
+  throw Error(fmt::format("{} could not be written", path_));
 }
 
 }  // namespace lapidary::cli

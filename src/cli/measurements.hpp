@@ -1,5 +1,4 @@
 #pragma once
-#include <fstream>
 #include <string>
 
 #include "bench/timing.hpp"
@@ -11,22 +10,21 @@ namespace lapidary::cli {
 Json to_json(const bench::LadderMeasurement& result);
 Json to_json(const bench::PeerMeasurement& peer);
 
-/// A file that is written at the end of long work. It is opened at the beginning, under another name, so that a
-/// directory that cannot be written to shows in time and a file that is there stays until it is replaced.
+/// What `lapidary bench` prints and writes.
+Json to_json(const bench::LadderReport& report);
+
+/// A file that is replaced as a whole: a reader finds what it was or what it is now, also where the program is ended in
+/// between. Making one shows whether it can be written, before long work, and leaves what is there.
 class OutputFile {
  public:
   /// @throws InvalidArgument if it cannot be written
   explicit OutputFile(const std::string& path);
-  ~OutputFile();
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
 
-  /// Once. @throws Error
-  void write(const std::string& text);
+  /// As often as there is something new. @throws Error
+  void write(const std::string& text) const;
 
  private:
   std::string path_, partial_;
-  std::ofstream stream_;
 };
 
 }  // namespace lapidary::cli

@@ -65,6 +65,42 @@ std::vector<Puzzle> puzzles(const std::string& kernel) {
   return all;
 }
 
+/// The line, from 1 on, behind what a rung says of itself: that comes first in its file and is of no help here.
+int first_shown(const Puzzle& puzzle) {
+  std::size_t end = 0;
+  while (end < puzzle.lines.size() && puzzle.lines[end] != "};") ++end;
+  return static_cast<int>(end) + 2;
+}
+
+bool is_right(const Puzzle& puzzle, std::int64_t line) {
+  return line == puzzle.changed || (puzzle.gone && line == puzzle.changed - 1);
+}
+
+/// The line as it was, without its indentation.
+std::string was(const Puzzle& puzzle) { return puzzle.line.substr(puzzle.line.find_first_not_of(' ')); }
+
+/// What the emulated machine says, with the text of lines.
+std::string happens(const Puzzle& puzzle) {
+  lens::SourceText sources;
+  sources.replace(puzzle.rung->source, puzzle.lines);
+  return sources.annotate(puzzle.fault);
+}
+
+Json to_json(const Puzzle& puzzle, const std::optional<std::int64_t>& answer, const std::string& again) {
+  Json lines = Json::array();
+  for (int line = first_shown(puzzle); line <= static_cast<int>(puzzle.lines.size()); ++line)
+    lines.push_back({{"line", line}, {"text", puzzle.lines[static_cast<std::size_t>(line) - 1]}});
+  Json json = {{"kernel", puzzle.rung->name()}, {"file", puzzle.rung->source}, {"again", again}, {"lines", lines}};
+  if (answer)
+    json.update({{"answer", *answer},
+                 {"right", is_right(puzzle, *answer)},
+                 {"line", puzzle.changed},
+                 {"missing", puzzle.gone},
+                 {"was", was(puzzle)},
+                 {"happens", happens(puzzle)}});
+  return json;
+}
+
 std::int64_t ask() {
   fmt::print("Line: ");
   std::fflush(stdout);
@@ -79,7 +115,8 @@ std::int64_t ask() {
 
 }  // namespace
 
-ExitCode ask_puzzle(const std::string& kernel, std::optional<std::int64_t> seed, std::optional<std::int64_t> answer) {
+ExitCode ask_puzzle(const std::string& kernel, std::optional<std::int64_t> seed, std::optional<std::int64_t> answer,
+                    bool json) {
   if (!kernel.empty()) find_rung(kernel);
   const std::vector<Puzzle> all = puzzles(kernel);
   if (all.empty())
@@ -90,27 +127,26 @@ ExitCode ask_puzzle(const std::string& kernel, std::optional<std::int64_t> seed,
   std::minstd_rand random(static_cast<unsigned>(*seed) + 1);
   random.discard(1);
   const Puzzle& puzzle = all[random() % all.size()];
-
-  // What a rung says of itself comes first in its file and is of no help here.
-  std::size_t first = 0;
-  while (first < puzzle.lines.size() && puzzle.lines[first] != "};") ++first;
+  const std::string again = fmt::format("lapidary check {}--puzzle --seed {}", kernel.empty() ? "" : kernel + " ",
+                                        *seed);
+  if (json) {
+    print(to_json(puzzle, answer, again));
+    return !answer || is_right(puzzle, *answer) ? success : wrong_result;
+  }
   fmt::print("There is one bug in {}. Which line is wrong, or which one is there a line missing before?\n\n",
              puzzle.rung->source);
-  for (std::size_t i = first + 1; i < puzzle.lines.size(); ++i) fmt::print("{:4}  {}\n", i + 1, puzzle.lines[i]);
+  for (std::size_t i = static_cast<std::size_t>(first_shown(puzzle)); i <= puzzle.lines.size(); ++i)
+    fmt::print("{:4}  {}\n", i, puzzle.lines[i - 1]);
   fmt::print("\n");
 
-  const std::int64_t line = answer ? *answer : ask();
-  const bool right = line == puzzle.changed || (puzzle.gone && line == puzzle.changed - 1);
-  const std::size_t begin = puzzle.line.find_first_not_of(' ');
+  const bool right = is_right(puzzle, answer ? *answer : ask());
   fmt::print("{}: {} `{}`\n\nThe emulated machine says:\n", right ? "Right" : "Wrong",
              puzzle.gone ? fmt::format("before line {} there was", puzzle.changed)
                          : fmt::format("line {} was", puzzle.changed),
-             puzzle.line.substr(begin));
-  lens::SourceText sources;
-  sources.replace(puzzle.rung->source, puzzle.lines);
-  std::istringstream fault(sources.annotate(puzzle.fault));
+             was(puzzle));
+  std::istringstream fault(happens(puzzle));
   for (std::string text; std::getline(fault, text);) fmt::print("  {}\n", text);
-  fmt::print("\nThis one again: lapidary check {}--puzzle --seed {}\n", kernel.empty() ? "" : kernel + " ", *seed);
+  fmt::print("\nThis one again: {}\n", again);
   return right ? success : wrong_result;
 }
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "cli/command.hpp"
+#include "cli/json.hpp"
 #include "cli/options.hpp"
 #include "core/error.hpp"
 #include "kernels/registry.hpp"
@@ -26,7 +28,7 @@ namespace {
 
 struct Arguments {
   std::string folder, markdown, record;
-  bool check = false;
+  bool check = false, json = false;
   GpuChoice gpu;
 };
 
@@ -87,25 +89,28 @@ std::map<std::string, std::string> markdown_report(const model::Gpu& gpu, const 
   return files;
 }
 
+/// What became of files.
+struct Outcome {
+  std::vector<std::string> written;
+  std::vector<std::string> stale, unknown;  ///< of a folder that was compared
+  std::vector<std::string> not_built;       ///< records of kernels that this program was built without
+
+  bool ok() const { return stale.empty() && unknown.empty(); }
+};
+
 std::string text_of(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Says which files are not what they would be written to.
-ExitCode compare(const std::filesystem::path& folder, const std::map<std::string, std::string>& files) {
-  ExitCode code = success;
-  for (const auto& [name, text] : files) {
-    if (text_of(folder / name) == text) continue;
-    fmt::print("{} is stale\n", (folder / name).string());
-    code = wrong_result;
-  }
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (files.contains(entry.path().filename().string())) continue;
-    fmt::print("{} is of no kernel\n", entry.path().string());
-    code = wrong_result;
-  }
-  return code;
+/// Finds which files are not what they would be written to.
+void compare(const std::filesystem::path& folder, const std::map<std::string, std::string>& files, Outcome& outcome) {
+  for (const auto& [name, text] : files)
+    if (text_of(folder / name) != text) outcome.stale.push_back((folder / name).string());
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    if (!files.contains(entry.path().filename().string())) outcome.unknown.push_back(entry.path().string());
+  std::sort(outcome.unknown.begin(), outcome.unknown.end());
 }
 
 void make_folder(const std::filesystem::path& folder) {
@@ -114,37 +119,44 @@ void make_folder(const std::filesystem::path& folder) {
   if (error) throw InvalidArgument(fmt::format("cannot make the folder {}: {}", folder.string(), error.message()));
 }
 
-void write_html(const std::filesystem::path& folder, const std::string& page) {
-  make_folder(folder);
-  report::write_file(folder / "index.html", page);
-  fmt::print("{}\n", (folder / "index.html").string());
+void write(const std::filesystem::path& file, const std::string& text, Outcome& outcome) {
+  report::write_file(file, text);
+  outcome.written.push_back(file.string());
 }
 
-ExitCode write_markdown(const std::filesystem::path& folder, const std::map<std::string, std::string>& files,
-                        bool check) {
-  if (check) return compare(folder, files);
+void write_markdown(const std::filesystem::path& folder, const std::map<std::string, std::string>& files,
+                    Outcome& outcome) {
   make_folder(folder);
-  for (const auto& [name, text] : files) report::write_file(folder / name, text);
-  fmt::print("{}\n", (folder / "README.md").string());
-  return success;
+  for (const auto& [name, text] : files) write(folder / name, text, outcome);
 }
 
 /// Of the optional rungs that this program has.
-void write_records(const std::filesystem::path& folder) {
+void write_records(const std::filesystem::path& folder, Outcome& outcome) {
   make_folder(folder);
   for (const OptionalRung& rung : optional_rungs()) {
     const std::filesystem::path file = folder / std::filesystem::path(lens::record_file(rung.name)).filename();
-    if (rung.built) report::write_file(file, lens::to_text(lens::record(find_rung(rung.name))));
-    fmt::print("{}{}\n", file.string(), rung.built ? "" : ": not written, this program was built without the kernel");
+    if (rung.built)
+      write(file, lens::to_text(lens::record(find_rung(rung.name))), outcome);
+    else
+      outcome.not_built.push_back(file.string());
   }
 }
 
-ExitCode run(const Arguments& a) {
-  if (a.check && a.markdown.empty())
-    throw InvalidArgument("--check compares the files of --markdown DIR, which is missing");
-  if (!a.record.empty()) write_records(a.record);
-  if (!a.record.empty() && a.folder.empty() && a.markdown.empty()) return success;
-  const model::Gpu gpu = chosen_gpu(a.gpu);
+void print_outcome(const Outcome& outcome) {
+  // Of pages and their pictures the one to begin with.
+  for (const std::string& file : outcome.written) {
+    const std::filesystem::path path = file;
+    const bool is_part = path.extension() == ".svg" || (path.extension() == ".md" && path.stem() != "README");
+    if (!is_part) fmt::print("{}\n", file);
+  }
+  for (const std::string& file : outcome.not_built)
+    fmt::print("{}: not written, this program was built without the kernel\n", file);
+  for (const std::string& file : outcome.stale) fmt::print("{} is stale\n", file);
+  for (const std::string& file : outcome.unknown) fmt::print("{} is of no kernel\n", file);
+}
+
+/// The page, and the Markdown pages if they were asked for.
+void write_pages(const Arguments& a, const model::Gpu& gpu, Outcome& outcome) {
   std::vector<lens::Explanation> rungs;
   report::Progress progress;
   const auto& ladder = lens::whole_ladder();
@@ -152,10 +164,40 @@ ExitCode run(const Arguments& a) {
     progress.update(rung.name(), static_cast<double>(rungs.size()) / static_cast<double>(ladder.size()));
     rungs.push_back(lens::explain_for_page(rung, gpu));
   }
-  progress.pause();
-  const bool html = !a.folder.empty() || a.markdown.empty();
-  if (html) write_html(a.folder.empty() ? "report" : a.folder, html_report(gpu, rungs));
-  return a.markdown.empty() ? success : write_markdown(a.markdown, markdown_report(gpu, rungs), a.check);
+  if (!a.folder.empty() || a.markdown.empty()) {
+    const std::filesystem::path folder = a.folder.empty() ? "report" : a.folder;
+    make_folder(folder);
+    write(folder / "index.html", html_report(gpu, rungs), outcome);
+  }
+  if (a.markdown.empty()) return;
+  const std::map<std::string, std::string> files = markdown_report(gpu, rungs);
+  if (a.check)
+    compare(a.markdown, files, outcome);
+  else
+    write_markdown(a.markdown, files, outcome);
+}
+
+ExitCode run(const Arguments& a) {
+  if (a.check && a.markdown.empty())
+    throw InvalidArgument("--check compares the files of --markdown DIR, which is missing");
+  Outcome outcome;
+  Json gpu_name;
+  if (!a.record.empty()) write_records(a.record, outcome);
+  if (a.record.empty() || !a.folder.empty() || !a.markdown.empty()) {
+    const model::Gpu gpu = chosen_gpu(a.gpu);
+    gpu_name = gpu.name;
+    write_pages(a, gpu, outcome);
+  }
+  if (a.json)
+    print({{"gpu", gpu_name},
+           {"ok", outcome.ok()},
+           {"files", outcome.written},
+           {"not_built", outcome.not_built},
+           {"stale", outcome.stale},
+           {"unknown", outcome.unknown}});
+  else
+    print_outcome(outcome);
+  return outcome.ok() ? success : wrong_result;
 }
 
 }  // namespace
@@ -174,6 +216,7 @@ Command add_report(CLI::App& program) {
                   "write into DIR, a file each, what programs that were built without optional kernels show of them")
       ->type_name("DIR");
   add_gpu_options(*app, a->gpu);
+  app->add_flag("--json", a->json, "print as JSON which files were written, or are stale");
   return {app, [a] { return run(*a); }};
 }
 

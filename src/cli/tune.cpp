@@ -177,7 +177,7 @@ ExitCode tune(const Arguments& arguments) {
   Json document = load(arguments.output);
   std::optional<OutputFile> output;
   if (!arguments.output.empty()) output.emplace(arguments.output);
-  std::vector<std::string> types = arguments.types, dates, wrong;
+  std::vector<std::string> types = arguments.types, dates, wrong, left_out;
   if (types.empty()) types = {"bf16 RC"};
   std::vector<std::int64_t> sizes = arguments.sizes;
   if (sizes.empty()) sizes = {default_size(DeviceKind::gpu)};
@@ -191,11 +191,14 @@ ExitCode tune(const Arguments& arguments) {
         candidates.resize(std::min(candidates.size(), static_cast<std::size_t>(arguments.keep)));
         std::vector<bench::Entry> entries;
         for (const Candidate& candidate : candidates) entries.push_back(candidate.entry);
-        bench::MeasureOptions options{
-            .sizes = {size}, .burst = bench::BurstOptions(), .sustained = bench::SustainedOptions()};
+        const bench::Task task{{.M = size, .N = size, .K = size}, entries};
+        bench::MeasureOptions options{.burst = bench::BurstOptions(), .sustained = bench::SustainedOptions()};
         options.sustained->seconds = arguments.seconds;
         const bench::LadderReport report = bench::measure_ladder(
-            *device, entries, options, [&](std::string_view step, double done) { progress.update(step, done); });
+            *device, {&task, 1}, options, [&](std::string_view step, double done) { progress.update(step, done); });
+        if (report.results.empty() && !report.left_out.empty()) throw InvalidArgument(report.left_out.front().why);
+        for (const bench::LeftOut& one : report.left_out)
+          left_out.push_back(fmt::format("{}, {}, {}: {}", one.kernel, to_string(one.kind), size, one.why));
         wrong.insert(wrong.end(), report.wrong.begin(), report.wrong.end());
         document["receipts"].push_back(report.receipt);
         dates.push_back(report.receipt["date"]);
@@ -219,6 +222,7 @@ ExitCode tune(const Arguments& arguments) {
     print(document);
   else
     fmt::print("{}\n", to_table(document, dates).render(report::wants_colour(stdout)));
+  for (const std::string& line : left_out) fmt::print(stderr, "left out  {}\n", line);
   for (const std::string& line : wrong) fmt::print(stderr, "WRONG  {}\n", line);
   return wrong.empty() ? success : wrong_result;
 }

@@ -49,7 +49,7 @@ void Table::add_section(std::string text) { rows_.push_back({std::move(text), {}
 std::vector<int> Table::natural_widths(bool short_counts) const {
   std::vector<int> widths;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    int width = display_width(columns_[c].title);
+    int width = std::max(display_width(columns_[c].title), columns_[c].width);
     for (const Row& row : rows_) {
       if (!row.cells.empty()) width = std::max(width, display_width(text_of(row.cells[c], short_counts)));
     }
@@ -137,6 +137,12 @@ std::string Table::render(bool colour, int width) const {
       append_row(out, row.cells, layout, colour);
     }
   }
+  return out;
+}
+
+std::string Table::render_row(const std::vector<Cell>& cells, bool colour, int width) const {
+  std::string out;
+  append_row(out, cells, fit(width), colour);
   return out;
 }
 

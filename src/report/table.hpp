@@ -18,6 +18,7 @@ struct Column {
   std::string title;
   Kind kind = text;
   std::string group = {};  ///< a title above the titles of neighbouring columns of the same group
+  int width = 0;           ///< at least so wide
 };
 
 /// What stands in one place of a table: nothing, a text, or a count that the table may write in short.
@@ -39,6 +40,9 @@ class Table {
   /// The table with a line break behind each line and no blanks at the end of lines. What is too wide for the page gets
   /// narrower gaps between its columns, then counts in short, then wrapped columns.
   std::string render(bool colour, int width = page_width) const;
+  /// A row that is not in the table, as render() would write it. Where rows are printed one by one the table has none,
+  /// and is rendered before them; Column::width then says how wide they will be.
+  std::string render_row(const std::vector<Cell>& cells, bool colour, int width = page_width) const;
   /// A Markdown table; lines of their own stand in its first column.
   std::string markdown() const;
   /// A table element. Numbers have the class "number", styles their names; a line of its own spans all columns.

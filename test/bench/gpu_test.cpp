@@ -146,19 +146,40 @@ TEST_F(GpuBench, PeerIsRightByAllOfItsAlgorithms) {
 
 TEST_F(GpuBench, MeasurementHasAReceipt) {
   const Rung& rung = find_rung("coalesced");
-  const std::vector<Entry> entries = {{&rung, &rung.kernels.front()}};
+  const std::vector<Task> tasks = {{{.M = 512, .N = 512, .K = 512}, {{&rung, &rung.kernels.front()}}},
+                                   {{.M = 100, .N = 300, .K = 70, .label = "flat"}, {{&rung, &rung.kernels.front()}}}};
   MeasureOptions options;
-  options.sizes = {512};
   options.burst = {.rounds = 2, .rest_s = 0.01, .burst_s = 0.01};
   options.sustained = {.seconds = 0.05, .block_s = 0.02, .settle_s = 0.01, .warm_up_s = 0.02};
-  const LadderReport report = measure_ladder(*device_, entries, options);
+  std::vector<std::size_t> told;
+  const LadderReport report = measure_ladder(*device_, tasks, options, {}, [&](const LadderReport& so_far) {
+    told.push_back(so_far.results.size());
+    EXPECT_EQ(so_far.receipt["card"]["name"], device_->properties().name);
+    EXPECT_FALSE(so_far.complete);
+    return true;
+  });
   EXPECT_TRUE(report.wrong.empty());
-  ASSERT_EQ(report.results.size(), 2u);
+  EXPECT_TRUE(report.complete);
+  EXPECT_EQ(told, std::vector<std::size_t>({1, 2, 3, 4}));
+  ASSERT_EQ(report.results.size(), 4u);
+  EXPECT_EQ(report.results.back().problem.label, "flat");
   for (const LadderMeasurement& result : report.results) {
     EXPECT_GT(result.measurement.tflops.median, 0);
     EXPECT_GE(result.measurement.rounds, 2);
   }
   EXPECT_EQ(report.receipt["card"]["name"], device_->properties().name);
+}
+
+TEST_F(GpuBench, MeasuringEndsWhereItIsToldTo) {
+  const Rung& rung = find_rung("coalesced");
+  const Task task = {{.M = 100, .N = 300, .K = 70}, {{&rung, &rung.kernels.front()}}};
+  MeasureOptions options;
+  options.burst = {.rounds = 2, .rest_s = 0.01, .burst_s = 0.01};
+  options.sustained = {.seconds = 0.05, .block_s = 0.02, .settle_s = 0.01, .warm_up_s = 0.02};
+  const LadderReport report = measure_ladder(*device_, std::vector{task, task}, options, {},
+                                             [](const LadderReport&) { return false; });
+  EXPECT_FALSE(report.complete);
+  EXPECT_EQ(report.results.size(), 1u);
 }
 
 }  // namespace

@@ -400,6 +400,22 @@ TEST_F(Program, RefusesBadInput) {
   if (gpu_count() == 0) expect_refused("run naive --device gpu", "no GPU");
 }
 
+TEST_F(Program, BenchReadsItsProblemsBeforeItLooksForAGpu) {
+  const std::string list = folder_ / "list";
+  std::ofstream(list) << "16 16 16 RC\n16 16\n";
+  expect_refused("bench naive --problems " + list, list + ":2: there are 2 words of at least 3");
+  expect_refused("bench naive --problems /nowhere/list", "/nowhere/list cannot be read");
+  expect_refused("bench naive -m 16 --size 16", "excludes");
+  expect_refused("bench naive -k 16 --problems " + list, "excludes");
+  expect_refused("bench naive -n 0", "0 is not a whole number from 1 to 1048576");
+  expect_refused("bench naive --size 1048577", "1048577 is not a whole number from 1 to 1048576");
+  expect_refused("bench naive --mode fast", "no mode is named 'fast'; there are burst, sustained, both");
+  if (gpu_count() > 0) return;
+  // Lists of the program's own are found from anywhere.
+  for (const char* problems : {"-m 16 -k 300", "--problems data/shapes/llm.txt --problems data/shapes/grid.txt"})
+    expect_refused(std::string("bench naive ") + problems, "bench needs a GPU");
+}
+
 TEST_F(Program, ChecksASoundKernelOnProblemsOfItsTileOrOfOneSize) {
   REQUIRE_INSTRUMENTED_BUILD();
   const Json all = json("check shared_tiles --tile 16x16x16 --schedules 2 --seed 7");
@@ -436,6 +452,32 @@ TEST_F(Program, PuzzleTellsARightAnswerFromAWrongOneAndShowsTheFault) {
   const Output asked = run("check shared_tiles --puzzle --seed 2 < \"" + (folder_ / "answer").string() + "\"");
   EXPECT_EQ(asked.code, 0) << asked.err;
   EXPECT_EQ(right.out.substr(0, right.out.find("Right")), asked.out.substr(0, asked.out.find("Line: ")));
+}
+
+TEST_F(Program, PuzzleAsDataHasItsAnswerOnlyBesideOne) {
+  const Json puzzle = json("check shared_tiles --puzzle --seed 2");
+  EXPECT_EQ(puzzle["kernel"], "shared_tiles");
+  EXPECT_EQ(puzzle["again"], "lapidary check shared_tiles --puzzle --seed 2");
+  for (const char* key : {"answer", "right", "line", "missing", "was", "happens"})
+    EXPECT_FALSE(puzzle.contains(key)) << key;
+  // The lines are those that people are shown.
+  const std::string shown = run("check shared_tiles --puzzle --seed 2 --answer 1").out;
+  std::string lines;
+  for (const Json& line : puzzle["lines"]) {
+    const std::string number = std::to_string(line["line"].get<int>());
+    lines += std::string(4 - number.size(), ' ') + number + "  " + line["text"].get<std::string>() + "\n";
+  }
+  EXPECT_NE(shown.find("\n\n" + lines + "\nWrong"), std::string::npos) << lines;
+  EXPECT_NE(shown.find(puzzle["file"].get<std::string>()), std::string::npos);
+
+  const Json wrong = json("check shared_tiles --puzzle --seed 2 --answer 1", 1);
+  EXPECT_EQ(wrong["right"], false);
+  EXPECT_EQ(wrong["answer"], 1);
+  EXPECT_EQ(wrong["lines"], puzzle["lines"]);
+  EXPECT_NE(wrong["happens"].get<std::string>().find("of kernel shared_tiles"), std::string::npos);
+  EXPECT_NE(shown.find("`" + wrong["was"].get<std::string>() + "`"), std::string::npos);
+  const Json right = json("check shared_tiles --puzzle --seed 2 --answer " + wrong["line"].dump());
+  EXPECT_EQ(right["right"], true);
 }
 
 TEST_F(Program, EveryRecordedMutantIsOfTheSourcesAsTheyAre) {
@@ -639,9 +681,13 @@ TEST_F(Program, PagesAreWholeInABrowserToWhichTheirScriptAddsASwitchOnly) {
 
 TEST_F(Program, ReportIsOnePageAndTheLaddersPagesAreThoseThatItWrites) {
   REQUIRE_INSTRUMENTED_BUILD();
-  const Output output = run("report --gpu h200 -o " + folder_.string() +
-                            " --check --markdown " LAPIDARY_SOURCE_DIR "/docs/ladder");
-  EXPECT_EQ(output.code, 0) << output.out << output.err;
+  const Json report = json("report --gpu h200 -o " + folder_.string() +
+                           " --check --markdown " LAPIDARY_SOURCE_DIR "/docs/ladder");
+  EXPECT_EQ(report["ok"], true);
+  EXPECT_EQ(report["stale"], Json::array());
+  EXPECT_EQ(report["unknown"], Json::array());
+  EXPECT_EQ(report["gpu"].get<std::string>().find("H200"), 0u) << report["gpu"];
+  EXPECT_EQ(report["files"], Json::array({(folder_ / "index.html").string()}));
   const std::string html = contents(folder_ / "index.html");
   expect_alone(html);
   std::vector<std::string> names = {"f16_cute"};  // also where it is not built
