@@ -14,6 +14,9 @@ foreach(room IN ITEMS core layout ptx emulator device)
   install(DIRECTORY src/${room} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/lapidary/src" FILES_MATCHING PATTERN "*.hpp")
 endforeach()
 
+# What the program compiles a user's CUDA against.
+install(DIRECTORY src/trial/cuda DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/lapidary/src/trial")
+
 set(LAPIDARY_CUDA_BUILT OFF)
 if(CMAKE_CUDA_COMPILER)
   set(LAPIDARY_CUDA_BUILT ON)

@@ -2,6 +2,9 @@
 # instrumented kernels, one build would lose its counts to the other. Both may define the following and nothing else, all of
 # it for launchers on the host: functions of the standard library, and the project's exceptions.
 #
+# Nor may a template argument that is a value of a class have a part that is const: gcc tells such an argument from the
+# same value without it, nvcc does not, and a kernel of that name is not found when it is launched.
+#
 #   cmake -DNM=... "-DPLAIN=<objects>" "-DINSTRUMENTED=<objects>" -P symbols_test.cmake
 cmake_minimum_required(VERSION 3.25)
 
@@ -20,6 +23,12 @@ defined_symbols(instrumented ${INSTRUMENTED})
 foreach(build IN ITEMS plain instrumented)
   if(NOT "${${build}}" MATCHES "lapidary[0-9]*${build}[0-9]*naive[0-9]*kernel")
     message(FATAL_ERROR "the ${build} objects do not define the kernel of naive")
+  endif()
+endforeach()
+
+foreach(symbol IN LISTS plain instrumented)
+  if("${symbol}" MATCHES "tlKN8lapidary|tlKNS[0-9]*_")
+    message(FATAL_ERROR "a template argument has a const part (kernels/wgmma/built.hpp, of_numbers):\n  ${symbol}")
   endif()
 endforeach()
 

@@ -109,9 +109,9 @@ std::vector<Contestant> opponents(const std::optional<Peer>& peer, GemmTimer& ti
 }
 
 /// Why neither a kernel nor what it falls back to takes a problem; empty if one of them does.
-std::string refusal_of(const Candidate& candidate, const ProblemSpec& spec) {
+std::string refusal_of(const Candidate& candidate, const RandomProblem& spec) {
   try {
-    choose(*candidate.entry.variant, problem_of(resolve(spec)));
+    choose(*candidate.entry.variant, resolve(spec).problem);
   } catch (const InvalidArgument& refusal) {
     return refusal.what();
   }
@@ -172,7 +172,7 @@ class Measuring {
       place = kinds_.insert(kinds_.end(), {kind, open_peer(device_, kind), {}, {}});
       if (place->peer) peer_version_ = place->peer->version;
     }
-    const ProblemSpec spec = ragged(kind);
+    const RandomProblem spec = ragged(kind);
     std::vector<Candidate> fresh;
     for (const Entry& entry : task.entries) {
       if (entry.variant->kind != kind || place->has(entry)) continue;

@@ -6,7 +6,7 @@
 #include "cli/shared_object.hpp"
 #include "core/launch_shape.hpp"
 #include "device/stream.hpp"
-#include "lapidary/cuda/arguments.hpp"
+#include "trial/cuda/arguments.hpp"
 
 namespace lapidary::cli {
 

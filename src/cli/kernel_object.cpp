@@ -30,11 +30,8 @@ std::string compiler() {
 
 /// What the compiler looks for headers in: the sources', or what is installed beside share/lapidary.
 std::string include_options() {
-  const std::filesystem::path stand_ins = stand_in_headers(), headers = stand_ins.parent_path();
-  std::filesystem::path rooms = headers / "src";
-  if (!std::filesystem::exists(rooms)) rooms = headers.parent_path().parent_path() / "src";
-  return fmt::format("-I {} -I {} -I {}", quoted(stand_ins.string()), quoted(rooms.string()),
-                     quoted(headers.parent_path().string()));
+  const std::filesystem::path stand_ins = stand_in_headers(), rooms = stand_ins.parent_path().parent_path();
+  return fmt::format("-I {} -I {}", quoted(stand_ins.string()), quoted(rooms.string()));
 }
 
 std::string launcher(const CudaSource& source, const CudaKernel& kernel, const std::string& instance,

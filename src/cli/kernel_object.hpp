@@ -6,8 +6,8 @@
 #include "cli/cuda_source.hpp"
 #include "cli/shared_object.hpp"
 #include "emulator/machine.hpp"
-#include "lapidary/cuda/arguments.hpp"
-#include "lapidary/cuda/shared.hpp"
+#include "trial/cuda/arguments.hpp"
+#include "trial/cuda/shared.hpp"
 
 namespace lapidary::cli {
 

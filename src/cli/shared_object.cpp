@@ -35,8 +35,10 @@ Finished run_command(const std::string& command) {
 
 std::filesystem::path stand_in_headers() {
   namespace fs = std::filesystem;
-  const fs::path root = model::data_file(""), inside = fs::path("include") / "lapidary" / "cuda";
-  for (const fs::path& folder : {root / inside, root / ".." / ".." / inside, root / ".." / ".." / ".." / inside})
+  const fs::path root = model::data_file(""), inside = fs::path("src") / "trial" / "cuda",
+                 installed = fs::path("include") / "lapidary" / inside;
+  // Beside the program's own data, which are at <prefix>/share/lapidary or deeper.
+  for (const fs::path& folder : {root / inside, root / ".." / ".." / installed, root / ".." / ".." / ".." / installed})
     if (fs::exists(folder / "cuda_runtime.h")) return folder;
   throw InvalidArgument(fmt::format("{} is not there; set LAPIDARY_ROOT to the sources of lapidary",
                                     (root / inside / "cuda_runtime.h").string()));

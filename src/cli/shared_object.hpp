@@ -18,7 +18,7 @@ struct Finished {
 };
 Finished run_command(const std::string& command);
 
-/// The folder of the CUDA headers that stand in for those of NVIDIA (include/lapidary/cuda).
+/// The folder of the CUDA headers that stand in for those of NVIDIA (src/trial/cuda).
 /// @throws InvalidArgument if neither the sources nor an installation has it
 std::filesystem::path stand_in_headers();
 

@@ -20,7 +20,7 @@ bool is_helper(std::string_view file) {
   for (const std::string_view room : rooms)
     for (const std::string_view root : {"src/", "include/lapidary/"})
       if (file.find(std::string(root).append(room)) != file.npos) return true;
-  for (const std::string_view headers : {"include/lapidary/cuda/", "/include/c++/"})
+  for (const std::string_view headers : {"trial/cuda/", "/include/c++/"})
     if (file.find(headers) != file.npos) return true;
   return false;
 }

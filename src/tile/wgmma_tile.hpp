@@ -67,12 +67,14 @@ struct WgmmaTile {
 template <class T, class R, int down, int across, int count>
 LAPIDARY_DEVICE void scale_warpgroup(const Gemm<T, R>& g, const RowCol<int>& origin,
                                      float (&sums)[down][across][count]) {
+  if (g.alpha != 1) {
 #pragma unroll
-  for (int i = 0; i < down; ++i)
+    for (int i = 0; i < down; ++i)
 #pragma unroll
-    for (int j = 0; j < across; ++j)
+      for (int j = 0; j < across; ++j)
 #pragma unroll
-      for (int index = 0; index < count; ++index) sums[i][j][index] *= g.alpha;
+        for (int index = 0; index < count; ++index) sums[i][j][index] *= g.alpha;
+  }
   if (g.beta == 0) return;
   const RowCol<int> at = wgmma_d(static_cast<int>(threadIdx.x) % 128, 0);
   const int n_left = static_cast<int>(g.N) - origin.col - at.col;

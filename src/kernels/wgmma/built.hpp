@@ -85,6 +85,25 @@ constexpr auto wgmma_kinds = [] {
                     GemmKind(Type::f16, Type::f32, row, column)};
 }();
 
+/// The same, of numbers alone: gcc tells template arguments of one value apart by whether a part of it was once copied
+/// from something const, and nvcc, which writes the value down for it, then registers another kernel than is launched.
+constexpr KernelTraits of_numbers(const KernelTraits& t) {
+  KernelTraits plain{};
+  plain.tile.m = t.tile.m;
+  plain.tile.n = t.tile.n;
+  plain.tile.k = t.tile.k;
+  plain.kind.type = t.kind.type;
+  plain.kind.result = t.kind.result;
+  plain.kind.a = t.kind.a;
+  plain.kind.b = t.kind.b;
+  plain.stages = t.stages;
+  plain.cluster.down = t.cluster.down;
+  plain.cluster.across = t.cluster.across;
+  plain.slices = t.slices;
+  plain.cols = t.cols;
+  return plain;
+}
+
 /// Traits as a value whose type says them.
 template <KernelTraits t>
 struct TraitsConstant {
@@ -107,7 +126,9 @@ constexpr auto built_wgmma_kernels(Build build) {
     return std::array{traits(wgmma_kinds[i])..., more...};
   }
   (std::make_index_sequence<wgmma_kinds.size()>());
-  return [&]<std::size_t... i>(std::index_sequence<i...>) { return std::array{build(TraitsConstant<all[i]>())...}; }
+  return [&]<std::size_t... i>(std::index_sequence<i...>) {
+    return std::array{build(TraitsConstant<of_numbers(all[i])>())...};
+  }
   (CompiledKernels<all.size()>());
 }
 

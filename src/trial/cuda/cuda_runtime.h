@@ -8,8 +8,8 @@
 
 #include "emulator/assertion.hpp"
 #include "emulator/cuda.hpp"
-#include "lapidary/cuda/inline_ptx.hpp"
-#include "lapidary/cuda/shared.hpp"
+#include "trial/cuda/inline_ptx.hpp"
+#include "trial/cuda/shared.hpp"
 
 #undef __shared__  // rewritten before the file is compiled; what is left is named by the compiler
 #define __constant__

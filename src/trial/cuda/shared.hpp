@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "emulator/abi.hpp"
-#include "lapidary/cuda/arguments.hpp"
+#include "trial/cuda/arguments.hpp"
 
 namespace lapidary {
 
