@@ -119,8 +119,8 @@ using CompiledKernels = std::make_index_sequence<count>;
 #endif
 
 /// The kernels of those kinds, of the traits that `traits` says, and then of `more`: build(TraitsConstant<t>()) is the
-/// one of traits t.
-template <KernelTraits (*traits)(const GemmKind&), KernelTraits... more, class Build>
+/// one of traits t. `Unit` is the parameter of the list, so that it is compiled where the list is used alone.
+template <class Unit, KernelTraits (*traits)(const GemmKind&), KernelTraits... more, class Build>
 constexpr auto built_wgmma_kernels(Build build) {
   constexpr auto all = []<std::size_t... i>(std::index_sequence<i...>) {
     return std::array{traits(wgmma_kinds[i])..., more...};

@@ -111,7 +111,7 @@ constexpr KernelTraits traits(const GemmKind& kind) {
   return t;
 }
 constexpr auto build = [](auto t) { return built_wgmma<info, Config<t.value>>(); };
-template <class>
-constexpr auto built_kernels = built_wgmma_kernels<traits>(build);
+template <class Unit>
+constexpr auto built_kernels = built_wgmma_kernels<Unit, traits>(build);
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_cluster

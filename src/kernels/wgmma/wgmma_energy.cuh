@@ -62,9 +62,9 @@ constexpr KernelTraits other_width(Type type) {
   return t;
 }
 constexpr auto build = [](auto t) { return built_wgmma<info, Config<t.value>>(); };
-template <class>
+template <class Unit>
 constexpr auto built_kernels = built_wgmma_kernels<
-    traits, other({256, 192, 64}, 3, {1, 2}), other({128, 320, 64}, 3, {2, 1}), other({128, 256, 64}, 4, {2, 1}),
+    Unit, traits, other({256, 192, 64}, 3, {1, 2}), other({128, 320, 64}, 3, {2, 1}), other({128, 256, 64}, 4, {2, 1}),
     other_width(Type::tf32), other_width(Type::e4m3), other_width(Type::s8)>(build);
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_energy

@@ -45,9 +45,9 @@ constexpr KernelTraits smaller(int BN, int stages, Type type, Order b) {
   return t;
 }
 constexpr auto build = [](auto t) { return built_wgmma<info, Config<t.value>>(); };
-template <class>
+template <class Unit>
 constexpr auto built_kernels =
-    built_wgmma_kernels<wgmma_cluster::traits, smaller(128, 6, Type::bf16, Order::column_major),
+    built_wgmma_kernels<Unit, wgmma_cluster::traits, smaller(128, 6, Type::bf16, Order::column_major),
                         smaller(64, 8, Type::bf16, Order::column_major), smaller(64, 8, Type::bf16, Order::row_major),
                         smaller(64, 8, Type::f16, Order::column_major)>(build);
 

@@ -40,7 +40,7 @@ struct Config : wgmma_specialized::Config<t> {
 };
 
 constexpr auto build = [](auto t) { return built_wgmma<info, Config<t.value>>(); };
-template <class>
-constexpr auto built_kernels = built_wgmma_kernels<wgmma_specialized::traits>(build);
+template <class Unit>
+constexpr auto built_kernels = built_wgmma_kernels<Unit, wgmma_specialized::traits>(build);
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_persistent

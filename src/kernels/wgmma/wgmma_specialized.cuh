@@ -120,7 +120,7 @@ struct Config : WgmmaConfig<t, 2> {
 
 constexpr KernelTraits traits(const GemmKind& kind) { return {.tile = {128, 256, 64}, .kind = kind, .stages = 4}; }
 constexpr auto build = [](auto t) { return built_wgmma<info, Config<t.value>>(); };
-template <class>
-constexpr auto built_kernels = built_wgmma_kernels<traits>(build);
+template <class Unit>
+constexpr auto built_kernels = built_wgmma_kernels<Unit, traits>(build);
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_specialized

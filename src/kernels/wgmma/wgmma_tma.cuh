@@ -95,7 +95,7 @@ Prepared prepare(const Problem& problem, const Card&) {
 
 constexpr KernelTraits traits(const GemmKind& kind) { return {.tile = {128, 128, 64}, .kind = kind, .stages = 3}; }
 constexpr auto build = [](auto t) { return BuiltKernel{t.value, refusal_of_operands, prepare<Config<t.value>>}; };
-template <class>
-constexpr auto built_kernels = built_wgmma_kernels<traits>(build);
+template <class Unit>
+constexpr auto built_kernels = built_wgmma_kernels<Unit, traits>(build);
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_tma
