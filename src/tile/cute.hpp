@@ -8,6 +8,8 @@
 #include "core/build.hpp"
 
 #if defined(__CUDACC__)
+#include <cudaTypedefs.h>  // which CuTe would include within its namespace
+
 #include <cute/tensor.hpp>
 #elif defined(threadIdx)
 #error "include tile/cute.hpp first"
