@@ -79,14 +79,14 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, std::int64_t M, s
           {scattered(sized(kind, M, N, K)), "long rows, bases off their alignment"}};
 }
 
-std::optional<Finding> check(const Rung& rung, const KernelEntry& variant, const RandomProblem& spec,
-                             std::uint64_t seed, int schedules) {
+std::optional<Finding> check(const Rung& rung, const KernelEntry& kernel, const RandomProblem& spec, std::uint64_t seed,
+                             int schedules) {
   for (int i = 0; i < schedules; ++i, ++seed) {
     // One host thread: blocks that run at the same time would meet in another order each time.
     const std::unique_ptr<Device> device = open_emulator(
         {.multiprocessors = multiprocessors, .check = true, .threads = 1, .seed = seed});
     try {
-      const Verification result = Experiment(*device, spec).run(rung, variant, Build::instrumented).verification;
+      const Verification result = Experiment(*device, spec).run(rung, kernel, Build::instrumented).verification;
       if (!result.ok) return Finding{"wrong result", result.message, seed};
     } catch (const KernelFault& fault) {
       return Finding{name_of(fault.kind()), fault.what(), seed};

@@ -35,7 +35,7 @@ struct Finding {
 /// ..., and verifies the results of each. Seed 0 is the order of threads. The same seed finds the same on every
 /// machine.
 /// @throws InvalidArgument if the problem is not legal or the program has no instrumented build of the kernel
-std::optional<Finding> check(const Rung& rung, const KernelEntry& variant, const RandomProblem& spec,
-                             std::uint64_t seed, int schedules);
+std::optional<Finding> check(const Rung& rung, const KernelEntry& kernel, const RandomProblem& spec, std::uint64_t seed,
+                             int schedules);
 
 }  // namespace lapidary::bench

@@ -157,8 +157,8 @@ Operands Experiment::operands() const {
           .beta = spec.beta};
 }
 
-RunResult Experiment::run(const Rung& rung, const KernelEntry& variant, Build build) {
-  require_support(rung, variant.kind, *device_);
+RunResult Experiment::run(const Rung& rung, const KernelEntry& kernel, Build build) {
+  require_support(rung, kernel.kind, *device_);
   const Problem& problem = problem_.spec.problem;
   GuardedMatrix& output = problem.in_place ? C_ : D_;
   RunResult result;
@@ -166,7 +166,7 @@ RunResult Experiment::run(const Rung& rung, const KernelEntry& variant, Build bu
   output.upload(result.D);
   for (GuardedMatrix* matrix : {&A_, &B_, &C_, &D_}) matrix->lay_guards();
   if (progress_) progress_(rung.name(), -1);
-  const Choice ran = lapidary::run(variant, build, device_->stream(), problem, operands());
+  const Choice ran = lapidary::run(kernel, build, device_->stream(), problem, operands());
   result.ran = ran.kernel->id();
   result.why = ran.why;
   device_->synchronize();
@@ -182,9 +182,9 @@ RunResult Experiment::run(const Rung& rung, const KernelEntry& variant, Build bu
   return result;
 }
 
-RunResult run_gemm(Device& device, const Rung& rung, const KernelEntry& variant, Build build,
+RunResult run_gemm(Device& device, const Rung& rung, const KernelEntry& kernel, Build build,
                    const RandomProblem& spec) {
-  return Experiment(device, spec).run(rung, variant, build);
+  return Experiment(device, spec).run(rung, kernel, build);
 }
 
 Build build_for(Device& device) {

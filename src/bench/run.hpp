@@ -58,7 +58,7 @@ class Experiment {
 
   /// Poisons D (restores C if D is C), runs one kernel, waits for it and verifies D.
   /// @throws InvalidArgument if the kernel needs another device or was not built, KernelFault, DeviceError
-  RunResult run(const Rung& rung, const KernelEntry& variant, Build build);
+  RunResult run(const Rung& rung, const KernelEntry& kernel, Build build);
 
   const HostProblem& problem() const { return problem_; }
   /// Where its matrices are in device memory; if beta is 0, C is NaN, or null on a device that finds wrong accesses.
@@ -75,8 +75,7 @@ class Experiment {
 
 /// One kernel on one problem.
 /// @throws what Experiment does
-RunResult run_gemm(Device& device, const Rung& rung, const KernelEntry& variant, Build build,
-                   const RandomProblem& spec);
+RunResult run_gemm(Device& device, const Rung& rung, const KernelEntry& kernel, Build build, const RandomProblem& spec);
 
 /// The build of a kernel that a device runs: `gpu` on a GPU, `instrumented` on an emulated machine that counts or
 /// checks, and `plain` on one that does neither.

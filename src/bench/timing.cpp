@@ -24,9 +24,9 @@ Contestant contestant(std::string name, Unit unit, const KernelEntry& kernel) {
 }
 
 Contestant contestant(const Entry& entry) {
-  return contestant(fmt::format("{} {}", entry.rung->name(), to_string(entry.variant->tile)),
-                    entry.rung->family == "simt" ? Unit::cuda_cores : tensor_cores_for(entry.variant->kind.type),
-                    *entry.variant);
+  return contestant(fmt::format("{} {}", entry.rung->name(), to_string(entry.kernel->tile)),
+                    entry.rung->family == "simt" ? Unit::cuda_cores : tensor_cores_for(entry.kernel->kind.type),
+                    *entry.kernel);
 }
 
 RandomProblem spec_of(const GemmKind& kind, const TimedProblem& problem) {
@@ -111,7 +111,7 @@ std::vector<Contestant> opponents(const std::optional<Peer>& peer, GemmTimer& ti
 /// Why neither a kernel nor what it falls back to takes a problem; empty if one of them does.
 std::string refusal_of(const Candidate& candidate, const RandomProblem& spec) {
   try {
-    choose(*candidate.entry.variant, resolve(spec).problem);
+    choose(*candidate.entry.kernel, resolve(spec).problem);
   } catch (const InvalidArgument& refusal) {
     return refusal.what();
   }
@@ -125,7 +125,7 @@ struct KindOfKernels {
   std::vector<Candidate> candidates;     ///< that are right on the ragged problem, or do not take it
   std::vector<const KernelEntry*> seen;  ///< those that were tried on it
 
-  bool has(const Entry& entry) const { return std::find(seen.begin(), seen.end(), entry.variant) != seen.end(); }
+  bool has(const Entry& entry) const { return std::find(seen.begin(), seen.end(), entry.kernel) != seen.end(); }
 };
 
 /// The work of measure_ladder().
@@ -147,8 +147,7 @@ class Measuring {
   static std::vector<GemmKind> kinds_of(const Task& task) {
     std::vector<GemmKind> kinds;
     for (const Entry& entry : task.entries)
-      if (std::find(kinds.begin(), kinds.end(), entry.variant->kind) == kinds.end())
-        kinds.push_back(entry.variant->kind);
+      if (std::find(kinds.begin(), kinds.end(), entry.kernel->kind) == kinds.end()) kinds.push_back(entry.kernel->kind);
     return kinds;
   }
 
@@ -175,8 +174,8 @@ class Measuring {
     const RandomProblem spec = ragged(kind);
     std::vector<Candidate> fresh;
     for (const Entry& entry : task.entries) {
-      if (entry.variant->kind != kind || place->has(entry)) continue;
-      place->seen.push_back(entry.variant);
+      if (entry.kernel->kind != kind || place->has(entry)) continue;
+      place->seen.push_back(entry.kernel);
       const Candidate candidate{entry, contestant(entry)};
       (refusal_of(candidate, spec).empty() ? fresh : place->candidates).push_back(candidate);
     }
@@ -191,7 +190,7 @@ class Measuring {
     std::vector<Candidate> takers;
     for (const Entry& entry : task.entries)
       for (const Candidate& candidate : known.candidates) {
-        if (candidate.entry.variant != entry.variant) continue;
+        if (candidate.entry.kernel != entry.kernel) continue;
         const std::string refusal = refusal_of(candidate, spec_of(known.kind, task.problem));
         if (refusal.empty())
           takers.push_back(candidate);
@@ -203,8 +202,7 @@ class Measuring {
 
   void leave_out(const Candidate& candidate, const Task& task, const std::string& why) {
     const auto& [M, N, K, orders, label] = task.problem;
-    report_.left_out.push_back(
-        {std::string(candidate.entry.rung->name()), candidate.entry.variant->kind, M, N, K, why});
+    report_.left_out.push_back({std::string(candidate.entry.rung->name()), candidate.entry.kernel->kind, M, N, K, why});
   }
 
   /// Verifies and times a task's kernels of one kind.
@@ -239,7 +237,7 @@ class Measuring {
     const auto add = [&](Mode mode, const Measurements& measurements) {
       for (std::size_t i = 0; i < candidates.size(); ++i) {
         report_.results.push_back({candidates[i].entry,
-                                   choose(*candidates[i].entry.variant, timer.problem()).kernel->id(), task.problem,
+                                   choose(*candidates[i].entry.kernel, timer.problem()).kernel->id(), task.problem,
                                    mode, measurements.contestants[i]});
       }
       for (std::size_t i = 0; i < peers.size(); ++i)
@@ -284,11 +282,11 @@ static LadderTimes quick_times(Device& device, const Problem& shape, std::span<c
   return times;
 }
 
-LadderTimes time_ladder(Device& device, const Problem& shape, std::span<const KernelEntry* const> variants,
+LadderTimes time_ladder(Device& device, const Problem& shape, std::span<const KernelEntry* const> kernels,
                         const OnProgress& progress) {
   std::vector<Contestant> contestants;
-  for (const KernelEntry* variant : variants)
-    contestants.push_back(contestant(to_string(variant->tile), fastest_unit(shape.kind.type), *variant));
+  for (const KernelEntry* kernel : kernels)
+    contestants.push_back(contestant(to_string(kernel->tile), fastest_unit(shape.kind.type), *kernel));
   return quick_times(device, shape, contestants, progress);
 }
 

@@ -31,9 +31,9 @@ struct LadderTimes {
 /// @param shape     M, N, K and kind of the problem; the rest of it is not used: alpha is 1, beta 0, and the operands
 /// are
 ///                  random copies of its own
-/// @param variants  of that kind
+/// @param kernels  of that kind
 /// @throws InvalidArgument if there is no GPU or not enough memory, Error if a rate is above the ceiling
-LadderTimes time_ladder(Device& device, const Problem& shape, std::span<const KernelEntry* const> variants,
+LadderTimes time_ladder(Device& device, const Problem& shape, std::span<const KernelEntry* const> kernels,
                         const OnProgress& progress = {});
 
 struct KernelTime {

@@ -66,11 +66,11 @@ TimedProblem parse_line(const std::vector<std::string>& words) {
   return problem;
 }
 
-/// A kernel's variants of a kind: its default one, or all.
-void add_variants(std::vector<Entry>& entries, const Rung& rung, const GemmKind& kind, bool all_tiles) {
+/// A rung's kernels of a kind: its default one, or all.
+void add_kernels(std::vector<Entry>& entries, const Rung& rung, const GemmKind& kind, bool all_tiles) {
   const KernelEntry& first = rung.kernel(kind);
-  for (const KernelEntry& variant : rung.kernels)
-    if (&variant == &first || (all_tiles && variant.kind == kind)) entries.push_back({&rung, &variant});
+  for (const KernelEntry& kernel : rung.kernels)
+    if (&kernel == &first || (all_tiles && kernel.kind == kind)) entries.push_back({&rung, &kernel});
 }
 
 bool has_types(const Rung& rung, const GemmKind& kind) {
@@ -129,7 +129,7 @@ class Chooser {
       if (rung.has(kind)) {
         considered = true;
         if (named()) require_support(rung, kind, card_);
-        if (rung.runs_on(card_.compute_capability, kind)) add_variants(task.entries, rung, kind, choice_.all_tiles);
+        if (rung.runs_on(card_.compute_capability, kind)) add_kernels(task.entries, rung, kind, choice_.all_tiles);
       } else if (problem.orders && has_types(rung, kind)) {
         considered = true;
         if (named() || rung.runs_on(card_.compute_capability, kind)) leave_out(kind);

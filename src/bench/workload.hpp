@@ -45,7 +45,7 @@ std::vector<TimedProblem> read_problems(const std::string& path);
 /// A kernel to time.
 struct Entry {
   const Rung* rung;
-  const KernelEntry* variant;
+  const KernelEntry* kernel;
 };
 
 /// A problem and the kernels that are timed on it, those of one kind in turns.

@@ -166,10 +166,10 @@ Json compiled_json(const model::CompiledKernel& compiled, bool ptx) {
 
 ExitCode run(const Arguments& a) {
   const Rung& rung = lens::known_rung(a.kernel);
-  const KernelEntry& variant = rung.kernel(a.type ? parse_kind(*a.type) : rung.kernels.front().kind, a.tile);
-  const std::string tile = to_string(variant.tile), type = to_string(variant.kind);
-  const auto sass = model::find_compiled(variant.id());
-  const auto compiled = a.ptx ? model::find_ptx(variant.id()) : sass;
+  const KernelEntry& kernel = rung.kernel(a.type ? parse_kind(*a.type) : rung.kernels.front().kind, a.tile);
+  const std::string tile = to_string(kernel.tile), type = to_string(kernel.kind);
+  const auto sass = model::find_compiled(kernel.id());
+  const auto compiled = a.ptx ? model::find_ptx(kernel.id()) : sass;
   if (!compiled)
     throw InvalidArgument(fmt::format(
         "there is no record of the {} of {} {} {}; script/compiled {} writes those of its first type and of "

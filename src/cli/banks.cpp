@@ -140,9 +140,9 @@ const Rung& kernel_named(const std::string& name) {
 ExitCode banks_of_kernel(const Arguments& arguments) {
   const Rung& rung = kernel_named(arguments.layout);
   const GemmKind kind = arguments.type ? parse_kind(*arguments.type) : rung.kernels.front().kind;
-  const KernelEntry& variant = rung.kernel(kind, arguments.tile);
-  const TileShape& tile = variant.tile;
-  const std::vector<BankView> views = bank_views(lens::observation_of_block(rung, variant));
+  const KernelEntry& kernel = rung.kernel(kind, arguments.tile);
+  const TileShape& tile = kernel.tile;
+  const std::vector<BankView> views = bank_views(lens::observation_of_block(rung, kernel));
   const std::string title = fmt::format("{} {} in {}", rung.name(), to_string(tile), to_string(kind));
   if (arguments.picture.wanted()) write(lens::bank_picture(title, views, arguments.lane), arguments.picture);
   if (arguments.json) {
@@ -153,7 +153,7 @@ ExitCode banks_of_kernel(const Arguments& arguments) {
       list.push_back(one);
     }
     print({{"kernel", rung.name()},
-           {"id", variant.id()},
+           {"id", kernel.id()},
            {"type", to_string(kind)},
            {"tile", to_string(tile)},
            {"accesses", list}});

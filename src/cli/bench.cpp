@@ -124,8 +124,8 @@ class Printer {
       widen(size, sizes_of(task.problem));
       for (const bench::Entry& entry : task.entries) {
         widen(kernel, std::string(entry.rung->name()));
-        widen(tile, to_string(entry.variant->tile));
-        widen(type, to_string(entry.variant->kind));
+        widen(tile, to_string(entry.kernel->tile));
+        widen(type, to_string(entry.kernel->kind));
       }
     }
     constexpr int rate = 7, mode = 9;
@@ -150,12 +150,12 @@ class Printer {
       return tflops < 1 ? fmt::format("{:.2g}", tflops) : fmt::format("{:.2f}", tflops);
     };
     const bench::Measurement& m = result.measurement;
-    const KernelEntry& variant = *result.entry.variant;
+    const KernelEntry& kernel = *result.entry.kernel;
     std::string note = result.problem.label;
-    if (result.ran != variant.id()) note += fmt::format("{}ran {}", note.empty() ? "" : ", ", result.ran);
+    if (result.ran != kernel.id()) note += fmt::format("{}ran {}", note.empty() ? "" : ", ", result.ran);
     return {{std::string(result.entry.rung->name())},
-            {to_string(variant.tile)},
-            {to_string(variant.kind)},
+            {to_string(kernel.tile)},
+            {to_string(kernel.kind)},
             {sizes_of(result.problem)},
             {name_of(result.mode)},
             {rate(m.tflops.median)},

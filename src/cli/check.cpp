@@ -44,28 +44,28 @@ Json json_of(const bench::CheckProblem& problem) {
   return json;
 }
 
-std::vector<bench::CheckProblem> problems_of(const Arguments& arguments, const KernelEntry& variant) {
-  if (!arguments.m && !arguments.n && !arguments.k) return bench::check_problems(variant.kind, variant.tile);
+std::vector<bench::CheckProblem> problems_of(const Arguments& arguments, const KernelEntry& kernel) {
+  if (!arguments.m && !arguments.n && !arguments.k) return bench::check_problems(kernel.kind, kernel.tile);
   const std::int64_t size = default_size(DeviceKind::emulator);
-  return bench::check_problems(variant.kind, arguments.m.value_or(size), arguments.n.value_or(size),
+  return bench::check_problems(kernel.kind, arguments.m.value_or(size), arguments.n.value_or(size),
                                arguments.k.value_or(size));
 }
 
 /// The command that finds the same again.
-std::string replay(const Arguments& arguments, const Rung& rung, const KernelEntry& variant, std::uint64_t seed) {
-  std::string text = fmt::format("lapidary check {} --type {} --tile {}", rung.name(), to_string(variant.kind),
-                                 to_string(variant.tile));
+std::string replay(const Arguments& arguments, const Rung& rung, const KernelEntry& kernel, std::uint64_t seed) {
+  std::string text = fmt::format("lapidary check {} --type {} --tile {}", rung.name(), to_string(kernel.kind),
+                                 to_string(kernel.tile));
   for (const auto& [option, value] : {std::pair("-m", arguments.m), {"-n", arguments.n}, {"-k", arguments.k}})
     if (value) text += fmt::format(" {} {}", option, *value);
   return text + fmt::format(" --seed {} --schedules 1", seed);
 }
 
-void print_title(const Rung& rung, const KernelEntry& variant, std::uint64_t seed, int schedules) {
+void print_title(const Rung& rung, const KernelEntry& kernel, std::uint64_t seed, int schedules) {
   const std::string seeds = schedules == 1 ? fmt::format("1 random schedule, seed {}", seed)
                                            : fmt::format("{} random schedules, seeds {} to {}", schedules, seed,
                                                          seed + static_cast<std::uint64_t>(schedules) - 1);
-  fmt::print("{}, {}, tile {}, on the emulated machine under {}\n", rung.name(), to_string(variant.kind),
-             to_string(variant.tile), seeds);
+  fmt::print("{}, {}, tile {}, on the emulated machine under {}\n", rung.name(), to_string(kernel.kind),
+             to_string(kernel.tile), seeds);
 }
 
 void print_problem(const bench::CheckProblem& problem, const std::optional<bench::Finding>& found,
@@ -80,16 +80,16 @@ void print_problem(const bench::CheckProblem& problem, const std::optional<bench
 ExitCode check(const Arguments& arguments) {
   const Rung& rung = find_rung(arguments.kernel);
   const GemmKind kind = arguments.type ? parse_kind(*arguments.type) : rung.kernels.front().kind;
-  const KernelEntry& variant = rung.kernel(kind, arguments.tile);
+  const KernelEntry& kernel = rung.kernel(kind, arguments.tile);
   const auto seed = static_cast<std::uint64_t>(arguments.seed.value_or(1));
   const auto schedules = static_cast<int>(arguments.schedules);
 
   Json problems = Json::array();
   std::optional<bench::Finding> found;
-  for (const bench::CheckProblem& problem : problems_of(arguments, variant)) {
+  for (const bench::CheckProblem& problem : problems_of(arguments, kernel)) {
     Json entry = json_of(problem);
-    found = bench::check(rung, variant, problem.spec, seed, schedules);
-    const std::string again = found ? replay(arguments, rung, variant, found->seed) : "";
+    found = bench::check(rung, kernel, problem.spec, seed, schedules);
+    const std::string again = found ? replay(arguments, rung, kernel, found->seed) : "";
     entry["ok"] = !found;
     if (found) {
       entry["kind"] = found->kind;
@@ -98,7 +98,7 @@ ExitCode check(const Arguments& arguments) {
       entry["again"] = again;
     }
     // What is bad input was refused by now.
-    if (!arguments.json && problems.empty()) print_title(rung, variant, seed, schedules);
+    if (!arguments.json && problems.empty()) print_title(rung, kernel, seed, schedules);
     if (!arguments.json) print_problem(problem, found, again);
     problems.push_back(std::move(entry));
     if (found) break;
@@ -107,7 +107,7 @@ ExitCode check(const Arguments& arguments) {
     print({{"kernel", rung.name()},
            {"source", rung.source},
            {"type", to_string(kind)},
-           {"tile", to_string(variant.tile)},
+           {"tile", to_string(kernel.tile)},
            {"seed", seed},
            {"schedules", schedules},
            {"ok", !found},

@@ -73,11 +73,11 @@ struct KernelAccesses {
 KernelAccesses accesses_of(const Arguments& a) {
   const Rung& rung = find_rung(a.kernel);
   const GemmKind kind = a.type ? parse_kind(*a.type) : rung.kernels.front().kind;
-  const KernelEntry& variant = rung.kernel(kind, a.tile);
+  const KernelEntry& kernel = rung.kernel(kind, a.tile);
   KernelAccesses found;
-  found.title = fmt::format("{} {}, {} x {} x {} in {}, warp {}", rung.name(), to_string(variant.tile), a.m, a.n, a.k,
+  found.title = fmt::format("{} {}, {} x {} x {} in {}, warp {}", rung.name(), to_string(kernel.tile), a.m, a.n, a.k,
                             to_string(kind), a.warp);
-  found.accesses = lens::global_accesses(variant, {.kind = kind, .M = a.m, .N = a.n, .K = a.k}, a.warp);
+  found.accesses = lens::global_accesses(kernel, {.kind = kind, .M = a.m, .N = a.n, .K = a.k}, a.warp);
   if (found.accesses.empty())
     throw InvalidArgument(
         fmt::format("no thread of warp {} of {} accesses global memory; what bulk copies move is told by "

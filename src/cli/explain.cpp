@@ -75,9 +75,9 @@ Json mix_json(const model::InstructionMix& mix) {
 Json explanation_json(const Explanation& e) {
   const lens::Question& q = e.question;
   Json json = {{"kernel", q.rung->name()},
-               {"id", q.variant->id()},
-               {"type", to_string(q.variant->kind)},
-               {"tile", to_string(q.variant->tile)},
+               {"id", q.kernel->id()},
+               {"type", to_string(q.kernel->kind)},
+               {"tile", to_string(q.kernel->tile)},
                {"gpu", q.gpu.name},
                {"m", q.problem.M},
                {"n", q.problem.N},
@@ -205,13 +205,13 @@ Json explanation_json(const Explanation& e) {
 ExitCode run(const Arguments& a) {
   const Rung& rung = lens::known_rung(a.kernel);
   const GemmKind kind = a.type ? parse_kind(*a.type) : rung.kernels.front().kind;
-  const KernelEntry& variant = rung.kernel(kind, a.tile);
+  const KernelEntry& kernel = rung.kernel(kind, a.tile);
   Explanation e;
   {
     report::Progress progress;
     progress.update(rung.name(), -1);
     const Problem problem{.kind = kind, .M = a.m, .N = a.n, .K = a.k, .beta = a.beta ? Factor::any : Factor::zero};
-    e = lens::explain({&rung, &variant, problem, chosen_gpu(a.gpu)});
+    e = lens::explain({&rung, &kernel, problem, chosen_gpu(a.gpu)});
   }
   if (a.json) {
     print(explanation_json(e));

@@ -30,7 +30,7 @@ struct Arguments {
 /// What a rung of the ladder showed.
 struct Entry {
   const Rung* rung;
-  const KernelEntry* variant;
+  const KernelEntry* kernel;
   bench::Verification verification;
   std::string fault;                           ///< of a kernel that the emulated machine stopped
   std::optional<emulator::Counters> counters;  ///< on the emulated machine
@@ -39,14 +39,14 @@ struct Entry {
   bool ok() const { return fault.empty() && verification.ok; }
 };
 
-/// The rungs to climb: each with its default variant, or with the one of a type, without those that have none.
+/// The rungs to climb: each with its default kernel, or with the one of a type, without those that have none.
 std::vector<Entry> entries(const std::optional<GemmKind>& kind, const Device& device) {
   std::vector<Entry> entries;
   for (const Rung& rung : lapidary::ladder()) {
     if (kind && !rung.has(*kind)) continue;
-    const KernelEntry& variant = rung.kernel(kind.value_or(rung.kernels.front().kind));
-    if (!rung.runs_on(device.properties().compute_capability, variant.kind)) continue;
-    entries.push_back({&rung, &variant, {}, {}, {}, {}, {}});
+    const KernelEntry& kernel = rung.kernel(kind.value_or(rung.kernels.front().kind));
+    if (!rung.runs_on(device.properties().compute_capability, kernel.kind)) continue;
+    entries.push_back({&rung, &kernel, {}, {}, {}, {}, {}});
   }
   if (entries.empty()) throw InvalidArgument("no kernel has this type and runs on this device; see lapidary list");
   return entries;
@@ -56,7 +56,7 @@ void run_entry(Entry& entry, bench::Experiment& experiment, Device& device) {
   emulator::Machine* machine = device.stream().machine;
   if (machine) machine->clear_report();
   try {
-    entry.verification = experiment.run(*entry.rung, *entry.variant, bench::build_for(device)).verification;
+    entry.verification = experiment.run(*entry.rung, *entry.kernel, bench::build_for(device)).verification;
     if (machine && machine->options().count) entry.counters = machine->report().total;
   } catch (const KernelFault& fault) {
     entry.fault = fault.what();
@@ -67,14 +67,14 @@ void run_entry(Entry& entry, bench::Experiment& experiment, Device& device) {
 void time_entries(const std::vector<Entry*>& group, const bench::Experiment& experiment, Device& device,
                   const bench::OnProgress& progress) {
   std::vector<Entry*> right;
-  std::vector<const KernelEntry*> variants;
+  std::vector<const KernelEntry*> kernels;
   for (Entry* entry : group) {
     if (!entry->ok()) continue;
     right.push_back(entry);
-    variants.push_back(entry->variant);
+    kernels.push_back(entry->kernel);
   }
   if (right.empty()) return;
-  const bench::LadderTimes times = bench::time_ladder(device, experiment.problem().spec.problem, variants, progress);
+  const bench::LadderTimes times = bench::time_ladder(device, experiment.problem().spec.problem, kernels, progress);
   for (std::size_t i = 0; i < right.size(); ++i) {
     right[i]->time = times.rungs[i];
     right[i]->cublas = times.cublas;
@@ -90,12 +90,12 @@ void climb(std::vector<Entry>& entries, Device& device, std::int64_t size) {
   };
   std::vector<GemmKind> kinds;
   for (const Entry& entry : entries) {
-    if (std::find(kinds.begin(), kinds.end(), entry.variant->kind) == kinds.end()) kinds.push_back(entry.variant->kind);
+    if (std::find(kinds.begin(), kinds.end(), entry.kernel->kind) == kinds.end()) kinds.push_back(entry.kernel->kind);
   }
   for (const GemmKind& kind : kinds) {
     std::vector<Entry*> group;
     for (Entry& entry : entries) {
-      if (entry.variant->kind == kind) group.push_back(&entry);
+      if (entry.kernel->kind == kind) group.push_back(&entry);
     }
     bench::Experiment experiment(device, {.problem = {.kind = kind, .M = size, .N = size, .K = size}}, show);
     for (Entry* entry : group) {
@@ -115,7 +115,7 @@ double tflops(std::int64_t size, const bench::Timing& time) {
 std::optional<double> over_parent(const std::vector<Entry>& entries, const Entry& entry) {
   const auto parent = std::find_if(entries.begin(), entries.end(),
                                    [&](const Entry& e) { return e.rung->name() == entry.rung->info->parent; });
-  if (parent == entries.end() || !parent->time || !entry.time || parent->variant->kind != entry.variant->kind)
+  if (parent == entries.end() || !parent->time || !entry.time || parent->kernel->kind != entry.kernel->kind)
     return std::nullopt;
   return parent->time->median_ms / entry.time->median_ms;
 }
@@ -141,11 +141,11 @@ std::string next_step(const std::vector<Entry>& entries) {
 Json to_json(const std::vector<Entry>& entries, const Entry& entry, std::int64_t size) {
   const RungInfo& info = *entry.rung->info;
   Json json = {{"kernel", info.name},
-               {"id", entry.variant->id()},
+               {"id", entry.kernel->id()},
                {"parent", *info.parent ? Json(info.parent) : Json()},
                {"idea", info.idea},
-               {"type", to_string(entry.variant->kind)},
-               {"tile", to_string(entry.variant->tile)}};
+               {"type", to_string(entry.kernel->kind)},
+               {"tile", to_string(entry.kernel->tile)}};
   if (entry.fault.empty()) {
     add_verification(json, entry.verification);
   } else {
@@ -184,7 +184,7 @@ report::Table emulator_table(const std::vector<Entry>& entries) {
                        {"multiply-adds", Column::number}});
   for (const Entry& entry : entries) {
     std::vector<report::Cell> row = {
-        {std::string(entry.rung->name())}, {to_string(entry.variant->tile)}, verdict(entry)};
+        {std::string(entry.rung->name())}, {to_string(entry.kernel->tile)}, verdict(entry)};
     if (entry.counters) {
       // Asynchronous and bulk copies read what loads do in other kernels.
       const emulator::Counters& c = *entry.counters;
@@ -222,8 +222,8 @@ report::Table gpu_table(const std::vector<Entry>& entries, std::int64_t size) {
                        {"max", Column::number, "ms a launch"}});
   for (const Entry& entry : entries) {
     std::vector<report::Cell> row = {{std::string(entry.rung->name())},
-                                     {to_string(entry.variant->tile)},
-                                     {to_string(entry.variant->kind)},
+                                     {to_string(entry.kernel->tile)},
+                                     {to_string(entry.kernel->kind)},
                                      verdict(entry)};
     if (entry.time) {
       const double rate = tflops(size, *entry.time);

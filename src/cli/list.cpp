@@ -25,15 +25,15 @@ std::vector<std::string> distinct(std::vector<std::string> values) {
 
 std::vector<std::string> types_of(const Rung& rung) {
   std::vector<std::string> types;
-  for (const KernelEntry& variant : rung.kernels) types.push_back(to_string(variant.kind));
+  for (const KernelEntry& kernel : rung.kernels) types.push_back(to_string(kernel.kind));
   return distinct(types);
 }
 
 /// The same without the orders of A and B, and these alone: R for row-major, C for column-major.
 std::vector<std::string> elements_of(const Rung& rung) {
   std::vector<std::string> types;
-  for (const KernelEntry& variant : rung.kernels) {
-    GemmKind kind = variant.kind;
+  for (const KernelEntry& kernel : rung.kernels) {
+    GemmKind kind = kernel.kind;
     kind.a = kind.b = Order::row_major;
     types.push_back(to_string(kind));
   }
@@ -42,28 +42,28 @@ std::vector<std::string> elements_of(const Rung& rung) {
 std::vector<std::string> orders_of(const Rung& rung) {
   const auto letter = [](Order order) { return order == Order::row_major ? 'R' : 'C'; };
   std::vector<std::string> orders;
-  for (const KernelEntry& variant : rung.kernels) orders.push_back({letter(variant.kind.a), letter(variant.kind.b)});
+  for (const KernelEntry& kernel : rung.kernels) orders.push_back({letter(kernel.kind.a), letter(kernel.kind.b)});
   return distinct(orders);
 }
 
 std::vector<std::string> tiles_of(const Rung& rung) {
   std::vector<std::string> tiles;
-  for (const KernelEntry& variant : rung.kernels) tiles.push_back(to_string(variant.tile));
+  for (const KernelEntry& kernel : rung.kernels) tiles.push_back(to_string(kernel.tile));
   return distinct(tiles);
 }
 
 Json to_json(const Rung& rung) {
   const RungInfo& info = *rung.info;
-  Json variants = Json::array();
-  for (const KernelEntry& v : rung.kernels)
-    variants.push_back({{"id", v.id()}, {"type", to_string(v.kind)}, {"tile", to_string(v.tile)}});
+  Json kernels = Json::array();
+  for (const KernelEntry& kernel : rung.kernels)
+    kernels.push_back({{"id", kernel.id()}, {"type", to_string(kernel.kind)}, {"tile", to_string(kernel.tile)}});
   return {{"name", info.name},
           {"parent", *info.parent ? Json(info.parent) : Json()},
           {"family", rung.family},
           {"types", types_of(rung)},
           {"architecture", info.architecture},
           {"tiles", tiles_of(rung)},
-          {"variants", variants},
+          {"kernels", kernels},
           {"idea", info.idea},
           {"change", info.change},
           {"why", info.why},
@@ -75,12 +75,12 @@ Json to_json(const Rung& rung) {
 
 ExitCode list(bool json) {
   if (json) {
-    Json kernels = Json::array();
-    for (const Rung& rung : ladder()) kernels.push_back(to_json(rung));
+    Json rungs = Json::array();
+    for (const Rung& rung : ladder()) rungs.push_back(to_json(rung));
     Json missing = Json::array();
     for (const OptionalRung& rung : optional_rungs())
       if (!rung.built) missing.push_back({{"name", rung.name}, {"source", rung.source}, {"needs", rung.needs}});
-    print({{"kernels", kernels}, {"not_built", missing}});
+    print({{"rungs", rungs}, {"not_built", missing}});
     return success;
   }
   using report::Column;

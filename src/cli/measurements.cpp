@@ -28,13 +28,13 @@ static Json to_json(const bench::LeftOut& one) {
 
 Json to_json(const bench::LadderMeasurement& result) {
   const bench::Measurement& m = result.measurement;
-  const KernelEntry& variant = *result.entry.variant;
+  const KernelEntry& kernel = *result.entry.kernel;
   return {{"kernel", result.entry.rung->name()},
-          {"id", variant.id()},
+          {"id", kernel.id()},
           {"ran", result.ran},
           {"idea", result.entry.rung->info->idea},
-          {"type", to_string(variant.kind)},
-          {"tile", to_string(variant.tile)},
+          {"type", to_string(kernel.kind)},
+          {"tile", to_string(kernel.tile)},
           {"size", size_of(result.problem)},
           {"m", result.problem.M},
           {"n", result.problem.N},

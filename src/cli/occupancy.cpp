@@ -53,22 +53,22 @@ struct Subject {
 Subject subject_of_kernel(const Arguments& a, int multiprocessors) {
   const Rung& rung = lens::known_rung(a.kernel);
   const GemmKind kind = a.type ? parse_kind(*a.type) : rung.kernels.front().kind;
-  const KernelEntry& variant = rung.kernel(kind, a.tile);
-  const TileShape& tile = variant.tile;
-  const bool built = variant.builds[static_cast<std::size_t>(Build::plain)] != nullptr;
+  const KernelEntry& kernel = rung.kernel(kind, a.tile);
+  const TileShape& tile = kernel.tile;
+  const bool built = kernel.builds[static_cast<std::size_t>(Build::plain)] != nullptr;
   const Problem problem{.kind = kind, .M = tile.m, .N = tile.n, .K = std::max(4 * tile.k, 64)};
-  const LaunchShape launch = built ? lens::launch_of(variant, problem, multiprocessors)
-                                   : lens::observation_of_block(rung, variant).launch;
+  const LaunchShape launch = built ? lens::launch_of(kernel, problem, multiprocessors)
+                                   : lens::observation_of_block(rung, kernel).launch;
   Subject subject;
   subject.block.threads = static_cast<int>(launch.block.x * launch.block.y * launch.block.z);
   subject.block.shared_bytes = static_cast<int>(launch.shared_bytes);
   subject.kernel = rung.name();
-  subject.id = variant.id();
+  subject.id = kernel.id();
   subject.type = to_string(kind);
   subject.tile = to_string(tile);
   subject.title = fmt::format("{} {} in {}", rung.name(), to_string(tile), to_string(kind));
   if (a.registers) return subject;
-  const auto compiled = model::find_compiled(variant.id());
+  const auto compiled = model::find_compiled(kernel.id());
   if (!compiled)
     throw InvalidArgument(
         fmt::format("there is no record of the machine code of {}, which tells its registers; --registers N gives them",

@@ -33,9 +33,9 @@ Json json_of(const std::optional<double>& value) { return value ? Json(*value) :
 
 Json to_json(const RooflineEntry& entry) {
   return {{"kernel", entry.rung->name()},
-          {"id", entry.variant->id()},
-          {"type", to_string(entry.variant->kind)},
-          {"tile", to_string(entry.variant->tile)},
+          {"id", entry.kernel->id()},
+          {"type", to_string(entry.kernel->kind)},
+          {"tile", to_string(entry.kernel->tile)},
           {"dram_flop_per_byte", entry.dram_intensity},
           {"l2_flop_per_byte", json_of(entry.l2_intensity)},
           {"l1_flop_per_byte", json_of(entry.l1_intensity)},
@@ -91,8 +91,8 @@ report::Table entries_table(const std::vector<RooflineEntry>& entries) {
     const double share = e.measured ? *e.measured / e.roof : 0;
     const int bar = std::clamp(static_cast<int>(share * bar_width + 0.5), 0, bar_width);
     table.add_row({{std::string(e.rung->name())},
-                   {to_string(e.variant->kind)},
-                   {to_string(e.variant->tile)},
+                   {to_string(e.kernel->kind)},
+                   {to_string(e.kernel->tile)},
                    {fmt::format("{:.0f}", e.dram_intensity)},
                    {e.l2_intensity ? fmt::format("{:.1f}", *e.l2_intensity) : "-"},
                    {e.l1_intensity ? fmt::format("{:.3g}", *e.l1_intensity) : "-"},

@@ -47,15 +47,15 @@ bench::RandomProblem spec_of(const Arguments& arguments, const GemmKind& kind, D
                          .seed = static_cast<std::uint64_t>(arguments.seed)});
 }
 
-Json json_of(const Rung& rung, const KernelEntry& variant, const Device& device, const bench::RandomProblem& spec) {
+Json json_of(const Rung& rung, const KernelEntry& kernel, const Device& device, const bench::RandomProblem& spec) {
   Json json = {{"kernel", rung.name()},
-               {"id", variant.id()},
+               {"id", kernel.id()},
                {"source", rung.source},
                {"device", name_of(device.kind())},
                {"device_name", device.properties().name}};
   const Json problem = problem_json(spec);
   for (const auto& [key, value] : problem.items()) {
-    if (key == "alpha") json.update({{"type", to_string(spec.problem.kind)}, {"tile", to_string(variant.tile)}});
+    if (key == "alpha") json.update({{"type", to_string(spec.problem.kind)}, {"tile", to_string(kernel.tile)}});
     json[key] = value;
   }
   json["seed"] = spec.seed;
@@ -79,13 +79,13 @@ void save(const std::filesystem::path& directory, const bench::HostProblem& prob
   write("D.npy", D);
 }
 
-void print_result(const Rung& rung, const KernelEntry& variant, const Device& device, const bench::RandomProblem& spec,
+void print_result(const Rung& rung, const KernelEntry& kernel, const Device& device, const bench::RandomProblem& spec,
                   const bench::RunResult& result) {
   const Problem& p = spec.problem;
   const bench::Verification& verification = result.verification;
   const std::string title = fmt::format("{} on {}: D = {} A B + {} C, {}, M = {}, N = {}, K = {}, tile {}, seed {}",
                                         rung.name(), title_of(device), spec.alpha, spec.beta, to_string(p.kind), p.M,
-                                        p.N, p.K, to_string(variant.tile), spec.seed);
+                                        p.N, p.K, to_string(kernel.tile), spec.seed);
   const std::string verdict = report::styled(verification.ok ? "right" : "WRONG",
                                              verification.ok ? report::Style::good : report::Style::bad,
                                              report::wants_colour(stdout));
@@ -99,12 +99,12 @@ void print_result(const Rung& rung, const KernelEntry& variant, const Device& de
 ExitCode run(const Arguments& arguments) {
   const Rung& rung = find_rung(arguments.kernel);
   const GemmKind kind = arguments.type ? parse_kind(*arguments.type) : rung.kernels.front().kind;
-  const KernelEntry& variant = rung.kernel(kind, arguments.tile);
+  const KernelEntry& kernel = rung.kernel(kind, arguments.tile);
   const std::unique_ptr<Device> device = open_device(arguments.device,
                                                      {.count = arguments.count, .check = arguments.check});
   bench::require_support(rung, kind, *device);
   const bench::RandomProblem spec = spec_of(arguments, kind, device->kind());
-  Json json = json_of(rung, variant, *device, spec);
+  Json json = json_of(rung, kernel, *device, spec);
 
   std::optional<bench::Experiment> experiment;
   bench::RunResult result;
@@ -112,7 +112,7 @@ ExitCode run(const Arguments& arguments) {
     report::Progress progress;
     experiment.emplace(*device, spec, [&](std::string_view step, double done) { progress.update(step, done); });
     if (!arguments.save.empty()) create_directory(arguments.save);
-    result = experiment->run(rung, variant, bench::build_for(*device));
+    result = experiment->run(rung, kernel, bench::build_for(*device));
   } catch (const KernelFault& fault) {
     if (!arguments.json) throw;
     add_fault(json, fault.what());
@@ -135,7 +135,7 @@ ExitCode run(const Arguments& arguments) {
     }
     print(json);
   } else {
-    print_result(rung, variant, *device, spec, result);
+    print_result(rung, kernel, *device, spec, result);
     if (arguments.check)
       fmt::print("checked: every access to memory and the order of the threads; there was no fault\n");
     if (!arguments.save.empty()) fmt::print("saved: A.npy, B.npy, C.npy and D.npy in {}\n", arguments.save);

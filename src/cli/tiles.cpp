@@ -52,17 +52,17 @@ void add_row(report::Table& table, const std::string& who, const Share& share) {
 ExitCode tiles(const Arguments& a) {
   const Rung& rung = lens::known_rung(a.kernel);
   const GemmKind kind = a.type ? parse_kind(*a.type) : rung.kernels.front().kind;
-  const KernelEntry& variant = rung.kernel(kind, a.tile);
-  const bool first = &variant == &rung.kernels.front();
-  const lens::TileOwners owners = first ? lens::owners_of(rung) : lens::tile_owners(variant);
+  const KernelEntry& kernel = rung.kernel(kind, a.tile);
+  const bool first = &kernel == &rung.kernels.front();
+  const lens::TileOwners owners = first ? lens::owners_of(rung) : lens::tile_owners(kernel);
   const Share thread = lens::share_of_thread(owners, a.thread), warp = lens::share_of_warp(owners, a.thread / 32);
-  const std::string title = fmt::format("{} {} in {}", rung.name(), to_string(variant.tile), to_string(kind));
+  const std::string title = fmt::format("{} {} in {}", rung.name(), to_string(kernel.tile), to_string(kind));
   if (a.picture.wanted()) write(lens::tile_picture(title, owners, a.thread), a.picture);
   if (a.json) {
     print({{"kernel", rung.name()},
-           {"id", variant.id()},
+           {"id", kernel.id()},
            {"type", to_string(kind)},
-           {"tile", to_string(variant.tile)},
+           {"tile", to_string(kernel.tile)},
            {"threads", owners.threads},
            {"warps", owners.warps()},
            {"thread", a.thread},
@@ -79,7 +79,7 @@ ExitCode tiles(const Arguments& a) {
                        {"FMA a load", Column::number},
                        {"rows", Column::wrapped},
                        {"columns", Column::wrapped}});
-  const TileShape& tile = variant.tile;
+  const TileShape& tile = kernel.tile;
   add_row(table, "block", {{{0, tile.m - 1}}, {{0, tile.n - 1}}, tile.m, tile.n, tile.m * tile.n});
   add_row(table, fmt::format("warp {} of {}", a.thread / 32, owners.warps()), warp);
   add_row(table, fmt::format("thread {} of {}", a.thread, owners.threads), thread);

@@ -40,11 +40,11 @@ struct Candidate {
 
 /// Of a cube at the power limit, where that is known; in the line through two short sums, for long ones take the lens
 /// as long as they are.
-std::optional<double> predicted_tflops(const Rung& rung, const KernelEntry& variant, std::int64_t size,
+std::optional<double> predicted_tflops(const Rung& rung, const KernelEntry& kernel, std::int64_t size,
                                        const model::Gpu& gpu) {
   const auto seconds = [&](std::int64_t K) -> std::optional<double> {
     const lens::Explanation e = lens::explain(
-        {&rung, &variant, {.kind = variant.kind, .M = size, .N = size, .K = K}, gpu});
+        {&rung, &kernel, {.kind = kernel.kind, .M = size, .N = size, .K = K}, gpu});
     if (!e.time) return std::nullopt;
     return e.energy ? e.energy->seconds : e.time->seconds;
   };
@@ -59,15 +59,15 @@ std::optional<double> predicted_tflops(const Rung& rung, const KernelEntry& vari
   return bench::tflops(size, size, size, whole * 1e3);
 }
 
-/// All variants for a kind that run on the card, those first of which the lens expects most, and last those of which it
+/// All kernels for a kind that run on the card, those first of which the lens expects most, and last those of which it
 /// expects nothing.
 std::vector<Candidate> ranked(const GemmKind& kind, std::int64_t size, const model::Gpu& gpu) {
   std::vector<Candidate> all;
   for (const Rung& rung : ladder()) {
     if (!rung.runs_on(gpu.compute_capability, kind)) continue;
-    for (const KernelEntry& variant : rung.kernels) {
-      if (variant.kind != kind) continue;
-      all.push_back({{&rung, &variant}, predicted_tflops(rung, variant, size, gpu)});
+    for (const KernelEntry& kernel : rung.kernels) {
+      if (kernel.kind != kind) continue;
+      all.push_back({{&rung, &kernel}, predicted_tflops(rung, kernel, size, gpu)});
     }
   }
   std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
@@ -204,13 +204,13 @@ ExitCode tune(const Arguments& arguments) {
         dates.push_back(report.receipt["date"]);
         for (const bench::LadderMeasurement& result : report.results) {
           const auto of = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
-            return candidate.entry.variant == result.entry.variant;
+            return candidate.entry.kernel == result.entry.kernel;
           });
           Json one = to_json(result);
           one.erase("idea");
           one["predicted_tflops"] = of->predicted_tflops ? Json(*of->predicted_tflops) : Json();
           one["receipt"] = report.receipt["date"];
-          if (result.entry.variant->fast_accumulation) one["fast_accumulation"] = true;
+          if (result.entry.kernel->fast_accumulation) one["fast_accumulation"] = true;
           remember(document["measured"], std::move(one));
         }
       }

@@ -21,7 +21,7 @@ using emulator::ObservedAccess;
 using Visit = std::function<void(const ObservedAccess&, const char* matrix, std::uint64_t base)>;
 
 /// Runs the first block of a problem. Returns how many threads it has.
-int run_block(const KernelEntry& variant, const Problem& problem, const Visit& visit) {
+int run_block(const KernelEntry& kernel, const Problem& problem, const Visit& visit) {
   struct Range {
     const char* name;
     std::uint64_t begin, end;
@@ -45,7 +45,7 @@ int run_block(const KernelEntry& variant, const Problem& problem, const Visit& v
   };
   // What the matrices hold does not matter: no access depends on it.
   const DeviceBuffer a = allocate(Matrix::A), b = allocate(Matrix::B), c = allocate(Matrix::C), d = allocate(Matrix::D);
-  run(variant, Build::instrumented, device->stream(), problem,
+  run(kernel, Build::instrumented, device->stream(), problem,
       {.A = a.data(), .B = b.data(), .C = c.data(), .D = d.data(), .beta = problem.reads_c() ? 0.5f : 0.0f});
   const Extent3 block = device->stream().machine->report().launches.at(0).block;
   return static_cast<int>(block.x * block.y * block.z);
@@ -53,14 +53,14 @@ int run_block(const KernelEntry& variant, const Problem& problem, const Visit& v
 
 }  // namespace
 
-std::vector<GlobalAccess> global_accesses(const KernelEntry& variant, const Problem& problem, int warp) {
+std::vector<GlobalAccess> global_accesses(const KernelEntry& kernel, const Problem& problem, int warp) {
   struct Instruction {
     std::uintptr_t pc;
     GlobalAccess access;
   };
   std::vector<Instruction> instructions;
   const int threads = run_block(
-      variant, problem, [&](const ObservedAccess& seen, const char* matrix, std::uint64_t base) {
+      kernel, problem, [&](const ObservedAccess& seen, const char* matrix, std::uint64_t base) {
         if (static_cast<int>(seen.warp) != warp) return;
         auto at = std::find_if(instructions.begin(), instructions.end(), [&](const Instruction& i) {
           return i.pc == seen.pc && i.access.matrix == matrix && i.access.first.bytes == seen.access.bytes;
@@ -105,11 +105,11 @@ std::vector<GlobalAccess> global_accesses(const KernelEntry& variant, const Prob
   return found;
 }
 
-TileOwners tile_owners(const KernelEntry& variant) {
-  const TileShape& tile = variant.tile;
+TileOwners tile_owners(const KernelEntry& kernel) {
+  const TileShape& tile = kernel.tile;
   constexpr int nobody = -1;
   TileOwners owners{tile, 0, std::vector<int>(static_cast<std::size_t>(tile.m * tile.n), nobody)};
-  const auto size = static_cast<std::uint64_t>(size_of(variant.kind.result));
+  const auto size = static_cast<std::uint64_t>(size_of(kernel.kind.result));
   const auto store = [&](std::uint64_t element, int thread) {
     int& owner = owners.owner.at(element);
     if (owner != nobody && owner != thread) {
@@ -119,7 +119,7 @@ TileOwners tile_owners(const KernelEntry& variant) {
     owner = thread;
   };
   // A problem of one tile: the elements of D are in the order of the tile's.
-  owners.threads = run_block(variant, {.kind = variant.kind, .M = tile.m, .N = tile.n, .K = std::max(tile.k, 1)},
+  owners.threads = run_block(kernel, {.kind = kernel.kind, .M = tile.m, .N = tile.n, .K = std::max(tile.k, 1)},
                              [&](const ObservedAccess& seen, const char* matrix, std::uint64_t base) {
                                if (*matrix != 'D') return;
                                for (int lane = 0; lane < 32; ++lane) {

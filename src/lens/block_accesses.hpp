@@ -26,7 +26,7 @@ struct GlobalAccess {
 /// By source line and matrix, on a problem of the kernel's kind. Of alpha and beta nothing is read but whether beta is
 /// 0, and matrices are aligned.
 /// @throws InvalidArgument if the block has no such warp, or the program no instrumented build of the kernel
-std::vector<GlobalAccess> global_accesses(const KernelEntry& variant, const Problem& problem, int warp);
+std::vector<GlobalAccess> global_accesses(const KernelEntry& kernel, const Problem& problem, int warp);
 
 /// Which thread of a block stores which element of its tile of D.
 struct TileOwners {
@@ -40,6 +40,6 @@ struct TileOwners {
 
 /// @throws InvalidArgument if the program has no instrumented build of the kernel, or bulk copies store its results
 /// @throws Error if the kernel leaves an element of the tile out or stores one from two threads
-TileOwners tile_owners(const KernelEntry& variant);
+TileOwners tile_owners(const KernelEntry& kernel);
 
 }  // namespace lapidary::lens

@@ -38,7 +38,7 @@ std::vector<MatrixTraffic> matrices_of(const Explanation& e) {
     sum.name = name;
     double asked = 0;
     const bool result = name == "C" || name == "D";
-    const int size = size_of(result ? e.question.variant->kind.result : e.question.variant->kind.type);
+    const int size = size_of(result ? e.question.kernel->kind.result : e.question.kernel->kind.type);
     for (const AccessSite& site : e.observation.written.sites) {
       if (!is_global(site.access) || site.memory != name) continue;
       sum.written |= is_write(site.access);
@@ -66,19 +66,19 @@ std::vector<MatrixTraffic> matrices_of(const Explanation& e) {
 std::string why_read_otherwise(const Explanation& e, const MatrixTraffic& m, double times) {
   const Question& q = e.question;
   if (m.multicast_bytes > 0) {
-    const double handed_on = m.multicast_bytes / size_of(q.variant->kind.type);
+    const double handed_on = m.multicast_bytes / size_of(q.kernel->kind.type);
     return fmt::format("a multicast hands each read to {:.3g} blocks", (m.elements + handed_on) / m.elements);
   }
   if (q.rung->name() != e.observation.launch.kernel)
     return fmt::format("{} runs on this problem, and has other tiles", e.observation.launch.kernel);
-  if (q.variant->tile.k == 0)
+  if (q.kernel->tile.k == 0)
     return fmt::format("no tile goes through shared memory, and each of {:.4g} threads reads it for itself", times);
   return "blocks read parts of a tile more than once";
 }
 
 std::vector<OperandReads> operand_reads_of(const Explanation& e) {
   const Problem& p = e.question.problem;
-  const TileShape& tile = e.question.variant->tile;
+  const TileShape& tile = e.question.kernel->tile;
   std::vector<OperandReads> found;
   for (const MatrixTraffic& m : e.matrices) {
     if (m.name != "A" && m.name != "B") continue;
@@ -212,7 +212,7 @@ class Costs {
 /// The share of loaded sectors that L1 holds: all but the first touch of each sector that a block's tiles consist of.
 double l1_hit_of(const Explanation& e) {
   const Problem& p = e.question.problem;
-  const TileShape& tile = e.question.variant->tile;
+  const TileShape& tile = e.question.kernel->tile;
   const double tiles = static_cast<double>(e.observation.tiles);
   const double rows = static_cast<double>(p.M) / static_cast<double>(ceil_div<std::int64_t>(p.M, tile.m));
   const double cols = static_cast<double>(p.N) / static_cast<double>(ceil_div<std::int64_t>(p.N, tile.n));
@@ -235,8 +235,7 @@ int threads_of(const Explanation& e) {
 /// The tiles in the order of the blocks, those of a cluster side by side.
 std::vector<RowCol<int>> order_by_cluster(const Explanation& e) {
   const auto& [grid, by] = std::tie(e.observation.launch.grid, e.observation.launch.cluster);
-  const std::vector<RowCol<int>> order = visiting_order(*e.question.variant, e.question.problem.M,
-                                                        e.question.problem.N);
+  const std::vector<RowCol<int>> order = visiting_order(*e.question.kernel, e.question.problem.M, e.question.problem.N);
   if (by.y == 1 && by.z == 1) return order;
   std::vector<std::size_t> blocks;
   for (std::uint32_t cz = 0; cz < grid.z; cz += by.z)
@@ -256,11 +255,11 @@ std::vector<RowCol<int>> order_by_cluster(const Explanation& e) {
 model::RasterTraffic traffic_of(const Explanation& e, int per_sm) {
   const Question& q = e.question;
   const Extent3& cluster = e.observation.launch.cluster;
-  model::Visits visits{order_by_cluster(e), 1, q.variant->order.there_and_back};
+  model::Visits visits{order_by_cluster(e), 1, q.kernel->order.there_and_back};
   if (e.observation.written.total.bulk_load.multicast_bytes > 0)
     visits.cluster = static_cast<int>(cluster.x * cluster.y * cluster.z);
   const std::int64_t resident = std::min(std::int64_t{q.gpu.sms} * std::max(1, per_sm), e.observation.blocks);
-  return model::simulate_l2(shape_of(q.problem), q.variant->tile, visits, {resident, q.gpu.l2_bytes});
+  return model::simulate_l2(shape_of(q.problem), q.kernel->tile, visits, {resident, q.gpu.l2_bytes});
 }
 
 /// mma.sync does not reach the peak of tensor cores that have wgmma, by its short form less than by the other
@@ -268,10 +267,10 @@ model::RasterTraffic traffic_of(const Explanation& e, int per_sm) {
 Peak peak_of(const Explanation& e) {
   const emulator::Counters& total = e.observation.written.total;
   const model::Gpu& gpu = e.question.gpu;
-  const Type type = e.question.variant->kind.type;
+  const Type type = e.question.kernel->kind.type;
   const double tensor = model::tensor_peak(gpu, model::tensor_flop_per_clk(gpu, type));
   if (total.wgmma.instructions > 0) {
-    const bool there = e.question.rung->runs_on(gpu.compute_capability, e.question.variant->kind);
+    const bool there = e.question.rung->runs_on(gpu.compute_capability, e.question.kernel->kind);
     return {fmt::format("wgmma {}", name_of(type)), there ? tensor : 0};
   }
   if (total.mma.instructions == 0) return {"f32", model::ceilings(gpu).f32_flops};
@@ -316,9 +315,9 @@ void predict_warpgroups(Explanation& e) {
   launch.blocks = e.observation.blocks;
   launch.per_sm = occupancy.blocks;
   launch.flop = static_cast<double>(total.wgmma.flop);
-  launch.flop_per_clk = model::tensor_flop_per_clk(q.gpu, q.variant->kind.type);
+  launch.flop_per_clk = model::tensor_flop_per_clk(q.gpu, q.kernel->kind.type);
   if (launch.flop_per_clk <= 0)
-    throw InvalidArgument(fmt::format("{} has no tensor cores for {}", q.gpu.name, to_string(q.variant->kind)));
+    throw InvalidArgument(fmt::format("{} has no tensor cores for {}", q.gpu.name, to_string(q.kernel->kind)));
   launch.operand_bytes = static_cast<double>(total.wgmma.shared_bytes);
   launch.filled_bytes = static_cast<double>(total.bulk_load.shared_bytes) +
                         32.0 * static_cast<double>(total.async_copy.sectors);
@@ -327,9 +326,9 @@ void predict_warpgroups(Explanation& e) {
   launch.l2_to_sm_bytes = launch.l2_read_bytes + static_cast<double>(total.bulk_load.multicast_bytes);
   launch.dram_bytes = e.traffic->dram_bytes();
   launch.result_bytes = static_cast<double>(q.problem.M) * static_cast<double>(q.problem.N) *
-                        size_of(q.variant->kind.result);
+                        size_of(q.kernel->kind.result);
   e.time = model::predict_time(q.gpu, calibration, launch);
-  if (const auto rates = model::energy_rates(q.gpu, name_of(q.variant->kind.type)))
+  if (const auto rates = model::energy_rates(q.gpu, name_of(q.kernel->kind.type)))
     e.energy = model::energy(q.gpu, *rates, launch.flop, launch.l2_to_sm_bytes, e.time->seconds);
 }
 
@@ -341,7 +340,7 @@ void predict(Explanation& e) {
   e.l1_hit = l1_hit_of(e);
   const model::RasterTraffic traffic = traffic_of(e, e.occupancy->blocks);
   e.l2_hit = traffic.l2_to_sm_hit_rate;
-  if (q.variant->tile.k > 0) e.traffic = traffic;
+  if (q.kernel->tile.k > 0) e.traffic = traffic;
   const model::Calibration calibration = model::calibration_of(q.gpu, e.own_calibration);
   e.documented_rates = total.mma.instructions > 0 && !calibration.has_tensor_cores();
 
@@ -353,8 +352,8 @@ void predict(Explanation& e) {
   const double fma = static_cast<double>(total.fma) - epilogue;
   work.fma = (total.mma.flop > 0 ? static_cast<double>(total.mma.flop) / 2 : fma) / all_threads;
   // Steps along K of a block, through all of its tiles of D.
-  const double steps = q.variant->tile.k > 0
-                           ? std::max(1.0, static_cast<double>(q.problem.K) / q.variant->tile.k) *
+  const double steps = q.kernel->tile.k > 0
+                           ? std::max(1.0, static_cast<double>(q.problem.K) / q.kernel->tile.k) *
                                  static_cast<double>(e.observation.tiles) / static_cast<double>(e.observation.blocks)
                            : 0;
   if (steps > 0) {
@@ -407,7 +406,7 @@ SharedAccesses shared_accesses(const Explanation& e, model::Unit unit) {
 bool takes_recorded_path(const Explanation& e) {
   const Question& q = e.question;
   if (!e.compiled || e.compiled->problems == "all") return e.compiled.has_value();
-  const std::int64_t lanes = 16 / size_of(q.variant->kind.type);
+  const std::int64_t lanes = 16 / size_of(q.kernel->kind.type);
   return q.problem.K % lanes == 0 && q.problem.N % lanes == 0;
 }
 
@@ -456,7 +455,7 @@ std::vector<CounterComparison> compare_counters(const Explanation& e, const std:
   compare("bulk_store_bytes", count(32 * written.bulk_store.sectors));
   // An instruction has 4096 FLOP at most: WMMA's are two, and FP8 that passes as f16. Those of a warpgroup are four of
   // its warps', which are counted among the others too. Integers have a counter of their own.
-  if (const emulator::MmaCounters& mma = written.mma; tensor_cores && e.question.variant->kind.type != Type::s8) {
+  if (const emulator::MmaCounters& mma = written.mma; tensor_cores && e.question.kernel->kind.type != Type::s8) {
     const std::uint64_t parts = mma.instructions > 0 ? std::max<std::uint64_t>(mma.flop / mma.instructions / 4096, 1)
                                                      : 0;
     compare("mma_instructions", count(parts * mma.instructions + 4 * written.wgmma.instructions));
@@ -486,8 +485,8 @@ std::vector<Stall> stalls_of(const std::map<std::string, double>& counters) {
 }
 
 double steps_in_flight(const Explanation& e) {
-  const TileShape& tile = e.question.variant->tile;
-  const double step = static_cast<double>(tile.m + tile.n) * tile.k * size_of(e.question.variant->kind.type);
+  const TileShape& tile = e.question.kernel->tile;
+  const double step = static_cast<double>(tile.m + tile.n) * tile.k * size_of(e.question.kernel->kind.type);
   return ratio(static_cast<double>(e.observation.written.bytes_in_flight), step);
 }
 
@@ -507,11 +506,11 @@ Explanation explain(const Question& q) {
 
   const emulator::Counters& total = e.observation.written.total;
   const double fma = static_cast<double>(total.multiply_adds());
-  double elements = static_cast<double>(total.wgmma.shared_bytes) / size_of(q.variant->kind.type);
+  double elements = static_cast<double>(total.wgmma.shared_bytes) / size_of(q.kernel->kind.type);
   double written = 0, compiled = 0;
   for (const AccessSite& site : e.observation.written.sites) {
     if (site.access != Access::shared_load) continue;
-    elements += static_cast<double>(site.lanes) * site.bytes / size_of(q.variant->kind.type);
+    elements += static_cast<double>(site.lanes) * site.bytes / size_of(q.kernel->kind.type);
     written += static_cast<double>(site.instructions);
   }
   for (const AccessSite& site : e.observation.compiled.sites)
@@ -520,15 +519,15 @@ Explanation explain(const Question& q) {
   e.instructions_per_fma = ratio(written, fma / 32);
   e.compiled_instructions_per_fma = ratio(compiled, fma / 32);
 
-  e.compiled = model::find_compiled(q.variant->id());
+  e.compiled = model::find_compiled(q.kernel->id());
   e.stale = e.compiled && e.compiled->source_hash != rung_source_hash(q.rung->name());
   if (e.compiled) {
     e.compiled_accesses = compiled_accesses_of(e);
     e.addresses = model::address_work(*e.compiled);
   }
   const bool warpgroups = total.wgmma.instructions > 0;
-  if (!q.rung->runs_on(q.gpu.compute_capability, q.variant->kind)) {
-    e.no_time = fmt::format("{} needs {}; {} has {}.{}", q.rung->name(), q.rung->requirement(q.variant->kind),
+  if (!q.rung->runs_on(q.gpu.compute_capability, q.kernel->kind)) {
+    e.no_time = fmt::format("{} needs {}; {} has {}.{}", q.rung->name(), q.rung->requirement(q.kernel->kind),
                             q.gpu.name, q.gpu.compute_capability / 10, q.gpu.compute_capability % 10);
   } else if (!e.compiled && !warpgroups) {
     e.no_time = "there is no record of its machine code (script/compiled writes one)";
@@ -545,10 +544,10 @@ Explanation explain(const Question& q) {
   }
   e.executed = executed_of(e);
   for (const model::MeasuredRate& rate : model::measured_rates(q.gpu))
-    if (rate.id == q.variant->id() && rate.mode == "burst" && rate.size == p.M && p.M == p.N && p.N == p.K)
+    if (rate.id == q.kernel->id() && rate.mode == "burst" && rate.size == p.M && p.M == p.N && p.N == p.K)
       e.measured_seconds = e.flop / rate.flops;
   for (const model::MeasuredCounters& launch : model::measured_counters(q.gpu)) {
-    if (launch.id != q.variant->id() || launch.M != p.M || launch.N != p.N || launch.K != p.K) continue;
+    if (launch.id != q.kernel->id() || launch.M != p.M || launch.N != p.N || launch.K != p.K) continue;
     if (launch.reads_c != p.reads_c()) {
       e.counters_otherwise = true;
       continue;

@@ -18,11 +18,11 @@
 
 namespace lapidary::lens {
 
-/// What is to be explained: a variant of a rung on a problem of its kind and a GPU. The matrices are aligned and
+/// What is to be explained: a kernel of a rung on a problem of its kind and a GPU. The matrices are aligned and
 /// without gaps between rows.
 struct Question {
   const Rung* rung;
-  const KernelEntry* variant;
+  const KernelEntry* kernel;
   Problem problem;
   model::Gpu gpu;
 };

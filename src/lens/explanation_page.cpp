@@ -54,9 +54,9 @@ void add_operand_reads(Document& page, const Explanation& e) {
   const Question& q = e.question;
   for (const OperandReads& reads : e.operand_reads) {
     const std::string tiles = reads.matrix == "A" ? fmt::format("ceil(N / BN) = ceil({} / {}) = {} tiles across D",
-                                                                q.problem.N, q.variant->tile.n, reads.tiles)
+                                                                q.problem.N, q.kernel->tile.n, reads.tiles)
                                                   : fmt::format("ceil(M / BM) = ceil({} / {}) = {} tiles down D",
-                                                                q.problem.M, q.variant->tile.m, reads.tiles);
+                                                                q.problem.M, q.kernel->tile.m, reads.tiles);
     const std::string text = fmt::format("each element of {} is read {:.4g} times over the grid", reads.matrix,
                                          reads.times);
     page.paragraph(reads.why.empty() ? fmt::format("{}, once for each of {}", text, tiles)
@@ -104,7 +104,7 @@ void add_traffic(Document& page, const Explanation& e) {
       bytes_text(t.l2_to_sm_bytes),
       spared > 0 ? fmt::format(", of which {} leave L2 and multicast does the rest", bytes_text(t.l2_read_bytes)) : "",
       bytes_text(t.dram_read_bytes), bytes_text(t.dram_write_bytes),
-      e.question.variant->order.at ? "in the kernel's own order" : "row by row"));
+      e.question.kernel->order.at ? "in the kernel's own order" : "row by row"));
 }
 
 /// What tensor cores read, and what for.
@@ -122,7 +122,7 @@ void add_products(Document& page, const Explanation& e) {
                                  flop / 2 / static_cast<double>(total.wgmma.instructions), bytes_text(bytes));
   const model::Gpu& gpu = e.question.gpu;
   // A card without wgmma has a peak, too, but none of these.
-  if (const double rate = model::tensor_flop_per_clk(gpu, e.question.variant->kind.type);
+  if (const double rate = model::tensor_flop_per_clk(gpu, e.question.kernel->kind.type);
       rate > 0 && e.least.compute_seconds)
     text += fmt::format(" from shared memory: {:.0f} of its {:.0f} bytes a cycle at the peak rate",
                         bytes / (flop / rate), gpu.shared_bytes_per_clk);
@@ -263,8 +263,8 @@ std::string rate_text(const Explanation& e, double seconds) {
 Document work_page(const Explanation& e) {
   const Question& q = e.question;
   Document page;
-  page.paragraph(fmt::format("{}, tile {}, M = {}, N = {}, K = {}, on {}", to_string(q.variant->kind),
-                             to_string(q.variant->tile), q.problem.M, q.problem.N, q.problem.K, q.gpu.name));
+  page.paragraph(fmt::format("{}, tile {}, M = {}, N = {}, K = {}, on {}", to_string(q.kernel->kind),
+                             to_string(q.kernel->tile), q.problem.M, q.problem.N, q.problem.K, q.gpu.name));
   if (const Choice& choice = e.observation.choice; !choice.why.empty())
     page.paragraph(fmt::format("what follows is of {}, which runs instead: {}", choice.kernel->id(), choice.why));
   page.paragraph(fmt::format("{:.4g} GFLOP on at least {:.4g} MB: {:.1f} FLOP a byte", e.flop / 1e9,

@@ -93,11 +93,11 @@ class Matrices {
   Operands operands_;
 };
 
-Report run_blocks(const KernelEntry& variant, const Problem& problem, int multiprocessors, emulator::Options options) {
+Report run_blocks(const KernelEntry& kernel, const Problem& problem, int multiprocessors, emulator::Options options) {
   options.multiprocessors = multiprocessors;
   const auto device = open_emulator(options);
   const Matrices matrices(*device, problem);
-  run(variant, options.count ? Build::instrumented : Build::plain, device->stream(), problem, matrices.operands());
+  run(kernel, options.count ? Build::instrumented : Build::plain, device->stream(), problem, matrices.operands());
   return device->stream().machine->report();
 }
 
@@ -153,32 +153,32 @@ std::function<std::vector<BlockSample>(const LaunchShape&)> sampler(const Launch
 
 }  // namespace
 
-std::vector<RowCol<int>> visiting_order(const KernelEntry& variant, std::int64_t M, std::int64_t N) {
-  const TileShape& tile = variant.tile;
+std::vector<RowCol<int>> visiting_order(const KernelEntry& kernel, std::int64_t M, std::int64_t N) {
+  const TileShape& tile = kernel.tile;
   const std::int64_t down = ceil_div<std::int64_t>(M, tile.m), across = ceil_div<std::int64_t>(N, tile.n);
-  if (!variant.order.at) return model::visiting_order(down, across, model::Raster{});
+  if (!kernel.order.at) return model::visiting_order(down, across, model::Raster{});
   return model::visiting_order_by(down, across, [&](std::int64_t position) {
-    const auto [row, col] = variant.order.at(position, M, N);
+    const auto [row, col] = kernel.order.at(position, M, N);
     if (row < 0 || row >= M || col < 0 || col >= N) return model::no_tile;
     return RowCol<int>{static_cast<int>(row / tile.m), static_cast<int>(col / tile.n)};
   });
 }
 
-LaunchShape launch_of(const KernelEntry& variant, const Problem& problem, int multiprocessors) {
+LaunchShape launch_of(const KernelEntry& kernel, const Problem& problem, int multiprocessors) {
   // The plain build's launch is that of a GPU: the other one's storage has red zones.
   const auto no_block = [](const LaunchShape&) { return std::vector<BlockSample>(); };
-  return run_blocks(variant, problem, multiprocessors, {.sample = no_block}).launches.back();
+  return run_blocks(kernel, problem, multiprocessors, {.sample = no_block}).launches.back();
 }
 
-Observation observe(const KernelEntry& variant, const Problem& problem, int multiprocessors) {
+Observation observe(const KernelEntry& kernel, const Problem& problem, int multiprocessors) {
   const std::int64_t M = problem.M, N = problem.N;
-  const TileShape& tile = variant.tile;
+  const TileShape& tile = kernel.tile;
   Observation found;
   const auto run = [&](const emulator::Options& options) {
-    return run_blocks(variant, problem, multiprocessors, options);
+    return run_blocks(kernel, problem, multiprocessors, options);
   };
-  found.choice = choose(variant, problem);
-  found.launch = launch_of(variant, problem, multiprocessors);
+  found.choice = choose(kernel, problem);
+  found.launch = launch_of(kernel, problem, multiprocessors);
   const auto& [x, y, z] = found.launch.grid;
   found.blocks = static_cast<std::int64_t>(x) * y * z;
   found.tiles = ceil_div<std::int64_t>(M, tile.m) * ceil_div<std::int64_t>(N, tile.n);
@@ -186,17 +186,17 @@ Observation observe(const KernelEntry& variant, const Problem& problem, int mult
   found.blocks_run = found.blocks;
   for (const std::int64_t unit : {sector_bytes, line_bytes}) {
     // Without an order of its own, a kernel that does not have a block for each tile goes through them who knows how.
-    if (options.sample || !(variant.order.at || found.blocks == found.tiles)) break;
-    if (unit == sector_bytes && !variant.order.at) continue;
-    const std::int64_t per_unit = unit / size_of(variant.kind.type);
-    const std::vector<Group> groups = groups_of(found.launch, visiting_order(variant, M, N), {M, tile.m, per_unit},
+    if (options.sample || !(kernel.order.at || found.blocks == found.tiles)) break;
+    if (unit == sector_bytes && !kernel.order.at) continue;
+    const std::int64_t per_unit = unit / size_of(kernel.kind.type);
+    const std::vector<Group> groups = groups_of(found.launch, visiting_order(kernel, M, N), {M, tile.m, per_unit},
                                                 {N, tile.n, per_unit});
     if (static_cast<std::int64_t>(groups.size()) >= found.blocks) continue;
     options.sample = sampler(found.launch, Group::sample(groups, false));
     found.written = run(options);
     options.sample = sampler(found.launch, Group::sample(groups, true));
     if ((unit == line_bytes || copies_alone(found.written)) &&
-        writes_all(found.written, M * N * size_of(variant.kind.result)) && same_counts(found.written, run(options)))
+        writes_all(found.written, M * N * size_of(kernel.kind.result)) && same_counts(found.written, run(options)))
       found.blocks_run = static_cast<std::int64_t>(groups.size());
     else
       options.sample = nullptr;

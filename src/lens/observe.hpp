@@ -20,14 +20,14 @@ struct Observation {
   std::int64_t blocks_run = 0;  ///< of those; the others are like one of them
 };
 
-/// The order in which a variant's blocks visit the tiles of D: its own, or row by row.
+/// The order in which a kernel's blocks visit the tiles of D: its own, or row by row.
 /// @throws InvalidArgument if its own is not one
-std::vector<RowCol<int>> visiting_order(const KernelEntry& variant, std::int64_t M, std::int64_t N);
+std::vector<RowCol<int>> visiting_order(const KernelEntry& kernel, std::int64_t M, std::int64_t N);
 
 /// How a kernel is launched for a problem of its kind: the last launch, if there are several. No block of it is run. Of
 /// alpha and beta nothing is read but whether beta is 0, and matrices are aligned.
 /// @param multiprocessors  that persistent kernels have a block for
-LaunchShape launch_of(const KernelEntry& variant, const Problem& problem, int multiprocessors);
+LaunchShape launch_of(const KernelEntry& kernel, const Problem& problem, int multiprocessors);
 
 /// Runs a kernel on a problem of its kind, as launch_of() does, on whatever the memory of the matrices holds.
 ///
@@ -37,6 +37,6 @@ LaunchShape launch_of(const KernelEntry& variant, const Problem& problem, int mu
 /// same. If they do not, or if what is written is not all of D, all blocks are run. Tensor cores do not compute.
 /// @param multiprocessors  that persistent kernels have a block for
 /// @throws InvalidArgument if the program has no instrumented build of the kernel, KernelFault
-Observation observe(const KernelEntry& variant, const Problem& problem, int multiprocessors = 132);
+Observation observe(const KernelEntry& kernel, const Problem& problem, int multiprocessors = 132);
 
 }  // namespace lapidary::lens

@@ -47,11 +47,11 @@ double merged_passes(const Explanation& e) {
 }
 
 /// One tile of D and some steps along K tell it for all: the others are like them.
-std::optional<Explanation> explain_tile(const Rung& rung, const KernelEntry& variant, const model::Gpu& gpu,
+std::optional<Explanation> explain_tile(const Rung& rung, const KernelEntry& kernel, const model::Gpu& gpu,
                                         int steps = roofline_steps) {
-  if (!is_observable(rung, variant)) return std::nullopt;
-  const TileShape& tile = variant.tile;
-  return explain({&rung, &variant, {.kind = variant.kind, .M = tile.m, .N = tile.n, .K = depth_of(tile, steps)}, gpu});
+  if (!is_observable(rung, kernel)) return std::nullopt;
+  const TileShape& tile = kernel.tile;
+  return explain({&rung, &kernel, {.kind = kernel.kind, .M = tile.m, .N = tile.n, .K = depth_of(tile, steps)}, gpu});
 }
 
 /// What a kernel executes: by tensor cores also for what lies beyond the matrix, which may be whole blocks of a
@@ -66,27 +66,27 @@ double executed_flop(const Explanation& e) {
 /// before and after.
 double merged_intensity(const Explanation& e) {
   const Question& q = e.question;
-  if (q.variant->tile.k == 0) return model::arithmetic_intensity(e.flop, 128 * merged_passes(e));
-  const Explanation longer = *explain_tile(*q.rung, *q.variant, q.gpu, more_roofline_steps);
+  if (q.kernel->tile.k == 0) return model::arithmetic_intensity(e.flop, 128 * merged_passes(e));
+  const Explanation longer = *explain_tile(*q.rung, *q.kernel, q.gpu, more_roofline_steps);
   return model::arithmetic_intensity(executed_flop(longer) - executed_flop(e),
                                      128 * (merged_passes(longer) - merged_passes(e)));
 }
 
-RooflineEntry entry_of(const Rung& rung, const KernelEntry& variant, const Roofline& roofline,
+RooflineEntry entry_of(const Rung& rung, const KernelEntry& kernel, const Roofline& roofline,
                        const std::vector<model::MeasuredRate>& rates) {
-  const int bytes = size_of(variant.kind.type);
+  const int bytes = size_of(kernel.kind.type);
   const model::GemmShape gemm{roofline.size, roofline.size, roofline.size, bytes, bytes};
   const double work = model::flop(gemm);
   RooflineEntry entry{
-      &rung, &variant, model::arithmetic_intensity(work, model::compulsory_bytes(gemm)), {}, {}, 0, "", 0, "", "",
+      &rung, &kernel, model::arithmetic_intensity(work, model::compulsory_bytes(gemm)), {}, {}, 0, "", 0, "", "",
       0,     {}};
   // Kernels without a step in k rely on L1 to hold what they share, which their tile does not tell.
-  if (variant.tile.k > 0) {
-    entry.l2_intensity = model::arithmetic_intensity(work, model::sm_read_bytes(gemm, variant.tile));
+  if (kernel.tile.k > 0) {
+    entry.l2_intensity = model::arithmetic_intensity(work, model::sm_read_bytes(gemm, kernel.tile));
   }
   const model::Ceilings& ceilings = roofline.ceilings;
   Peak peak{"f32", ceilings.f32_flops};
-  if (const std::optional<Explanation> e = explain_tile(rung, variant, roofline.gpu)) {
+  if (const std::optional<Explanation> e = explain_tile(rung, kernel, roofline.gpu)) {
     entry.l1_intensity = e->stale ? merged_intensity(*e) : compiled_intensity(*e).value_or(merged_intensity(*e));
     peak = e->least.peak;
   }
@@ -107,8 +107,7 @@ RooflineEntry entry_of(const Rung& rung, const KernelEntry& variant, const Roofl
   entry.roof_is = least < entry.peak ? entry.level : entry.peak_is;
 
   for (const model::MeasuredRate& rate : rates) {
-    if (rate.id == variant.id() && rate.size == roofline.size && rate.mode == roofline.mode)
-      entry.measured = rate.flops;
+    if (rate.id == kernel.id() && rate.size == roofline.size && rate.mode == roofline.mode) entry.measured = rate.flops;
   }
   return entry;
 }
@@ -125,10 +124,10 @@ Roofline roofline(const model::Gpu& gpu, std::int64_t size, const std::string& m
   Roofline result{gpu, model::ceilings(gpu), size, mode, {}};
   const std::vector<model::MeasuredRate> rates = model::measured_rates(gpu);
   for (const Rung& rung : whole_ladder())
-    for (const KernelEntry& variant : rung.kernels)
-      if (variant.kind == rung.kernels.front().kind)
+    for (const KernelEntry& kernel : rung.kernels)
+      if (kernel.kind == rung.kernels.front().kind)
         // What multiplies with units that the card lacks has no roof there.
-        if (RooflineEntry entry = entry_of(rung, variant, result, rates); entry.peak > 0)
+        if (RooflineEntry entry = entry_of(rung, kernel, result, rates); entry.peak > 0)
           result.entries.push_back(std::move(entry));
   return result;
 }

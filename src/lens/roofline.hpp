@@ -20,7 +20,7 @@ constexpr std::int64_t depth_of(const TileShape& tile, int steps) { return tile.
 /// A kernel below its roof, M = N = K.
 struct RooflineEntry {
   const Rung* rung;
-  const KernelEntry* variant;
+  const KernelEntry* kernel;
   double dram_intensity;               ///< FLOP for each compulsory byte
   std::optional<double> l2_intensity;  ///< FLOP for each byte into the SMs; of kernels that stage tiles
   /// FLOP for each byte of what L1 and shared memory, which are one memory, pass: 128 bytes for each line of a load

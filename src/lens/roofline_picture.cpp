@@ -28,7 +28,7 @@ struct Ceiling {
 
 struct Chart {
   const Roofline& roofline;
-  std::vector<const RooflineEntry*> entries;  ///< the default variant of each rung
+  std::vector<const RooflineEntry*> entries;  ///< the default kernel of each rung
   std::vector<Ceiling> ceilings;
   LogAxis x, y;
 
@@ -42,7 +42,7 @@ Chart chart_of(const Roofline& roofline) {
   Chart chart{roofline, {}, {}, {1, 1, left, right}, {1, 1, bottom, top}, {}};
   std::map<double, std::string> peaks = {{roofline.ceilings.f32_flops, "f32 on CUDA cores"}};
   for (const RooflineEntry& e : roofline.entries) {
-    if (e.variant != &e.rung->kernels.front()) continue;
+    if (e.kernel != &e.rung->kernels.front()) continue;
     chart.entries.push_back(&e);
     std::string& title = peaks[e.peak];
     if (e.peak_is != "f32" && title.find(e.peak_is) == title.npos) title += (title.empty() ? "" : ", ") + e.peak_is;

@@ -5,7 +5,7 @@
 namespace lapidary::lens {
 
 /// Attainable rate over FLOP for each byte, both logarithmic: the ceilings of f32, of L1 and shared memory, of L2 and
-/// of DRAM; of each rung the default variant, where it meets the roof of the memory that allows it the least and,
+/// of DRAM; of each rung the default kernel, where it meets the roof of the memory that allows it the least and,
 /// filled, what was measured; on the roofs of the other memories, small, where they would stop it.
 report::Svg roofline_picture(const Roofline& roofline);
 

@@ -66,7 +66,7 @@ void add_difference(Document& page, const Rung& rung) {
 void add_pictures(Document& page, const Explanation& e) {
   const Question& q = e.question;
   const std::string name(q.rung->name());
-  const std::string title = fmt::format("{} {}", q.rung->name(), to_string(q.variant->tile));
+  const std::string title = fmt::format("{} {}", q.rung->name(), to_string(q.kernel->tile));
   // Results that bulk copies store are no thread's.
   if (e.observation.written.total.bulk_store.requests == 0)
     page.picture(tile_picture(title, owners_of(*q.rung), 0), name + "-tiles",
@@ -74,7 +74,7 @@ void add_pictures(Document& page, const Explanation& e) {
   std::vector<BankView> banks = bank_views(e.observation);
   if (banks.empty()) {
     std::vector<CoalescingView> loads;
-    for (const GlobalAccess& access : global_accesses(*q.variant, q.problem, 0))
+    for (const GlobalAccess& access : global_accesses(*q.kernel, q.problem, 0))
       if (!access.store) loads.push_back(coalescing_view(access));
     if (loads.empty()) return;  // bulk copies do it all
     page.picture(coalescing_picture(title, loads, 0), name + "-sectors",
@@ -99,7 +99,7 @@ void add_fragment(Document& page, const Explanation& e) {
   TensorInstruction instruction = parse_tensor_instruction(found->opcode);
   if (instruction.kind == TensorInstruction::Kind::wgmma) {
     // The code does not tell how tiles lie in shared memory: as the matrices do, with the swizzle of tile/tma_tile.hpp.
-    const GemmKind kind = e.question.variant->kind;
+    const GemmKind kind = e.question.kernel->kind;
     instruction.a_shared = SharedForm{kind.a == Order::row_major ? Major::k : Major::mn, TensorSwizzle::bytes128};
     instruction.b_shared = SharedForm{kind.b == Order::row_major ? Major::mn : Major::k, TensorSwizzle::bytes128};
   }
@@ -114,14 +114,14 @@ void add_fragment(Document& page, const Explanation& e) {
 }
 
 void add_times(Document& page, const Rung& rung, const model::Gpu& gpu, const model::Predictions& all) {
-  std::map<std::pair<std::string, std::string>, std::map<std::int64_t, PredictedTime>> variants;  // by tile and type
+  std::map<std::pair<std::string, std::string>, std::map<std::int64_t, PredictedTime>> of_tiles;  // by tile and type
   std::map<std::int64_t, bool> sizes;
   for (const PredictedTime& time : all.times) {
     if (time.kernel != rung.name()) continue;
-    variants[{time.tile, time.type}].emplace(time.size, time);
+    of_tiles[{time.tile, time.type}].emplace(time.size, time);
     sizes[time.size] = true;
   }
-  if (variants.empty()) return;
+  if (of_tiles.empty()) return;
   page.heading(3, fmt::format("Predicted and measured on the {}", gpu.name));
   std::vector<Column> columns = {{"type"}, {"tile"}};
   for (const auto& [size, there] : sizes) {
@@ -131,9 +131,9 @@ void add_times(Document& page, const Rung& rung, const model::Gpu& gpu, const mo
   }
   columns.push_back({"limited by, predicted", Column::wrapped});
   report::Table table(std::move(columns));
-  for (const KernelEntry& variant : rung.kernels) {
-    const auto times = variants.find({to_string(variant.tile), to_string(variant.kind)});
-    if (times == variants.end()) continue;
+  for (const KernelEntry& kernel : rung.kernels) {
+    const auto times = of_tiles.find({to_string(kernel.tile), to_string(kernel.kind)});
+    if (times == of_tiles.end()) continue;
     std::vector<report::Cell> cells = {{times->first.second}, {times->first.first}};
     for (const auto& [size, there] : sizes) {
       const auto time = times->second.find(size);
@@ -172,7 +172,7 @@ std::string reason_for(const model::PredictedCounter& c, const Explanation& e) {
 void add_counters(Document& page, const Explanation& e, const model::Predictions& all) {
   const Rung& rung = *e.question.rung;
   const model::Gpu& gpu = e.question.gpu;
-  const KernelEntry& shown = *e.question.variant;
+  const KernelEntry& shown = *e.question.kernel;
   for (const model::PredictedCounters& launch : all.counters) {
     if (launch.kernel != rung.name() || launch.type != to_string(shown.kind) || launch.tile != to_string(shown.tile) ||
         launch.M != 1024)
@@ -303,8 +303,8 @@ void draw_floor(report::Svg& svg, const Floor& floor, double top) {
 }  // namespace
 
 Explanation explain_for_page(const Rung& rung, const model::Gpu& gpu) {
-  const KernelEntry& variant = rung.kernels.front();
-  return explain({&rung, &variant, {.kind = variant.kind, .M = page_size, .N = page_size, .K = page_size}, gpu});
+  const KernelEntry& kernel = rung.kernels.front();
+  return explain({&rung, &kernel, {.kind = kernel.kind, .M = page_size, .N = page_size, .K = page_size}, gpu});
 }
 
 Document rung_page(const Explanation& e, const PageTarget& target) {

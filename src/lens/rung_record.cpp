@@ -62,7 +62,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Report, total, sites, divergent_intervals, by
 namespace lapidary::lens {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Observation, written, compiled, launch, tiles, blocks, blocks_run)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RecordedObservation, variant, M, N, K, observation)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RecordedObservation, kernel, M, N, K, observation)
 
 namespace {
 
@@ -73,11 +73,11 @@ struct Texts {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Texts, name, parent, idea, change, why, counter, cost, exercise, architecture)
 
-struct Variant {
+struct RecordedKernel {
   TileShape tile{};
   GemmKind kind;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Variant, tile, kind)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RecordedKernel, tile, kind)
 
 /// TileOwners by rows of the tile: a thread, how many neighbours are its own, the next thread and so on.
 struct Owners {
@@ -91,11 +91,11 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Owners, tile, threads, rows)
 struct Document {
   Texts info;
   std::string family, source, source_hash;
-  std::vector<Variant> variants;
+  std::vector<RecordedKernel> kernels;
   std::vector<RecordedObservation> observations;
   Owners owners;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Document, info, family, source, source_hash, variants, observations, owners)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Document, info, family, source, source_hash, kernels, observations, owners)
 
 Texts texts_of(const RungInfo& i) {
   return {i.name, i.parent, i.idea, i.change, i.why, i.counter, i.cost, i.exercise, i.architecture};
@@ -206,11 +206,11 @@ std::string record_file(std::string_view rung) { return fmt::format("results/emu
 RungRecord record(const Rung& rung) {
   const KernelEntry& shown = rung.kernels.front();
   RungRecord found{rung, nullptr, std::string(rung_source_hash(rung.name())), {}, tile_owners(shown)};
-  const auto add = [&](std::size_t variant, std::int64_t M, std::int64_t N, std::int64_t K) -> const Observation& {
-    Observation seen = observe(rung.kernels[variant], {.kind = rung.kernels[variant].kind, .M = M, .N = N, .K = K});
+  const auto add = [&](std::size_t kernel, std::int64_t M, std::int64_t N, std::int64_t K) -> const Observation& {
+    Observation seen = observe(rung.kernels[kernel], {.kind = rung.kernels[kernel].kind, .M = M, .N = N, .K = K});
     make_repeatable(seen.written);
     make_repeatable(seen.compiled);
-    found.observations.push_back({variant, M, N, K, std::move(seen)});
+    found.observations.push_back({kernel, M, N, K, std::move(seen)});
     return found.observations.back().observation;
   };
   const Observation& page = add(0, page_size, page_size, page_size);
@@ -220,10 +220,10 @@ RungRecord record(const Rung& rung) {
                     "memory; what pages show of others is not on record",
                     rung.name()));
   add(0, counted_size, counted_size, counted_size);
-  for (std::size_t variant = 0; variant < rung.kernels.size(); ++variant) {
-    const auto& [tile, kind] = std::tie(rung.kernels[variant].tile, rung.kernels[variant].kind);
+  for (std::size_t kernel = 0; kernel < rung.kernels.size(); ++kernel) {
+    const auto& [tile, kind] = std::tie(rung.kernels[kernel].tile, rung.kernels[kernel].kind);
     if (kind != shown.kind) continue;
-    for (const int steps : {roofline_steps, more_roofline_steps}) add(variant, tile.m, tile.n, depth_of(tile, steps));
+    for (const int steps : {roofline_steps, more_roofline_steps}) add(kernel, tile.m, tile.n, depth_of(tile, steps));
   }
   return found;
 }
@@ -232,7 +232,7 @@ std::string to_text(const RungRecord& record) {
   const Rung& rung = record.rung;
   Document document{texts_of(*rung.info), rung.family,           rung.source, record.source_hash, {},
                     record.observations,  by_rows(record.owners)};
-  for (const KernelEntry& variant : rung.kernels) document.variants.push_back({variant.tile, variant.kind});
+  for (const KernelEntry& kernel : rung.kernels) document.kernels.push_back({kernel.tile, kernel.kind});
   std::string text;
   write(text, document);
   return text + "\n";
@@ -247,8 +247,8 @@ RungRecord parse_record(std::string_view text, std::string_view name) {
                       std::move(document.observations),
                       by_elements(document.owners)};
     record.rung = {record.info.get(), std::move(document.family), std::move(document.source), {}};
-    for (const Variant& variant : document.variants)
-      record.rung.kernels.push_back({{.tile = variant.tile, .kind = variant.kind}, record.info->name, "", {}});
+    for (const RecordedKernel& kernel : document.kernels)
+      record.rung.kernels.push_back({{.tile = kernel.tile, .kind = kernel.kind}, record.info->name, "", {}});
     return record;
   } catch (const std::exception& broken) {
     throw Error(fmt::format("{} is not what lapidary report --record writes: {}", name, broken.what()));
@@ -272,16 +272,16 @@ const Rung& known_rung(std::string_view name) {
   return find_rung(name);
 }
 
-bool is_observable(const Rung& rung, const KernelEntry& variant) {
-  return variant.builds[static_cast<std::size_t>(Build::instrumented)] || record_of(rung);
+bool is_observable(const Rung& rung, const KernelEntry& kernel) {
+  return kernel.builds[static_cast<std::size_t>(Build::instrumented)] || record_of(rung);
 }
 
 Observation observation_of(const Question& q) {
   const Problem& p = q.problem;
   const RungRecord* const record = record_of(*q.rung);
-  if (!record) return observe(*q.variant, p, q.gpu.sms);
-  for (const auto& [variant, M, N, K, observation] : record->observations)
-    if (&record->rung.kernels[variant] == q.variant && M == p.M && N == p.N && K == p.K && !p.reads_c())
+  if (!record) return observe(*q.kernel, p, q.gpu.sms);
+  for (const auto& [kernel, M, N, K, observation] : record->observations)
+    if (&record->rung.kernels[kernel] == q.kernel && M == p.M && N == p.N && K == p.K && !p.reads_c())
       return observation;
   std::string there;
   for (const RecordedObservation& seen : record->observations)
@@ -292,11 +292,11 @@ Observation observation_of(const Question& q) {
       q.rung->name(), record_file(q.rung->name()), there, p.M, p.N, p.K, p.reads_c() ? " with beta" : ""));
 }
 
-Observation observation_of_block(const Rung& rung, const KernelEntry& variant) {
-  const auto& [tile, kind] = std::tie(variant.tile, variant.kind);
+Observation observation_of_block(const Rung& rung, const KernelEntry& kernel) {
+  const auto& [tile, kind] = std::tie(kernel.tile, kernel.kind);
   if (record_of(rung))
-    return observation_of({&rung, &variant, {.kind = kind, .M = page_size, .N = page_size, .K = page_size}, {}});
-  return observe(variant, {.kind = kind, .M = tile.m, .N = tile.n, .K = std::max(2 * tile.k, 1)});
+    return observation_of({&rung, &kernel, {.kind = kind, .M = page_size, .N = page_size, .K = page_size}, {}});
+  return observe(kernel, {.kind = kind, .M = tile.m, .N = tile.n, .K = std::max(2 * tile.k, 1)});
 }
 
 TileOwners owners_of(const Rung& rung) {

@@ -18,18 +18,18 @@
 namespace lapidary::lens {
 
 struct RecordedObservation {
-  std::size_t variant;  ///< of the rung
+  std::size_t kernel;  ///< of the rung
   std::int64_t M, N, K;
   Observation observation;
 };
 
 /// What pages, tables and pictures of the ladder tell of a rung that was not measured and is not machine code.
 struct RungRecord {
-  Rung rung;                             ///< read from a file its variants have no launch
+  Rung rung;                             ///< read from a file its kernels have no launch
   std::shared_ptr<const RungInfo> info;  ///< that of `rung`, if it was read from a file
   std::string source_hash;               ///< rung_source_hash() when it was recorded
   std::vector<RecordedObservation> observations;
-  TileOwners owners;  ///< of the first variant
+  TileOwners owners;  ///< of the first kernel
 };
 
 /// The problem whose counters README shows: M = N = K, as script/measure runs the ladder on the emulated machine.
@@ -57,7 +57,7 @@ const Rung& known_rung(std::string_view name);
 
 /// Whether observation_of() finds something: the program has the instrumented build of the kernel, or the rung's
 /// record.
-bool is_observable(const Rung& rung, const KernelEntry& variant);
+bool is_observable(const Rung& rung, const KernelEntry& kernel);
 
 /// What the emulated machine sees of a launch, or, of a rung that this program was built without, what it once saw.
 /// @throws InvalidArgument as observe(), or if the problem is not on record
@@ -65,9 +65,9 @@ Observation observation_of(const Question& question);
 
 /// What it sees of two steps of one block, or, of a rung that this program was built without, of the problem of pages.
 /// @throws likewise
-Observation observation_of_block(const Rung& rung, const KernelEntry& variant);
+Observation observation_of_block(const Rung& rung, const KernelEntry& kernel);
 
-/// Of the first variant, likewise. @throws as tile_owners()
+/// Of the first kernel, likewise. @throws as tile_owners()
 TileOwners owners_of(const Rung& rung);
 
 }  // namespace lapidary::lens

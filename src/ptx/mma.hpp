@@ -123,7 +123,7 @@ LAPIDARY_DEVICE void mma_sync(typename Form::Accumulator (&d)[Form::d_registers]
                               const typename Form::Accumulator (&c)[Form::d_registers]) {
   using namespace mma_detail;
 #if __CUDA_ARCH__ < 890
-  constexpr bool missing = is_fp8<typename Form::A>;  // Rung::architecture() keeps such variants from being run
+  constexpr bool missing = is_fp8<typename Form::A>;  // Rung::architecture() keeps such kernels from being run
 #else
   constexpr bool missing = false;
 #endif

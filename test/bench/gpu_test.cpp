@@ -40,10 +40,10 @@ class GpuBench : public testing::Test {
   }
 
   static Contestant naive() {
-    const KernelEntry& variant = find_rung("naive").kernel(Type::f32);
-    return {.name = "naive", .unit = Unit::cuda_cores, .prepare = [&variant](const Problem& problem) {
-              return [&variant, problem](const Stream& stream, const Operands& operands) {
-                lapidary::run(variant, Build::gpu, stream, problem, operands);
+    const KernelEntry& kernel = find_rung("naive").kernel(Type::f32);
+    return {.name = "naive", .unit = Unit::cuda_cores, .prepare = [&kernel](const Problem& problem) {
+              return [&kernel, problem](const Stream& stream, const Operands& operands) {
+                lapidary::run(kernel, Build::gpu, stream, problem, operands);
               };
             }};
   }

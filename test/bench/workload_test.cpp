@@ -101,7 +101,7 @@ TEST(Workload, OrdersOfAProblemChooseTheKind) {
     if (task.problem.orders) kind = {kind.type, kind.result, task.problem.orders->a, task.problem.orders->b};
     if (!rung.has(kind)) continue;
     ASSERT_EQ(task.entries.size(), 1u);
-    EXPECT_EQ(task.entries[0].variant, &rung.kernel(kind));
+    EXPECT_EQ(task.entries[0].kernel, &rung.kernel(kind));
   }
   EXPECT_EQ(workload.tasks[1].problem.label, "layer");
   // Asked for in one order, it is of the problem's where that has one.

@@ -29,12 +29,12 @@ void ladder_counted(benchmark::State& state) {
 
 void rung_plain(benchmark::State& state, const Rung& rung) {
   const auto device = open_emulator();
-  const KernelEntry& variant = rung.kernels.front();
+  const KernelEntry& kernel = rung.kernels.front();
   bench::Experiment experiment(
-      *device, {.problem = {.kind = variant.kind, .M = state.range(0), .N = state.range(0), .K = state.range(0)}});
+      *device, {.problem = {.kind = kernel.kind, .M = state.range(0), .N = state.range(0), .K = state.range(0)}});
   const Problem problem = experiment.problem().spec.problem;
-  for (auto _ : state) run(variant, Build::plain, device->stream(), problem, experiment.operands());
-  fail_unless_right(state, experiment.run(rung, variant, Build::plain));
+  for (auto _ : state) run(kernel, Build::plain, device->stream(), problem, experiment.operands());
+  fail_unless_right(state, experiment.run(rung, kernel, Build::plain));
   state.counters["multiply-adds"] = benchmark::Counter(static_cast<double>(problem.M * problem.N * problem.K),
                                                        benchmark::Counter::kIsIterationInvariantRate);
 }

@@ -37,9 +37,9 @@ std::string text(const Counters& counters) {
                      text(counters.shared_store), counters.fma);
 }
 
-Counters count(const Rung& rung, const KernelEntry& variant, const Problem& problem) {
+Counters count(const Rung& rung, const KernelEntry& kernel, const Problem& problem) {
   const auto device = open_emulator({.count = true});
-  const auto result = bench::run_gemm(*device, rung, variant, Build::instrumented,
+  const auto result = bench::run_gemm(*device, rung, kernel, Build::instrumented,
                                       {.problem = problem, .beta = problem.reads_c() ? 1.0f : 0.0f});
   EXPECT_TRUE(result.verification.ok) << result.verification.message;
   return device->stream().machine->report().total;
@@ -194,13 +194,13 @@ INSTANTIATE_TEST_SUITE_P(Rung, Counts, testing::ValuesIn(by_brute_force),
 
 TEST_P(Counts, AreThoseOfBruteForce) {
   const Rung& rung = find_rung(GetParam().rung);
-  for (const KernelEntry& variant : rung.kernels) {
+  for (const KernelEntry& kernel : rung.kernels) {
     // The last one is more than a lane's log holds where there is no barrier.
     for (const Problem& problem :
          {Problem{.M = 128, .N = 256, .K = 64}, Problem{.M = 250, .N = 131, .K = 77, .beta = Factor::one},
           Problem{.M = 33, .N = 40, .K = 5001}}) {
-      EXPECT_EQ(text(count(rung, variant, problem)), text(GetParam().count(problem, variant.tile)))
-          << to_string(variant.tile) << ", M " << problem.M;
+      EXPECT_EQ(text(count(rung, kernel, problem)), text(GetParam().count(problem, kernel.tile)))
+          << to_string(kernel.tile) << ", M " << problem.M;
     }
   }
 }
@@ -252,10 +252,10 @@ INSTANTIATE_TEST_SUITE_P(Rung, ConflictFree, testing::Values("mma_padded", "mma_
 
 TEST_P(ConflictFree, NoAccessOfAnyOrderTakesMoreThanTheMinimum) {
   const Rung& rung = find_rung(GetParam());
-  for (const KernelEntry& variant : rung.kernels) {
-    const Counters total = count(rung, variant, {.kind = variant.kind, .M = 256, .N = 256, .K = 128});
-    EXPECT_EQ(total.shared_load.wavefronts, total.shared_load.minimum) << to_string(variant.kind);
-    EXPECT_EQ(total.shared_store.wavefronts, total.shared_store.minimum) << to_string(variant.kind);
+  for (const KernelEntry& kernel : rung.kernels) {
+    const Counters total = count(rung, kernel, {.kind = kernel.kind, .M = 256, .N = 256, .K = 128});
+    EXPECT_EQ(total.shared_load.wavefronts, total.shared_load.minimum) << to_string(kernel.kind);
+    EXPECT_EQ(total.shared_store.wavefronts, total.shared_store.minimum) << to_string(kernel.kind);
     EXPECT_GT(total.shared_load.minimum, 0u);
   }
 }
@@ -276,11 +276,11 @@ TEST(CuteTwin, MakesTheAccessesOfItsParent) {
 // Tiles of 128 x 128 and 32 along K are computed whole, edges included, by products of 16 x 8 x 16.
 TEST(TensorCores, MultiplyWholeTiles) {
   const Rung& rung = find_rung("mma_tiles");
-  const KernelEntry& variant = rung.kernels.front();
-  ASSERT_EQ(to_string(variant.tile), "128x128x32");
+  const KernelEntry& kernel = rung.kernels.front();
+  ASSERT_EQ(to_string(kernel.tile), "128x128x32");
   for (const auto& [M, N, K, products] :
        {std::tuple{256, 128, 64, 256 * 128 * 64 / (16 * 8 * 16)}, {200, 130, 40, 256 * 256 * 64 / (16 * 8 * 16)}}) {
-    const Counters total = count(rung, variant, {.kind = variant.kind, .M = M, .N = N, .K = K});
+    const Counters total = count(rung, kernel, {.kind = kernel.kind, .M = M, .N = N, .K = K});
     EXPECT_EQ(total.mma.instructions, static_cast<unsigned>(products));
     EXPECT_EQ(total.mma.flop, 2ull * 16 * 8 * 16 * static_cast<unsigned>(products));
     EXPECT_EQ(total.multiply_adds(), total.mma.flop / 2);

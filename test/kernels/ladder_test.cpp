@@ -19,17 +19,17 @@ using bench::RandomProblem;
 
 struct Configuration {
   const Rung* rung;
-  const KernelEntry* variant;
+  const KernelEntry* kernel;
 
   friend std::ostream& operator<<(std::ostream& out, const Configuration& c) {
-    return out << c.rung->name() << " " << to_string(c.variant->tile) << " " << to_string(c.variant->kind);
+    return out << c.rung->name() << " " << to_string(c.kernel->tile) << " " << to_string(c.kernel->kind);
   }
 };
 
 std::vector<Configuration> all_configurations() {
   std::vector<Configuration> all;
   for (const Rung& rung : ladder())
-    for (const KernelEntry& variant : rung.kernels) all.push_back({&rung, &variant});
+    for (const KernelEntry& kernel : rung.kernels) all.push_back({&rung, &kernel});
   return all;
 }
 
@@ -99,11 +99,11 @@ std::vector<RandomProblem> large_cases(const GemmKind& kind) {
 class Ladder : public testing::TestWithParam<Configuration> {
  protected:
   const Rung& rung = *GetParam().rung;
-  const KernelEntry& variant = *GetParam().variant;
+  const KernelEntry& kernel = *GetParam().kernel;
 
   void expect_right(Device& device, const std::vector<RandomProblem>& specs) {
     for (const RandomProblem& spec : specs) {
-      const auto result = bench::run_gemm(device, rung, variant, bench::build_for(device), spec);
+      const auto result = bench::run_gemm(device, rung, kernel, bench::build_for(device), spec);
       EXPECT_TRUE(result.verification.ok) << describe(spec) << ": " << result.verification.message;
       EXPECT_EQ(result.verification.compared, spec.problem.M * spec.problem.N) << describe(spec);
     }
@@ -111,7 +111,7 @@ class Ladder : public testing::TestWithParam<Configuration> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Rung, Ladder, testing::ValuesIn(all_configurations()), [](const auto& info) {
-  std::string name = info.param.variant->id();
+  std::string name = info.param.kernel->id();
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 });
@@ -119,29 +119,29 @@ INSTANTIATE_TEST_SUITE_P(Rung, Ladder, testing::ValuesIn(all_configurations()), 
 #if LAPIDARY_WITH_INSTRUMENTED
 TEST_P(Ladder, IsRightAndWithoutFaultsWhenChecked) {
   const auto device = open_emulator({.check = true});
-  expect_right(*device, edge_cases(variant.kind, variant.tile));
+  expect_right(*device, edge_cases(kernel.kind, kernel.tile));
 }
 
 TEST_P(Ladder, IsWithoutRacesInRandomOrder) {
   for (const std::uint64_t seed : {1, 2, 3}) {
     const auto device = open_emulator({.check = true, .seed = seed});
-    const std::int64_t k = variant.tile.k ? variant.tile.k : 8;
-    expect_right(*device, {{.problem = {.kind = variant.kind, .M = 40, .N = 36, .K = 5 * k}, .beta = 1}});
+    const std::int64_t k = kernel.tile.k ? kernel.tile.k : 8;
+    expect_right(*device, {{.problem = {.kind = kernel.kind, .M = 40, .N = 36, .K = 5 * k}, .beta = 1}});
   }
 }
 #endif
 
 TEST_P(Ladder, IsRightOnSeveralTilesOfThePlainBuild) {
   const auto device = open_emulator();
-  expect_right(*device, large_cases(variant.kind));
+  expect_right(*device, large_cases(kernel.kind));
 }
 
 #if LAPIDARY_WITH_CUDA
 TEST_P(Ladder, IsRightOnAGpu) {
   if (gpu_count() == 0) GTEST_SKIP() << "there is no GPU";
   const auto device = open_gpu();
-  expect_right(*device, edge_cases(variant.kind, variant.tile));
-  expect_right(*device, large_cases(variant.kind));
+  expect_right(*device, edge_cases(kernel.kind, kernel.tile));
+  expect_right(*device, large_cases(kernel.kind));
 }
 #endif
 

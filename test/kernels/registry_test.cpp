@@ -39,9 +39,9 @@ TEST(Registry, RungsAreConsistent) {
     EXPECT_LE(std::string_view(rung.info->idea).size(), 60u) << rung.name();
     EXPECT_NE(rung_source(rung.name()), "");
     ASSERT_FALSE(rung.kernels.empty());
-    for (const KernelEntry& variant : rung.kernels) {
-      EXPECT_NE(variant.builds[static_cast<std::size_t>(Build::plain)], nullptr) << rung.name();
-      EXPECT_EQ(&rung.kernel(variant.kind, to_string(variant.tile)), &variant) << rung.name();
+    for (const KernelEntry& kernel : rung.kernels) {
+      EXPECT_NE(kernel.builds[static_cast<std::size_t>(Build::plain)], nullptr) << rung.name();
+      EXPECT_EQ(&rung.kernel(kernel.kind, to_string(kernel.tile)), &kernel) << rung.name();
     }
   }
   EXPECT_EQ(ladder().front().name(), "naive");
@@ -382,16 +382,16 @@ TEST_F(Validate, AgreesWithBruteForceOnOverlaps) {
 
 TEST(Run, RefusesBuildsThatDoNotFit) {
   const auto device = open_emulator();
-  const KernelEntry& variant = find_rung("naive").kernels.front();
+  const KernelEntry& kernel = find_rung("naive").kernels.front();
   Problem empty;
-  EXPECT_EQ(message_of([&] { run(variant, Build::plain, device->stream(), empty, {}); }), "");
-  EXPECT_NE(message_of([&] { run(variant, Build::plain, Stream(), empty, {}); }).find("emulated machine"),
+  EXPECT_EQ(message_of([&] { run(kernel, Build::plain, device->stream(), empty, {}); }), "");
+  EXPECT_NE(message_of([&] { run(kernel, Build::plain, Stream(), empty, {}); }).find("emulated machine"),
             std::string::npos);
   const auto counting = open_emulator({.count = true});
-  EXPECT_NE(message_of([&] { run(variant, Build::plain, counting->stream(), empty, {}); }).find("instrumented"),
+  EXPECT_NE(message_of([&] { run(kernel, Build::plain, counting->stream(), empty, {}); }).find("instrumented"),
             std::string::npos);
   empty.kind = Type::f16;
-  EXPECT_NE(message_of([&] { run(variant, Build::plain, device->stream(), empty, {}); }).find("instantiated for f32"),
+  EXPECT_NE(message_of([&] { run(kernel, Build::plain, device->stream(), empty, {}); }).find("instantiated for f32"),
             std::string::npos);
 }
 

@@ -23,11 +23,11 @@ namespace {
 /// One launch of which counters were read.
 struct Launch {
   const Rung* rung;
-  const KernelEntry* variant;
+  const KernelEntry* kernel;
   model::MeasuredCounters measured;
 
   std::string name() const {
-    std::string name = fmt::format("{}_{}", variant->id(), measured.M);
+    std::string name = fmt::format("{}_{}", kernel->id(), measured.M);
     std::replace_if(
         name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
     return name;
@@ -40,22 +40,22 @@ std::vector<Launch> launches() {
   std::vector<Launch> found;
   const std::vector<model::MeasuredCounters> all = model::measured_counters(model::find_gpu("h200"));
   for (const Rung& rung : ladder())
-    for (const KernelEntry& variant : rung.kernels)
+    for (const KernelEntry& kernel : rung.kernels)
       for (const model::MeasuredCounters& measured : all)
-        if (measured.id == variant.id()) found.push_back({&rung, &variant, measured});
+        if (measured.id == kernel.id()) found.push_back({&rung, &kernel, measured});
   return found;
 }
 
 class Counters : public testing::TestWithParam<Launch> {};
 
 TEST_P(Counters, AreThoseOfTheCard) {
-  const auto& [rung, variant, measured] = GetParam();
-  const Problem problem{.kind = variant->kind,
+  const auto& [rung, kernel, measured] = GetParam();
+  const Problem problem{.kind = kernel->kind,
                         .M = measured.M,
                         .N = measured.N,
                         .K = measured.K,
                         .beta = measured.reads_c ? Factor::any : Factor::zero};
-  const Explanation e = explain({rung, variant, problem, model::find_gpu("h200")});
+  const Explanation e = explain({rung, kernel, problem, model::find_gpu("h200")});
   ASSERT_GE(e.counters.size(), 10u);
   const bool ragged = measured.M != 1024;
   for (const CounterComparison& c : e.counters) {
@@ -108,13 +108,13 @@ TEST(Time, IsPredictedWithinFifteenPercent) {
   for (const model::MeasuredRate& rate : model::measured_rates(h200)) {
     if (rate.mode != "burst" || rate.size != 1024) continue;
     const Rung& rung = known_rung(rate.kernel);
-    const auto variant = std::find_if(rung.kernels.begin(), rung.kernels.end(),
-                                      [&](const KernelEntry& known) { return known.id() == rate.id; });
-    ASSERT_NE(variant, rung.kernels.end()) << rate.id;
+    const auto kernel = std::find_if(rung.kernels.begin(), rung.kernels.end(),
+                                     [&](const KernelEntry& known) { return known.id() == rate.id; });
+    ASSERT_NE(kernel, rung.kernels.end()) << rate.id;
     ++all;
-    if (!variant->builds[static_cast<std::size_t>(Build::instrumented)]) continue;  // built without an optional rung
-    const Problem problem{.kind = variant->kind, .M = rate.size, .N = rate.size, .K = rate.size};
-    const Explanation e = explain({&rung, &*variant, problem, h200});
+    if (!kernel->builds[static_cast<std::size_t>(Build::instrumented)]) continue;  // built without an optional rung
+    const Problem problem{.kind = kernel->kind, .M = rate.size, .N = rate.size, .K = rate.size};
+    const Explanation e = explain({&rung, &*kernel, problem, h200});
     ASSERT_TRUE(e.time) << rate.kernel << ": " << e.no_time;
     const double off = e.time->seconds * rate.flops / e.flop - 1;
     EXPECT_LE(std::abs(off), 0.15) << rate.kernel << " " << rate.tile;

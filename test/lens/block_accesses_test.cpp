@@ -16,7 +16,7 @@
 namespace lapidary::lens {
 namespace {
 
-const KernelEntry& default_variant(std::string_view rung) { return find_rung(rung).kernels.front(); }
+const KernelEntry& default_kernel(std::string_view rung) { return find_rung(rung).kernels.front(); }
 
 constexpr Problem problem = {.M = 64, .N = 96, .K = 128};
 
@@ -27,7 +27,7 @@ const GlobalAccess& access_to(const std::vector<GlobalAccess>& all, std::string_
 }
 
 TEST(GlobalAccesses, OfNeighboursInAColumnTouchASectorEach) {
-  const auto accesses = global_accesses(default_variant("naive"), problem, 0);
+  const auto accesses = global_accesses(default_kernel("naive"), problem, 0);
   ASSERT_EQ(accesses.size(), 3u);
   const GlobalAccess &a = access_to(accesses, "A"), &b = access_to(accesses, "B"), &d = access_to(accesses, "D");
   EXPECT_EQ(sectors(a.first), 32);
@@ -41,11 +41,11 @@ TEST(GlobalAccesses, OfNeighboursInAColumnTouchASectorEach) {
 }
 
 TEST(GlobalAccesses, OfNeighboursInARowShareFour) {
-  const auto accesses = global_accesses(default_variant("coalesced"), problem, 1);
+  const auto accesses = global_accesses(default_kernel("coalesced"), problem, 1);
   EXPECT_EQ(sectors(access_to(accesses, "A").first), 1);
   EXPECT_EQ(sectors(access_to(accesses, "B").first), 4);
   EXPECT_EQ(sectors(access_to(accesses, "D").first), 4);
-  EXPECT_THROW(global_accesses(default_variant("coalesced"), problem, 32), InvalidArgument);
+  EXPECT_THROW(global_accesses(default_kernel("coalesced"), problem, 32), InvalidArgument);
 }
 
 TEST(SectorReport, IsByAddressWhereLanesAreNot) {
@@ -62,8 +62,8 @@ TEST(SectorReport, IsByAddressWhereLanesAreNot) {
 
 /// The owners as a configuration has them: thread t has result (i, j) at its row(t, i) and col(t, j).
 template <class Config>
-void expect_owners(const KernelEntry& variant, int rows, int cols) {
-  const TileOwners owners = tile_owners(variant);
+void expect_owners(const KernelEntry& kernel, int rows, int cols) {
+  const TileOwners owners = tile_owners(kernel);
   ASSERT_EQ(owners.threads, Config::threads);
   for (int thread = 0; thread < Config::threads; ++thread)
     for (int i = 0; i < rows; ++i)
@@ -72,26 +72,26 @@ void expect_owners(const KernelEntry& variant, int rows, int cols) {
 }
 
 TEST(TileOwners, AreThoseOfTheConfiguration) {
-  expect_owners<vectorized::Config<128, 128, 8>>(default_variant("vectorized"), 8, 8);
-  expect_owners<warp_tiles::Default>(default_variant("warp_tiles"), 8, 8);
+  expect_owners<vectorized::Config<128, 128, 8>>(default_kernel("vectorized"), 8, 8);
+  expect_owners<warp_tiles::Default>(default_kernel("warp_tiles"), 8, 8);
 }
 
 /// None of a kernel whose results bulk copies store.
-std::optional<TileOwners> owners_if_threads_store(const KernelEntry& variant) {
+std::optional<TileOwners> owners_if_threads_store(const KernelEntry& kernel) {
   try {
-    return tile_owners(variant);
+    return tile_owners(kernel);
   } catch (const InvalidArgument& error) {
     EXPECT_NE(std::string(error.what()).find("bulk copies do"), std::string::npos) << error.what();
-    EXPECT_TRUE(variant.order.at && size_of(variant.kind.result) == 2);
+    EXPECT_TRUE(kernel.order.at && size_of(kernel.kind.result) == 2);
     return std::nullopt;
   }
 }
 
 TEST(TileOwners, ShareTheTileOfEveryKernelEvenly) {
   for (const Rung& rung : ladder())
-    for (const KernelEntry& variant : rung.kernels) {
-      SCOPED_TRACE(std::string(rung.name()) + " " + to_string(variant.tile));
-      const std::optional<TileOwners> found = owners_if_threads_store(variant);
+    for (const KernelEntry& kernel : rung.kernels) {
+      SCOPED_TRACE(std::string(rung.name()) + " " + to_string(kernel.tile));
+      const std::optional<TileOwners> found = owners_if_threads_store(kernel);
       if (!found) continue;
       const TileOwners& owners = *found;
       std::vector<int> results(static_cast<std::size_t>(owners.threads));
@@ -100,7 +100,7 @@ TEST(TileOwners, ShareTheTileOfEveryKernelEvenly) {
       std::erase(results, 0);
       ASSERT_FALSE(results.empty());
       EXPECT_EQ(std::count(results.begin(), results.end(), results[0]), std::ssize(results));
-      EXPECT_EQ(results[0] * std::ssize(results), variant.tile.m * variant.tile.n);
+      EXPECT_EQ(results[0] * std::ssize(results), kernel.tile.m * kernel.tile.n);
     }
 }
 

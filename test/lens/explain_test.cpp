@@ -67,8 +67,8 @@ TEST(LeastTime, IsByTheFormOfMmaThatIsExecuted) {
 
   const Rung& rung = find_rung("mma_multistage");
   const auto of_type = [&](Type type) {
-    const KernelEntry& variant = rung.kernel({type, Type::f32, Order::row_major, Order::column_major});
-    return explain({&rung, &variant, {.kind = variant.kind, .M = 128, .N = 256, .K = 128}, model::find_gpu("h200")})
+    const KernelEntry& kernel = rung.kernel({type, Type::f32, Order::row_major, Order::column_major});
+    return explain({&rung, &kernel, {.kind = kernel.kind, .M = 128, .N = 256, .K = 128}, model::find_gpu("h200")})
         .least.peak.flops;
   };
   EXPECT_NEAR(of_type(Type::e4m3), 711.5e12, 0.1e12) << "FP8 passes as f16";

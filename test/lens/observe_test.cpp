@@ -10,14 +10,14 @@
 namespace lapidary::lens {
 namespace {
 
-emulator::Report whole_launch(const KernelEntry& variant, const Problem& problem) {
+emulator::Report whole_launch(const KernelEntry& kernel, const Problem& problem) {
   const auto device = open_emulator({.count = true});
   const auto bytes = [&](Matrix matrix) {
     return static_cast<std::size_t>(shape_of(resolved(problem), matrix).bytes());
   };
   const DeviceBuffer A(*device, bytes(Matrix::A), "A"), B(*device, bytes(Matrix::B), "B"),
       C(*device, bytes(Matrix::C), "C"), D(*device, bytes(Matrix::D), "D");
-  run(variant, Build::instrumented, device->stream(), problem,
+  run(kernel, Build::instrumented, device->stream(), problem,
       {.A = A.data(), .B = B.data(), .C = C.data(), .D = D.data(), .beta = 0.5f});
   return device->stream().machine->report();
 }
@@ -30,13 +30,13 @@ struct Case {
 class Sample : public testing::TestWithParam<Case> {};
 
 TEST_P(Sample, OfBlocksCountsWhatTheWholeLaunchDoes) {
-  const auto& [kernel, tile, M, N, K, blocks_run] = GetParam();
-  const Rung& rung = find_rung(kernel);
-  const KernelEntry& variant = rung.kernel(rung.kernels.front().kind, tile);
-  const Problem problem{.kind = variant.kind, .M = M, .N = N, .K = K, .beta = Factor::any};
-  const Observation found = observe(variant, problem);
+  const auto& [name, tile, M, N, K, blocks_run] = GetParam();
+  const Rung& rung = find_rung(name);
+  const KernelEntry& kernel = rung.kernel(rung.kernels.front().kind, tile);
+  const Problem problem{.kind = kernel.kind, .M = M, .N = N, .K = K, .beta = Factor::any};
+  const Observation found = observe(kernel, problem);
   EXPECT_EQ(found.blocks_run, blocks_run) << "of " << found.blocks;
-  const emulator::Report whole = whole_launch(variant, problem);
+  const emulator::Report whole = whole_launch(kernel, problem);
   EXPECT_EQ(found.written.total.fma, whole.total.fma);
   EXPECT_EQ(found.written.total.mma.flop, whole.total.mma.flop);
   EXPECT_EQ(found.written.bytes_in_flight, whole.bytes_in_flight);

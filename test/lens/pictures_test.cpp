@@ -69,11 +69,11 @@ TEST(Share, OfAThreadIsItsTileAndOfAWarpThoseOfItsLanes) {
 
 TEST(TilePicture, MarksOneThreadOfEveryKernel) {
   for (const Rung& rung : ladder())
-    for (const KernelEntry& variant : rung.kernels) {
-      SCOPED_TRACE(std::string(rung.name()) + " " + to_string(variant.tile));
+    for (const KernelEntry& kernel : rung.kernels) {
+      SCOPED_TRACE(std::string(rung.name()) + " " + to_string(kernel.tile));
       std::optional<TileOwners> found;
       try {
-        found = tile_owners(variant);
+        found = tile_owners(kernel);
       } catch (const InvalidArgument&) {
         continue;  // its results are stored by bulk copies, see block_accesses_test.cpp
       }

@@ -47,9 +47,9 @@ TEST(RungRecord, OfTheTwinOverCuteCountsWhatItsParentDoes) {
   const Rung &twin = known_rung("f16_cute"), &parent = find_rung("f16_padded");
   for (const std::int64_t size : {counted_size, page_size}) {
     const auto counts = [&](const Rung& rung) {
-      const KernelEntry& variant = rung.kernels.front();
+      const KernelEntry& kernel = rung.kernels.front();
       const Observation seen = observation_of(
-          {&rung, &variant, {.kind = variant.kind, .M = size, .N = size, .K = size}, {}});
+          {&rung, &kernel, {.kind = kernel.kind, .M = size, .N = size, .K = size}, {}});
       const emulator::Counters& c = seen.written.total;
       return std::tuple(seen.blocks, seen.launch.block.x, seen.launch.shared_bytes, c.global_load.requests,
                         c.global_load.sectors, c.global_store.requests, c.global_store.sectors,
@@ -70,8 +70,8 @@ TEST(RungRecord, RefusesWhatIsNone) {
   }
   const Rung& twin = known_rung("f16_cute");
   if (!optional_rungs().front().built) {
-    const KernelEntry& variant = twin.kernels.front();
-    const Question unrecorded{&twin, &variant, {.kind = variant.kind, .M = 300, .N = 200, .K = 100}, {}};
+    const KernelEntry& kernel = twin.kernels.front();
+    const Question unrecorded{&twin, &kernel, {.kind = kernel.kind, .M = 300, .N = 200, .K = 100}, {}};
     EXPECT_THROW(observation_of(unrecorded), InvalidArgument);
   }
 }

@@ -51,17 +51,17 @@ constexpr BuiltKernel launched_by = {.traits = {}, .refusal = nullptr, .prepare 
                                      }};
 
 KernelEntry ring() {
-  KernelEntry variant{{.tile = {64, 64, 32}, .kind = {Type::f32, Type::f32, Order::row_major, Order::column_major}},
-                      info.name,
-                      "",
-                      {&launched_by<launch_ring<test::plain::async_kernels>>,
-                       &launched_by<launch_ring<test::instrumented::async_kernels>>, nullptr}};
+  KernelEntry kernel{{.tile = {64, 64, 32}, .kind = {Type::f32, Type::f32, Order::row_major, Order::column_major}},
+                     info.name,
+                     "",
+                     {&launched_by<launch_ring<test::plain::async_kernels>>,
+                      &launched_by<launch_ring<test::instrumented::async_kernels>>, nullptr}};
   // The grid is as wide as the matrix, and a multiple of a cluster high.
-  variant.order.at = [](std::int64_t position, std::int64_t, std::int64_t N) {
+  kernel.order.at = [](std::int64_t position, std::int64_t, std::int64_t N) {
     const std::int64_t across = (N + 63) / 64;
     return RowCol<std::int64_t>{position / across * 64, position % across * 64};
   };
-  return variant;
+  return kernel;
 }
 
 /// The page of a rung, as text.
@@ -77,10 +77,10 @@ const MatrixTraffic& matrix(const Explanation& e, const char* name) {
 
 // Matrices of 200 x 200: 4 x 4 tiles, 7 steps along K.
 TEST(TensorLens, SeesBoxesAndWhatAMulticastSpares) {
-  const KernelEntry variant = ring();
-  const Rung rung{&info, "wgmma", "src/kernels/wgmma/example.cuh", {variant}};
+  const KernelEntry kernel = ring();
+  const Rung rung{&info, "wgmma", "src/kernels/wgmma/example.cuh", {kernel}};
   const Explanation e = explain(
-      {&rung, &variant, {.kind = variant.kind, .M = 200, .N = 200, .K = 200}, model::find_gpu("h200")});
+      {&rung, &kernel, {.kind = kernel.kind, .M = 200, .N = 200, .K = 200}, model::find_gpu("h200")});
   EXPECT_EQ(e.observation.blocks, 16);
   EXPECT_EQ(e.observation.tiles, 16);
   // By rank: whole tiles of both, and of the lower edge, which is of rank 1; each of them at the right edge, too.
@@ -98,7 +98,7 @@ TEST(TensorLens, SeesBoxesAndWhatAMulticastSpares) {
   EXPECT_TRUE(matrix(e, "D").written);
   EXPECT_EQ(steps_in_flight(e), 3) << "three stages";
   EXPECT_FALSE(e.time);
-  EXPECT_THROW(tile_owners(variant), InvalidArgument) << "no thread stores";
+  EXPECT_THROW(tile_owners(kernel), InvalidArgument) << "no thread stores";
   const std::string page = page_of(e);
   EXPECT_NE(page.find("B, in boxes"), page.npos) << page;
   EXPECT_NE(page.find("at most: 49,152 bytes, 3 steps along K"), page.npos) << page;
@@ -151,15 +151,15 @@ void launch_product(const Stream& stream, const Problem&, const Operands& o) {
 
 // 64 x 128 results by four products of one warpgroup.
 TEST(TensorLens, ExplainsWgmmaWithoutMachineCode) {
-  const KernelEntry variant{
+  const KernelEntry kernel{
       {.tile = {64, 128, 64}, .kind = {Type::bf16, Type::f32, Order::row_major, Order::column_major}},
       info.name,
       "",
       {&launched_by<launch_product<test::plain::wgmma_cases>>,
        &launched_by<launch_product<test::instrumented::wgmma_cases>>, nullptr}};
-  const Rung rung{&info, "wgmma", "src/kernels/wgmma/example.cuh", {variant}};
-  const Problem problem{.kind = variant.kind, .M = 64, .N = 128, .K = 64};
-  const Explanation e = explain({&rung, &variant, problem, model::find_gpu("h200")});
+  const Rung rung{&info, "wgmma", "src/kernels/wgmma/example.cuh", {kernel}};
+  const Problem problem{.kind = kernel.kind, .M = 64, .N = 128, .K = 64};
+  const Explanation e = explain({&rung, &kernel, problem, model::find_gpu("h200")});
   EXPECT_EQ(e.observation.written.total.wgmma.flop, 2u * 64 * 128 * 64);
   // Of A's 64 and B's 128 rows 32 bytes for each product.
   EXPECT_DOUBLE_EQ(e.shared_loads_per_fma, 4.0 * (64 + 128) * 16 / (64 * 128 * 64));
@@ -170,7 +170,7 @@ TEST(TensorLens, ExplainsWgmmaWithoutMachineCode) {
   const std::string text = page_of(e);
   EXPECT_NE(text.find("4 wgmma, 131072 multiply-adds each"), text.npos) << text;
   EXPECT_NE(text.find("there is no record"), text.npos) << text;
-  EXPECT_THROW(explain({&rung, &variant, problem, model::find_gpu("v100 sxm2 16gb")}).time.value(),
+  EXPECT_THROW(explain({&rung, &kernel, problem, model::find_gpu("v100 sxm2 16gb")}).time.value(),
                std::bad_optional_access)
       << "has no tensor cores for bf16";
 }

@@ -237,15 +237,15 @@ TEST(Program, OperandsInTheReuseCacheAreNotRead) {
 
 TEST(Records, AreThereForEveryTileOfTheFirstKindAndOfItsSource) {
   for (const Rung& rung : ladder()) {
-    for (const KernelEntry& variant : rung.kernels) {
-      if (variant.kind != rung.kernels.front().kind) continue;
-      const auto compiled = find_compiled(variant.id());
-      ASSERT_TRUE(compiled) << rung.name() << " " << to_string(variant.tile);
+    for (const KernelEntry& kernel : rung.kernels) {
+      if (kernel.kind != rung.kernels.front().kind) continue;
+      const auto compiled = find_compiled(kernel.id());
+      ASSERT_TRUE(compiled) << rung.name() << " " << to_string(kernel.tile);
       EXPECT_EQ(compiled->source_hash, rung_source_hash(rung.name())) << rung.name() << ": run script/compiled";
       EXPECT_TRUE(compiled->main_loop()) << rung.name();
       EXPECT_GT(compiled->registers, 0);
-      const auto ptx = find_ptx(variant.id());
-      ASSERT_TRUE(ptx) << rung.name() << " " << to_string(variant.tile);
+      const auto ptx = find_ptx(kernel.id());
+      ASSERT_TRUE(ptx) << rung.name() << " " << to_string(kernel.tile);
       EXPECT_EQ(ptx->source_hash, compiled->source_hash);
       EXPECT_EQ(ptx->compiler, compiled->compiler);
     }
@@ -255,8 +255,8 @@ TEST(Records, AreThereForEveryTileOfTheFirstKindAndOfItsSource) {
 TEST(Records, HaveTheProductsOfWarpgroupsInTheMainLoopAndNotTheEpilogue) {
   int found = 0;
   for (const Rung& rung : ladder()) {
-    for (const KernelEntry& variant : rung.kernels) {
-      const auto compiled = find_compiled(variant.id());
+    for (const KernelEntry& kernel : rung.kernels) {
+      const auto compiled = find_compiled(kernel.id());
       if (!compiled || !compiled->is_warpgroup()) continue;
       ++found;
       const auto [first, last] = *compiled->main_loop();

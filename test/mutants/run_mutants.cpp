@@ -42,10 +42,10 @@ extern "C" __attribute__((visibility("default"))) bool lapidary_is_mutant(int nu
 namespace lapidary {
 namespace {
 
-Json run(const Rung& rung, const KernelEntry& variant, int schedules) {
+Json run(const Rung& rung, const KernelEntry& kernel, int schedules) {
   Json json = {{"number", selected}, {"caught", nullptr}};
-  for (const bench::CheckProblem& problem : bench::check_problems(variant.kind, variant.tile)) {
-    const auto found = bench::check(rung, variant, problem.spec, 1, schedules);
+  for (const bench::CheckProblem& problem : bench::check_problems(kernel.kind, kernel.tile)) {
+    const auto found = bench::check(rung, kernel, problem.spec, 1, schedules);
     if (!found) continue;
     json["caught"] = found->kind;
     json["problem"] = problem.tries;
@@ -59,13 +59,13 @@ Json run(const Rung& rung, const KernelEntry& variant, int schedules) {
 }
 
 /// In a process of its own: a mutant may do anything.
-Json run_apart(const Rung& rung, const KernelEntry& variant, int schedules) {
+Json run_apart(const Rung& rung, const KernelEntry& kernel, int schedules) {
   int ends[2];
   if (pipe(ends) != 0) throw Error("pipe failed");
   const pid_t child = fork();
   if (child == 0) {
     alarm(most_seconds);
-    const std::string text = run(rung, variant, schedules).dump();
+    const std::string text = run(rung, kernel, schedules).dump();
     FILE* const out = fdopen(ends[1], "w");
     std::fwrite(text.data(), 1, text.size(), out);
     std::fclose(out);
@@ -84,10 +84,10 @@ Json run_apart(const Rung& rung, const KernelEntry& variant, int schedules) {
   return {{"number", selected}, {"caught", hangs ? "hang" : "crash"}, {"reached", Json::array()}};
 }
 
-/// The kind of a variant, by the name that to_string() gives it.
+/// The kind of a kernel, by the name that to_string() gives it.
 GemmKind kind_named(const Rung& rung, std::string_view name) {
-  for (const KernelEntry& variant : rung.kernels)
-    if (name == to_string(variant.kind)) return variant.kind;
+  for (const KernelEntry& kernel : rung.kernels)
+    if (name == to_string(kernel.kind)) return kernel.kind;
   throw InvalidArgument("the kernel takes no such types");
 }
 
@@ -104,7 +104,7 @@ int run_all(int argc, char** argv) {
     mutant = {known.traits(), known.rung, known.fallback, {}};
     mutant->builds[static_cast<std::size_t>(Build::instrumented)] = &built.kernels[i];
   }
-  if (!mutant) throw InvalidArgument("the object has no such variant");
+  if (!mutant) throw InvalidArgument("the object has no such kernel");
   rung.kernels = {*mutant};
   for (int i = 6; i < argc; ++i) {
     selected = std::atoi(argv[i]);
