@@ -1,136 +1,186 @@
-// What a launch costs the host: kernels of the ladder beside a bare cudaLaunchKernelExC of an empty kernel with the
-// same parameters and attributes, and what part of the time between two launches of a stream that is.
+// What a launch costs the host: a prepared launch of kernels of the ladder beside the least that there could be, a bare
+// cudaLaunchKernelExC of an empty kernel with the same parameters, shape and attributes; and what part of the time from
+// one launch to the next that is.
+//
+//   lapidary_host_time [--output FILE] [options of Google Benchmark]
 #include <benchmark/benchmark.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
 #include <string>
-#include <tuple>
+#include <string_view>
+#include <vector>
 
+#include "bench/receipt.hpp"
+#include "device/cuda_check.hpp"
 #include "device/device.hpp"
 #include "device/launch.hpp"
 #include "kernels/registry.hpp"
-#include "layout/tensor_map.hpp"
+#include "kernels/wgmma/wgmma_energy.cuh"
+#include "kernels/wgmma/wgmma_overlapped.cuh"
 
 namespace lapidary {
 namespace {
 
-constexpr int launches = 200;
+/// In one batch; few enough for the device's queue, which would hold the host up.
+constexpr int launches = 64;
 
-/// Seconds that the host takes to start one of `launches` launches; the stream is empty before and after.
-template <class Launch>
-double host_seconds(const Launch& launch) {
-  cudaDeviceSynchronize();
+/// A way to do the same, over and over.
+struct Way {
+  const char* name;
+  std::function<void()> launch;
+};
+
+/// Of a launch in a batch that begins and ends with an empty stream.
+double host_microseconds(cudaStream_t stream, const Way& way) {
+  check_cuda(cudaStreamSynchronize(stream), "the launches before");
   const auto begin = std::chrono::steady_clock::now();
-  for (int i = 0; i < launches; ++i) launch();
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-  cudaDeviceSynchronize();
+  for (int i = 0; i < launches; ++i) way.launch();
+  const std::chrono::duration<double, std::micro> taken = std::chrono::steady_clock::now() - begin;
+  check_cuda(cudaStreamSynchronize(stream), way.name);
   return taken.count() / launches;
 }
 
-/// Seconds from one launch to the next on the device.
-template <class Launch>
-double launch_seconds(cudaStream_t stream, const Launch& launch) {
-  cudaEvent_t begin, end;
-  cudaEventCreate(&begin);
-  cudaEventCreate(&end);
-  launch();
-  cudaEventRecord(begin, stream);
-  for (int i = 0; i < launches; ++i) launch();
-  cudaEventRecord(end, stream);
-  cudaEventSynchronize(end);
-  float ms = 0;
-  cudaEventElapsedTime(&ms, begin, end);
-  cudaEventDestroy(begin);
-  cudaEventDestroy(end);
-  return 1e-3 * static_cast<double>(ms) / launches;
+class Event {
+ public:
+  Event() { check_cuda(cudaEventCreate(&event_), "cudaEventCreate"); }
+  Event(const Event&) = delete;
+  ~Event() { cudaEventDestroy(event_); }
+  operator cudaEvent_t() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+/// From one launch to the next on the device.
+double microseconds_between(cudaStream_t stream, const Way& way) {
+  const Event begin, end;
+  way.launch();
+  check_cuda(cudaEventRecord(begin, stream), "cudaEventRecord");
+  for (int i = 0; i < launches; ++i) way.launch();
+  check_cuda(cudaEventRecord(end, stream), "cudaEventRecord");
+  check_cuda(cudaEventSynchronize(end), way.name);
+  float milliseconds = 0;
+  check_cuda(cudaEventElapsedTime(&milliseconds, begin, end), "cudaEventElapsedTime");
+  return 1e3 * static_cast<double>(milliseconds) / launches;
 }
 
-template <class Launch>
-void measure(benchmark::State& state, cudaStream_t stream, const Launch& launch) {
-  for (int i = 0; i < 20; ++i) launch();
-  for (auto _ : state) state.SetIterationTime(host_seconds(launch));
-  double between = 1;
-  for (int round = 0; round < 5; ++round) between = std::min(between, launch_seconds(stream, launch));
-  state.counters["between_us"] = 1e6 * between;
-  const cudaError_t status = cudaDeviceSynchronize();
-  if (status != cudaSuccess) state.SkipWithError(cudaGetErrorString(status));
+double quantile(std::vector<double> values, double part) {
+  const auto at = static_cast<std::ptrdiff_t>(part * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), values.begin() + at, values.end());
+  return values[static_cast<std::size_t>(at)];
+}
+
+/// Does it in all ways in turns, in another order each time. An iteration's time is that of the last way, of one
+/// launch; what the last one takes more than another is taken of the batches of one turn, for the host's clock drifts.
+void measure(benchmark::State& state, cudaStream_t stream, const std::vector<Way>& ways) {
+  constexpr int warm_up = 20;
+  std::vector<std::vector<double>> host(ways.size()), between(ways.size());
+  std::vector<std::size_t> order(ways.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (int turn = -warm_up; turn < 0 || state.KeepRunning(); ++turn) {
+    std::rotate(order.begin(), order.begin() + 1, order.end());
+    if (turn % 2 == 0) std::reverse(order.begin(), order.end());
+    for (const std::size_t i : order) {
+      const double taken = host_microseconds(stream, ways[i]), device = microseconds_between(stream, ways[i]);
+      if (turn < 0) continue;
+      host[i].push_back(taken);
+      between[i].push_back(device);
+    }
+    if (turn >= 0) state.SetIterationTime(1e-6 * host.back().back());
+  }
+  for (std::size_t i = 0; i < ways.size(); ++i) {
+    const std::string name = ways[i].name;
+    state.counters[name + "_us"] = quantile(host[i], 0.5);
+    state.counters[name + "_between_us"] = quantile(between[i], 0.5);
+    if (i + 1 == ways.size()) continue;
+    std::vector<double> more(host[i].size());
+    std::transform(host.back().begin(), host.back().end(), host[i].begin(), more.begin(), std::minus<>());
+    for (const auto& [suffix, part] : {std::pair{"_us", 0.5}, {"_q1_us", 0.25}, {"_q3_us", 0.75}})
+      state.counters["over_" + name + suffix] = quantile(more, part);
+  }
 }
 
 template <class... Parameters>
 __global__ void empty(const __grid_constant__ Parameters...) {}
 
+/// A launch with nothing of ours in it: all that it needs is made beforehand.
 template <class... Parameters>
-void bare(benchmark::State& state, const LaunchShape& shape) {
-  const std::tuple<Parameters...> arguments{};
-  void* pointers[sizeof...(Parameters)];
-  std::size_t count = 0;
-  std::apply([&](const auto&... a) { ((pointers[count++] = const_cast<void*>(static_cast<const void*>(&a))), ...); },
-             arguments);
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(shape.grid.x);
-  config.blockDim = dim3(shape.block.x);
-  config.dynamicSmemBytes = shape.shared_bytes;
-  cudaLaunchAttribute attributes[2]{};
-  config.attrs = attributes;
-  if (shape.cluster.x > 1) {
-    attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
-    attributes[config.numAttrs++].val.clusterDim = {shape.cluster.x, 1, 1};
-  }
-  if (shape.overlaps) {
-    attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
-  }
-  const void* const kernel = reinterpret_cast<const void*>(empty<Parameters...>);
-  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared_bytes));
-  measure(state, nullptr, [&] { cudaLaunchKernelExC(&config, kernel, pointers); });
-}
-
-/// As wgmma_cluster's last parameter is.
-struct Walk {
-  int rows, cols, group;
-};
-
-/// Memory for a cube of a kernel's kind, and the cube.
-class Cube {
+class BareLaunch {
  public:
-  Cube(Device& gpu, const KernelEntry& kernel, std::int64_t n)
-      : bytes_(static_cast<std::size_t>(n * n) * sizeof(float)),
-        a_(gpu, bytes_, "A"),
-        b_(gpu, bytes_, "B"),
-        d_(gpu, bytes_, "D"),
-        problem{.kind = kernel.kind, .M = n, .N = n, .K = n},
-        operands{.A = a_.data(), .B = b_.data(), .D = d_.data()} {
-    for (const DeviceBuffer* buffer : {&a_, &b_}) cudaMemset(buffer->data(), 0x3c, bytes_);
+  BareLaunch(const void* kernel, const Prepared& prepared, cudaStream_t stream) : kernel_(kernel), shape_(prepared) {
+    constexpr auto offsets = argument_offsets<Parameters...>();
+    if (prepared.bytes != offsets.back()) throw std::logic_error("these are not the kernel's parameters");
+    for (std::size_t i = 0; i < sizeof...(Parameters); ++i) pointers_[i] = shape_.arguments.data() + offsets[i];
+    enable_on_gpu(kernel, prepared.shape);
+    const auto [grid, block, cluster] = std::tuple{prepared.shape.grid, prepared.shape.block, prepared.shape.cluster};
+    config_.gridDim = dim3(grid.x, grid.y, grid.z);
+    config_.blockDim = dim3(block.x, block.y, block.z);
+    config_.dynamicSmemBytes = prepared.shape.shared_bytes;
+    config_.stream = stream;
+    config_.attrs = attributes_.data();
+    if (cluster.x * cluster.y * cluster.z > 1) {
+      cudaLaunchAttribute& attribute = attributes_[config_.numAttrs++];
+      attribute.id = cudaLaunchAttributeClusterDimension;
+      attribute.val.clusterDim = {cluster.x, cluster.y, cluster.z};
+    }
+    if (prepared.shape.overlaps) {
+      cudaLaunchAttribute& attribute = attributes_[config_.numAttrs++];
+      attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      attribute.val.programmaticStreamSerializationAllowed = 1;
+    }
   }
+  BareLaunch(const BareLaunch&) = delete;
+  void operator()() { check_cuda(cudaLaunchKernelExC(&config_, kernel_, pointers_.data()), "cudaLaunchKernelExC"); }
 
  private:
-  std::size_t bytes_;
-  DeviceBuffer a_, b_, d_;
-
- public:
-  const Problem problem;
-  const Operands operands;
+  const void* kernel_;
+  Prepared shape_;
+  std::array<void*, sizeof...(Parameters)> pointers_{};
+  std::array<cudaLaunchAttribute, 2> attributes_{};
+  cudaLaunchConfig_t config_{};
 };
 
-const KernelEntry& kernel_of(const char* rung, const char* tile) {
-  const Rung& of = find_rung(rung);
-  return of.kernel(of.kernels.front().kind, tile);
-}
-
-void launch_prepared(benchmark::State& state, const char* rung, const char* tile) {
+/// A kernel of the ladder on a cube. The type of its function is that of `parameters`, which is null.
+template <class... Parameters>
+void time_launches(benchmark::State& state, const KernelEntry& kernel, void (*)(Parameters...)) {
   const auto gpu = open_gpu();
-  const KernelEntry& kernel = kernel_of(rung, tile);
-  const Cube cube(*gpu, kernel, state.range(0));
   const Stream stream = gpu->stream();
-  const Prepared prepared = prepare(kernel, Build::gpu, cube.problem, card_of(stream));
-  measure(state, static_cast<cudaStream_t>(stream.cuda), [&] { prepared.launch(stream, cube.operands); });
+  const auto cuda = static_cast<cudaStream_t>(stream.cuda);
+  const std::int64_t n = state.range(0);
+  const auto bytes = static_cast<std::size_t>(n * n) * sizeof(float);
+  const DeviceBuffer a(*gpu, bytes, "A"), b(*gpu, bytes, "B"), d(*gpu, bytes, "D");
+  for (const DeviceBuffer* buffer : {&a, &b}) check_cuda(cudaMemset(buffer->data(), 0x3c, bytes), "cudaMemset");
+  const Problem problem = {.kind = kernel.kind, .M = n, .N = n, .K = n};
+  const Operands operands = {.A = a.data(), .B = b.data(), .D = d.data()};
+  const Prepared prepared = prepare(kernel, Build::gpu, problem, card_of(stream));
+  // One whose arguments have addresses, for the bare launch of the same kernel.
+  Prepared placed = prepared;
+  for (int i = 0; i < placed.slots; ++i) {
+    const ArgumentSlot& slot = placed.slot[static_cast<std::size_t>(i)];
+    std::byte* const at = placed.arguments.data() + slot.offset;
+    const void* const address = operands[slot.matrix];
+    if (slot.kind == ArgumentSlot::Kind::pointer) std::memcpy(at, &address, sizeof(address));
+    if (slot.kind == ArgumentSlot::Kind::tensor_map) replace_address(*reinterpret_cast<TensorMap*>(at), address);
+  }
+  BareLaunch<Parameters...> of_empty(reinterpret_cast<const void*>(empty<Parameters...>), placed, cuda),
+      of_kernel(prepared.kernel, placed, cuda);
+  measure(state, cuda,
+          {{"empty", std::ref(of_empty)},
+           {"bare", std::ref(of_kernel)},
+           {"run", [&] { run(kernel, Build::gpu, stream, problem, operands); }},
+           {"prepared", [&] { prepared.launch(stream, operands); }}});
 }
 
-void prepare_each(benchmark::State& state, const char* rung, const char* tile) {
-  const auto gpu = open_gpu();
-  const KernelEntry& kernel = kernel_of(rung, tile);
+void time_preparing(benchmark::State& state, const KernelEntry& kernel) {
   const Problem problem = {.kind = kernel.kind, .M = 1024, .N = 1024, .K = 1024};
   const Card card = gpu_card();
   for (auto _ : state) {
@@ -139,38 +189,92 @@ void prepare_each(benchmark::State& state, const char* rung, const char* tile) {
   }
 }
 
+/// Prints, and keeps the counters of each run.
+class Recorder : public benchmark::ConsoleReporter {
+ public:
+  nlohmann::ordered_json results = nlohmann::ordered_json::array();
+  bool failed = false;
+
+  void ReportRuns(const std::vector<Run>& runs) override {
+    ConsoleReporter::ReportRuns(runs);
+    for (const Run& run : runs) {
+      failed = failed || run.error_occurred;
+      nlohmann::ordered_json result = {{"name", run.run_name.str()}, {"us", run.GetAdjustedRealTime()}};
+      for (const auto& [name, counter] : run.counters) result[name] = std::round(1e4 * counter.value) / 1e4;
+      results.push_back(result);
+    }
+  }
+};
+
+template <class... Parameters>
+void add(const char* rung, const char* tile, void (*parameters)(Parameters...)) {
+  const Rung& of = find_rung(rung);
+  const KernelEntry& kernel = of.kernel(of.kernels.front().kind, tile);
+  benchmark::RegisterBenchmark(
+      ("launch/" + kernel.id()).c_str(),
+      [&kernel, parameters](benchmark::State& state) { time_launches(state, kernel, parameters); })
+      ->UseManualTime()
+      ->Unit(benchmark::kMicrosecond)
+      ->Iterations(300)
+      ->RangeMultiplier(2)
+      ->Range(128, 1024);
+  benchmark::RegisterBenchmark(("prepare/" + kernel.id()).c_str(), [&kernel](benchmark::State& state) {
+    time_preparing(state, kernel);
+  })->Unit(benchmark::kMicrosecond);
+}
+
+/// The parameters of wgmma_kernel<Config>, which is not named here: nvcc would compile it once more.
+template <class Config>
+constexpr void (*parameters_of)(typename Config::A::Map, typename Config::B::Map, typename Config::Epilogue::Map,
+                                Gemm<typename Config::Element, typename Config::Result>,
+                                typename Config::Walk) = nullptr;
+
+int measure_all(int argc, char** argv) {
+  std::optional<std::string> output;
+  std::vector<char*> arguments = {argv[0]};
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--output" && i + 1 < argc)
+      output = argv[++i];
+    else
+      arguments.push_back(argv[i]);
+  }
+  int count = static_cast<int>(arguments.size());
+  benchmark::Initialize(&count, arguments.data());
+  if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) return 2;
+
+  constexpr GemmKind bf16_tn(Type::bf16, Type::bf16, Order::row_major, Order::column_major);
+  using Cluster = wgmma_cluster::Config<of_numbers(wgmma_cluster::traits(bf16_tn))>;
+  using Energy = wgmma_energy::Config<of_numbers(wgmma_energy::traits(bf16_tn))>;
+  using Overlapped =
+      wgmma_overlapped::Config<of_numbers(wgmma_overlapped::smaller(64, 8, Type::bf16, Order::column_major))>;
+  void (*const of_f32)(Gemm<float>) = nullptr;
+  void (*const of_bf16)(Gemm<bf16>) = nullptr;
+  add("coalesced", "", of_f32);
+  add("multistage", "", of_f32);
+  add("mma_multistage", "", of_bf16);
+  add("wgmma_cluster", "", parameters_of<Cluster>);
+  add("wgmma_energy", "", parameters_of<Energy>);
+  add("wgmma_overlapped", "128x64x64", parameters_of<Overlapped>);
+
+  Recorder recorder;
+  benchmark::RunSpecifiedBenchmarks(&recorder);
+  benchmark::Shutdown();
+  if (output) {
+    nlohmann::ordered_json document = {{"receipt", bench::machine_receipt(*open_gpu())}, {"results", recorder.results}};
+    document["receipt"]["launches"] = launches;
+    std::ofstream(*output) << document.dump(2) << '\n';
+  }
+  return recorder.failed ? 1 : 0;
+}
+
 }  // namespace
 }  // namespace lapidary
 
 int main(int argc, char** argv) {
-  using namespace lapidary;
-  const auto add = [](const std::string& name, auto run) {
-    return benchmark::RegisterBenchmark(name.c_str(), run)
-        ->UseManualTime()
-        ->Unit(benchmark::kMicrosecond)
-        ->Iterations(50);
-  };
-  add("bare/one_parameter", [](benchmark::State& s) { bare<Gemm<float>>(s, {"", 64, 256}); });
-  add("bare/cluster", [](benchmark::State& s) {
-    bare<TensorMap, TensorMap, TensorMap, Gemm<bf16>, Walk>(s, {"", 128, 384, 200 * 1024, 2});
-  });
-  add("bare/cluster_overlaps", [](benchmark::State& s) {
-    bare<TensorMap, TensorMap, TensorMap, Gemm<bf16>, Walk>(s, {"", 128, 384, 200 * 1024, 2, true});
-  });
-  const char* const rungs[][2] = {{"coalesced", ""},     {"multistage", ""},   {"mma_multistage", ""},
-                                  {"wgmma_cluster", ""}, {"wgmma_energy", ""}, {"wgmma_overlapped", "128x64x64"}};
-  for (const auto& [name, tile] : rungs) {
-    add(std::string("launch/") + name,
-        [name = name, tile = tile](benchmark::State& state) { launch_prepared(state, name, tile); })
-        ->RangeMultiplier(2)
-        ->Range(128, 1024);
-    benchmark::RegisterBenchmark((std::string("prepare/") + name).c_str(), [name = name,
-                                                                            tile = tile](benchmark::State& state) {
-      prepare_each(state, name, tile);
-    })->Unit(benchmark::kMicrosecond);
+  try {
+    return lapidary::measure_all(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
   }
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  benchmark::RunSpecifiedBenchmarks();
-  benchmark::Shutdown();
 }
