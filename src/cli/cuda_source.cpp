@@ -7,13 +7,13 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <regex>
 
 #include "cli/inline_ptx.hpp"
 #include "core/error.hpp"
+#include "core/file.hpp"
 
 namespace lapidary::cli {
 namespace {
@@ -175,10 +175,9 @@ std::string with_arguments(std::string type, const std::vector<CudaParameter>& p
 }
 
 CudaSource::CudaSource(std::string path) : path_(std::move(path)) {
-  std::ifstream stream(path_, std::ios::binary);
-  text_.assign(std::istreambuf_iterator<char>(stream), {});
+  text_ = read_file(path_).value_or("");
   if (text_.starts_with("\xef\xbb\xbf")) text_.erase(0, 3);  // a mark that it is UTF-8
-  if (!stream.is_open() || text_.empty()) throw InvalidArgument(fmt::format("cannot read {}", path_));
+  if (text_.empty()) throw InvalidArgument(fmt::format("cannot read {}", path_));
   const std::string text = without_comments(text_);
   code_ = without_directives(without_strings(text));
   refuse_unsupported();
@@ -535,8 +534,7 @@ void CudaSource::find_includes() {
     const std::filesystem::path beside = std::filesystem::path(path_).parent_path() / name;
     const bool missing = (*m)[2] == "\"" && !std::filesystem::exists(beside) && !name.starts_with("cuda");
     if ((*m)[2] == "\"" && !missing) {
-      std::ifstream stream(beside, std::ios::binary);
-      const std::string included(std::istreambuf_iterator<char>(stream), {});
+      const std::string included = read_file(beside).value_or("");
       if (find_word(without_comments(included), "__global__", 0) != included.npos)
         included_kernels_.push_back(beside.string());
     }

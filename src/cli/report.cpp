@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,6 +11,7 @@
 #include "cli/json.hpp"
 #include "cli/options.hpp"
 #include "core/error.hpp"
+#include "core/file.hpp"
 #include "kernels/registry.hpp"
 #include "lens/raster_picture.hpp"
 #include "lens/roofline_picture.hpp"
@@ -98,15 +97,10 @@ struct Outcome {
   bool ok() const { return stale.empty() && unknown.empty(); }
 };
 
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 /// Finds which files are not what they would be written to.
 void compare(const std::filesystem::path& folder, const std::map<std::string, std::string>& files, Outcome& outcome) {
   for (const auto& [name, text] : files)
-    if (text_of(folder / name) != text) outcome.stale.push_back((folder / name).string());
+    if (read_file(folder / name) != text) outcome.stale.push_back((folder / name).string());
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error))
     if (!files.contains(entry.path().filename().string())) outcome.unknown.push_back(entry.path().string());

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/file.hpp"
 #include "kernels/sources.hpp"
 #include "lens/bank_picture.hpp"
 #include "lens/roofline.hpp"
@@ -172,11 +171,11 @@ void write(std::string& text, const Json& json, int depth = 0) {
 
 RungRecord load(const OptionalRung& rung) {
   const std::string path = record_file(rung.name);
-  std::ifstream file(model::data_file(path));
-  if (!file)
+  const std::optional<std::string> text = read_file(model::data_file(path));
+  if (!text)
     throw Error(fmt::format("{} cannot be read; a program that has {} writes it: lapidary report --record {}",
                             model::data_file(path).string(), rung.name, path.substr(0, path.rfind('/'))));
-  return parse_record(std::string{std::istreambuf_iterator<char>(file), {}}, path);
+  return parse_record(*text, path);
 }
 
 /// Of the rungs that this program was built without.

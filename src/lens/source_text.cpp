@@ -1,10 +1,9 @@
 #include "lens/source_text.hpp"
 
-#include <fstream>
-#include <iterator>
 #include <regex>
 #include <sstream>
 
+#include "core/file.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/sources.hpp"
 #include "model/data.hpp"
@@ -19,9 +18,8 @@ std::string read(const std::string& file) {
   for (const OptionalRung& rung : optional_rungs()) {
     if (rung.source == file) return std::string(rung_source(rung.name));
   }
-  std::ifstream stream(file);
-  if (!stream) stream.open(model::data_file(file));
-  return {std::istreambuf_iterator<char>(stream), {}};
+  if (std::optional<std::string> text = read_file(file)) return *std::move(text);
+  return read_file(model::data_file(file)).value_or("");
 }
 
 std::string without_blanks(const std::string& line) {

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/file.hpp"
 #include "model/data.hpp"
 #include "model/roofline.hpp"
 
@@ -123,10 +122,9 @@ Calibration calibration_of(const Gpu& gpu, bool& measured) {
   std::filesystem::path file = data_file(fmt::format("results/{}/calibration.json", folder));
   measured = std::filesystem::exists(file);
   if (!measured) file = data_file("results/h200/calibration.json");
-  std::ifstream stream(file);
-  if (!stream) throw InvalidArgument(fmt::format("{} cannot be read", file.string()));
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
-  return Calibration(text, file.string());
+  const std::optional<std::string> text = read_file(file);
+  if (!text) throw InvalidArgument(fmt::format("{} cannot be read", file.string()));
+  return Calibration(*text, file.string());
 }
 
 }  // namespace lapidary::model

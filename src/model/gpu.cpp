@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
 #include <iterator>
 #include <limits>
 #include <type_traits>
@@ -16,6 +15,7 @@
 
 #include "core/edit_distance.hpp"
 #include "core/error.hpp"
+#include "core/file.hpp"
 #include "model/data.hpp"
 
 namespace lapidary::model {
@@ -226,13 +226,9 @@ struct Reader {
 };
 
 std::string read(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open() || file.bad()) {
-    throw InvalidArgument(
-        fmt::format("cannot read {}; it should be a table of GPUs such as data/gpus.csv", path.string()));
-  }
-  return text;
+  if (std::optional<std::string> text = read_file(path)) return *std::move(text);
+  throw InvalidArgument(
+      fmt::format("cannot read {}; it should be a table of GPUs such as data/gpus.csv", path.string()));
 }
 
 void merge(std::vector<Gpu>& gpus, std::vector<Gpu> more) {
