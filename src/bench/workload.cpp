@@ -39,9 +39,29 @@ std::optional<Orders> orders_of_word(std::string_view word) {
   return Orders{order(word[0]), order(word[1])};
 }
 
-/// Whether a word is orders that someone wrote in another way, as BLAS does or in small letters, and no label.
+/// Whether a word is orders that someone wrote in another way, as BLAS does, in small letters or with a comma, and no
+/// label.
 bool is_like_orders(std::string_view word) {
-  return word.size() == 2 && word.find_first_not_of("RCNTrcnt") == word.npos;
+  if (word.size() == 2 && word.find_first_not_of("RCNTrcnt") == word.npos) return true;
+  return word.size() <= 3 && word.find_first_not_of("RC,;/") == word.npos;
+}
+bool is_number(std::string_view word) { return word.find_first_not_of("+-.0123456789") == word.npos; }
+bool is_text(std::string_view line) {
+  return std::none_of(line.begin(), line.end(),
+                      [](char c) { return static_cast<unsigned char>(c) < ' ' && c != '\t'; });
+}
+
+constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+
+/// Up to a line feed, a carriage return or both.
+bool next_line(std::istream& list, std::string& line) {
+  line.clear();
+  for (char c = 0; list.get(c);) {
+    if (c == '\r' && list.peek() == '\n') list.get(c);
+    if (c == '\n' || c == '\r') return true;
+    line += c;
+  }
+  return !line.empty();
 }
 
 TimedProblem parse_line(const std::vector<std::string>& words) {
@@ -60,7 +80,10 @@ TimedProblem parse_line(const std::vector<std::string>& words) {
     problem.orders = orders_of_word(words[next]);
     if (!problem.orders && is_like_orders(words[next]))
       throw InvalidArgument(fmt::format("the orders of A and B are '{}'; there are RR, RC, CR, CC", words[next]));
-    if (problem.orders) ++next;
+    if (problem.orders)
+      ++next;
+    else if (is_number(words[next]))
+      throw InvalidArgument(fmt::format("there is a fourth number, '{}'", words[next]));
   }
   for (; next < words.size(); ++next) problem.label += (problem.label.empty() ? "" : " ") + words[next];
   return problem;
@@ -153,16 +176,18 @@ std::string sizes_text(std::int64_t M, std::int64_t N, std::int64_t K) {
 std::vector<TimedProblem> parse_problems(std::istream& list, std::string_view file) {
   std::vector<TimedProblem> problems;
   int number = 0;
-  for (std::string line; std::getline(list, line);) {
-    ++number;
+  for (std::string line; next_line(list, line);) {
+    if (++number == 1 && line.starts_with(byte_order_mark)) line.erase(0, byte_order_mark.size());
     const std::vector<std::string> words = words_of(line);
     if (words.empty()) continue;
     try {
+      if (!is_text(line)) throw InvalidArgument("there are control characters in it");
       problems.push_back(parse_line(words));
     } catch (const InvalidArgument& error) {
       throw InvalidArgument(fmt::format("{}:{}: {}; {}", file, number, error.what(), line_form));
     }
   }
+  if (list.bad()) throw InvalidArgument(fmt::format("{} cannot be read to its end: {}", file, line_form));
   if (problems.empty()) throw InvalidArgument(fmt::format("{} has no problem in it; {}", file, line_form));
   return problems;
 }

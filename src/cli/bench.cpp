@@ -68,7 +68,8 @@ std::vector<bench::TimedProblem> problems(const Arguments& arguments) {
   for (const std::int64_t size : arguments.sizes) problems.push_back({.M = size, .N = size, .K = size});
   for (const std::string& path : arguments.lists) {
     const std::filesystem::path own = model::data_file(path);
-    const bool there = std::filesystem::exists(path) || !std::filesystem::exists(own);
+    std::error_code cannot;
+    const bool there = std::filesystem::exists(path, cannot) || !std::filesystem::exists(own, cannot) || path.empty();
     const std::vector<bench::TimedProblem> list = bench::read_problems(there ? path : own.string());
     problems.insert(problems.end(), list.begin(), list.end());
   }
@@ -203,7 +204,7 @@ ExitCode measure(const Arguments& arguments) {
         *device, workload.tasks, options, [&](std::string_view step, double done) { progress.update(step, done); },
         [&](const bench::LadderReport& so_far) {
           report = with_all(so_far);
-          if (output && !is_empty(report)) output->write(to_json(report).dump(2) + "\n");
+          if (output && !is_empty(report)) output->write(text_of(to_json(report), 2) + "\n");
           progress.pause();
           if (!arguments.json) printer.print_news(report);
           return !interruption.requested();
@@ -214,7 +215,7 @@ ExitCode measure(const Arguments& arguments) {
     throw;
   }
   if (is_empty(report) && report.complete) throw InvalidArgument(report.left_out.front().why);
-  if (output) output->write(to_json(report).dump(2) + "\n");
+  if (output) output->write(text_of(to_json(report), 2) + "\n");
   if (arguments.json) {
     print(to_json(report));
   } else {

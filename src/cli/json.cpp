@@ -109,6 +109,11 @@ void add_fault(Json& json, const std::string& fault) {
   json["fault"] = fault;
 }
 
-void print(const Json& json) { fmt::print("{}\n", json.dump(2)); }
+std::string text_of(const Json& json, int indent) {
+  // Names of files may be any bytes.
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+void print(const Json& json) { fmt::print("{}\n", text_of(json, 2)); }
 
 }  // namespace lapidary::cli

@@ -32,6 +32,8 @@ void add_verification(Json& json, const bench::Verification& verification);
 /// The same for a kernel that the emulated machine stopped: ok, max_error and bound, and the fault.
 void add_fault(Json& json, const std::string& fault);
 
+/// Indented by so many blanks; what is no UTF-8 in it becomes U+FFFD.
+std::string text_of(const Json& json, int indent);
 /// Writes a document to standard output.
 void print(const Json& json);
 

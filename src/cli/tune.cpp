@@ -217,7 +217,7 @@ ExitCode tune(const Arguments& arguments) {
   }
   forget_receipts(document);
   document["best"] = best_of(document["measured"]);
-  if (output) output->write(document.dump(1) + "\n");
+  if (output) output->write(text_of(document, 1) + "\n");
   if (arguments.json)
     print(document);
   else

@@ -45,13 +45,21 @@ TEST(ProblemLists, LinesHaveSizesOrdersAndLabels) {
       "  1\t2 1048576\r\n"
       "3 4 5 CR\n"
       "6 7 8 decoder# no blank before\n"
-      "9 10 11 #RC\n");
-  ASSERT_EQ(problems.size(), 5u);
+      "9 10 11 #RC\n"
+      "12 13 14 rnn\r15 16 17");
+  ASSERT_EQ(problems.size(), 7u);
   EXPECT_EQ(problems[0], (TimedProblem{128, 6144, 4096, RC, "8B:qkv of some model"}));
   EXPECT_EQ(problems[1], (TimedProblem{1, 2, 1048576}));
   EXPECT_EQ(problems[2], (TimedProblem{3, 4, 5, CR}));
   EXPECT_EQ(problems[3], (TimedProblem{.M = 6, .N = 7, .K = 8, .label = "decoder"}));
   EXPECT_EQ(problems[4], (TimedProblem{9, 10, 11}));
+  EXPECT_EQ(problems[5], (TimedProblem{.M = 12, .N = 13, .K = 14, .label = "rnn"}));
+  EXPECT_EQ(problems[6], (TimedProblem{15, 16, 17}));
+  EXPECT_EQ(parsed("\xef\xbb\xbf# marked as UTF-8\n1 2 3").size(), 1u);
+  EXPECT_EQ(parsed("\xef\xbb\xbf"
+                   "1 2 3")
+                .size(),
+            1u);
 }
 
 TEST(ProblemLists, RefusalsNameFileLineAndRule) {
@@ -66,9 +74,15 @@ TEST(ProblemLists, RefusalsNameFileLineAndRule) {
            {"1,2,3", {"there are 1 words"}},
            {"1 2 3 NT", {"the orders of A and B are 'NT'; there are RR, RC, CR, CC"}},
            {"1 2 3 rc", {"'rc'"}},
+           {"1 2 3 RC, x", {"'RC,'"}},
+           {"1 2 3 RCR", {"'RCR'"}},
+           {"1 2 3 R C", {"'R'"}},
+           {"1 2 3 256", {"there is a fourth number, '256'"}},
+           {std::string("1\0 2 3", 7), {"there are control characters in it"}},
            {"# nothing\n\n", {"list.txt has no problem in it", "a line is M N K"}}})
     for (const std::string& part : parts) EXPECT_NE(refusal_of(text).find(part), std::string::npos) << refusal_of(text);
   EXPECT_THROW(read_problems("/nowhere/list.txt"), InvalidArgument);
+  EXPECT_THROW(read_problems("/"), InvalidArgument);
 }
 
 TEST(ProblemLists, ThoseOfTheProjectAreRead) {
