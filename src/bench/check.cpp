@@ -79,20 +79,24 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, std::int64_t M, s
           {scattered(sized(kind, M, N, K)), "long rows, bases off their alignment"}};
 }
 
-std::optional<Finding> check(const Rung& rung, const KernelEntry& kernel, const RandomProblem& spec, std::uint64_t seed,
-                             int schedules) {
+Checked check(const Rung& rung, const KernelEntry& kernel, const RandomProblem& spec, std::uint64_t seed,
+              int schedules) {
+  Checked checked;
   for (int i = 0; i < schedules; ++i, ++seed) {
     // One host thread: blocks that run at the same time would meet in another order each time.
     const std::unique_ptr<Device> device = open_emulator(
         {.multiprocessors = multiprocessors, .check = true, .threads = 1, .seed = seed});
     try {
-      const Verification result = Experiment(*device, spec).run(rung, kernel, Build::instrumented).verification;
-      if (!result.ok) return Finding{"wrong result", result.message, seed};
+      const RunResult result = Experiment(*device, spec).run(rung, kernel, Build::instrumented);
+      checked.ran = result.ran;
+      checked.why = result.why;
+      if (!result.verification.ok) checked.found = {"wrong result", result.verification.message, seed};
     } catch (const KernelFault& fault) {
-      return Finding{name_of(fault.kind()), fault.what(), seed};
+      checked.found = {name_of(fault.kind()), fault.what(), seed};
     }
+    if (checked.found) break;
   }
-  return std::nullopt;
+  return checked;
 }
 
 }  // namespace lapidary::bench

@@ -31,11 +31,16 @@ struct Finding {
   std::uint64_t seed;   ///< of the schedule
 };
 
+struct Checked {
+  std::optional<Finding> found;  ///< by the first schedule that found something
+  std::string ran, why;          ///< as of RunResult; of a run that was stopped by a fault empty
+};
+
 /// Runs a kernel on the emulated machine with every access checked, under the schedules of seeds `seed`, `seed` + 1,
 /// ..., and verifies the results of each. Seed 0 is the order of threads. The same seed finds the same on every
 /// machine.
 /// @throws InvalidArgument if the problem is not legal or the program has no instrumented build of the kernel
-std::optional<Finding> check(const Rung& rung, const KernelEntry& kernel, const RandomProblem& spec, std::uint64_t seed,
-                             int schedules);
+Checked check(const Rung& rung, const KernelEntry& kernel, const RandomProblem& spec, std::uint64_t seed,
+              int schedules);
 
 }  // namespace lapidary::bench

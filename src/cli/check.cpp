@@ -33,10 +33,6 @@ struct Arguments {
   bool puzzle = false, json = false;
 };
 
-std::string sizes_of(const Problem& problem) {
-  return fmt::format("M = {}, N = {}, K = {}", problem.M, problem.N, problem.K);
-}
-
 Json json_of(const bench::CheckProblem& problem) {
   const bench::RandomProblem spec = bench::resolve(problem.spec);
   Json json = problem_json(spec);
@@ -68,13 +64,21 @@ void print_title(const Rung& rung, const KernelEntry& kernel, std::uint64_t seed
              to_string(kernel.tile), seeds);
 }
 
-void print_problem(const bench::CheckProblem& problem, const std::optional<bench::Finding>& found,
-                   const std::string& again) {
+void print_problem(const bench::CheckProblem& problem, const bench::Checked& checked, const std::string& again) {
+  const std::optional<bench::Finding>& found = checked.found;
   const std::string verdict = report::styled(
       found ? "FAULT" : "sound", found ? report::Style::bad : report::Style::good, report::wants_colour(stdout));
-  fmt::print("{}  {:<30} {}\n", verdict, sizes_of(problem.spec.problem), problem.tries);
+  fmt::print("{}  {:<30} {}{}\n", verdict, sizes_of(problem.spec.problem), problem.tries,
+             checked.why.empty() ? "" : fmt::format(", by {}", checked.ran));
   if (found) fmt::print("{}\nagain: {}\n", lens::SourceText().annotate(found->message), again);
   std::fflush(stdout);
+}
+
+/// Which part of the verdict is not about the kernel that was asked for.
+std::string of_others(const Rung& rung, std::size_t by_others, std::size_t all) {
+  if (by_others == 0) return "";
+  if (by_others == all) return fmt::format("; of another kernel: {} takes none of these problems", rung.name());
+  return fmt::format("; {} of {} problems are another kernel's, as {} does not take them", by_others, all, rung.name());
 }
 
 ExitCode check(const Arguments& arguments) {
@@ -85,11 +89,16 @@ ExitCode check(const Arguments& arguments) {
   const auto schedules = static_cast<int>(arguments.schedules);
 
   Json problems = Json::array();
+  std::size_t by_others = 0;
   std::optional<bench::Finding> found;
   for (const bench::CheckProblem& problem : problems_of(arguments, kernel)) {
     Json entry = json_of(problem);
-    found = bench::check(rung, kernel, problem.spec, seed, schedules);
+    const bench::Checked checked = bench::check(rung, kernel, problem.spec, seed, schedules);
+    found = checked.found;
+    by_others += !checked.why.empty();
     const std::string again = found ? replay(arguments, rung, kernel, found->seed) : "";
+    entry["ran"] = checked.ran.empty() ? Json() : Json(checked.ran);
+    entry["why"] = checked.why.empty() ? Json() : Json(checked.why);
     entry["ok"] = !found;
     if (found) {
       entry["kind"] = found->kind;
@@ -99,7 +108,7 @@ ExitCode check(const Arguments& arguments) {
     }
     // What is bad input was refused by now.
     if (!arguments.json && problems.empty()) print_title(rung, kernel, seed, schedules);
-    if (!arguments.json) print_problem(problem, found, again);
+    if (!arguments.json) print_problem(problem, checked, again);
     problems.push_back(std::move(entry));
     if (found) break;
   }
@@ -113,7 +122,8 @@ ExitCode check(const Arguments& arguments) {
            {"ok", !found},
            {"problems", problems}});
   else if (!found)
-    fmt::print("no fault: every access, the order of threads, every result\n");
+    fmt::print("no fault: every access, the order of threads, every result{}\n",
+               of_others(rung, by_others, problems.size()));
   return found ? wrong_result : success;
 }
 

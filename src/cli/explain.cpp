@@ -74,10 +74,13 @@ Json mix_json(const model::InstructionMix& mix) {
 
 Json explanation_json(const Explanation& e) {
   const lens::Question& q = e.question;
-  Json json = {{"kernel", q.rung->name()},
-               {"id", q.kernel->id()},
-               {"type", to_string(q.kernel->kind)},
-               {"tile", to_string(q.kernel->tile)},
+  const KernelEntry& asked = e.instead ? *e.instead : *q.kernel;
+  Json json = {{"kernel", asked.rung},
+               {"id", asked.id()},
+               {"type", to_string(asked.kind)},
+               {"tile", to_string(asked.tile)},
+               {"ran", q.kernel->id()},
+               {"why", e.why.empty() ? Json() : Json(e.why)},
                {"gpu", q.gpu.name},
                {"m", q.problem.M},
                {"n", q.problem.N},

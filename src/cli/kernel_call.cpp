@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "cli/options.hpp"
 #include "cli/shared_object.hpp"
 #include "core/error.hpp"
 
@@ -263,10 +264,6 @@ float factor_of(const Call& call, const std::string& role, const std::optional<f
 }
 
 }  // namespace
-
-std::string sizes_of(const Problem& problem) {
-  return fmt::format("M = {}, N = {}, K = {}", problem.M, problem.N, problem.K);
-}
 
 std::optional<Type> type_of(Element element) {
   if (element == Element::f64) return std::nullopt;

@@ -47,9 +47,6 @@ struct Operands {
   Storage A, B, C, D;
 };
 
-/// "M = 128, N = 256, K = 64"
-std::string sizes_of(const Problem& problem);
-
 /// The type of the host's in which elements are generated and compared; none for f64, which it does not have.
 std::optional<Type> type_of(Element element);
 

@@ -32,6 +32,7 @@ struct Entry {
   const Rung* rung;
   const KernelEntry* kernel;
   bench::Verification verification;
+  std::string ran, why;                        ///< as of bench::RunResult
   std::string fault;                           ///< of a kernel that the emulated machine stopped
   std::optional<emulator::Counters> counters;  ///< on the emulated machine
   std::optional<bench::Timing> time, cublas;   ///< on a GPU; cuBLAS's for the same problem
@@ -46,7 +47,7 @@ std::vector<Entry> entries(const std::optional<GemmKind>& kind, const Device& de
     if (kind && !rung.has(*kind)) continue;
     const KernelEntry& kernel = rung.kernel(kind.value_or(rung.kernels.front().kind));
     if (!rung.runs_on(device.properties().compute_capability, kernel.kind)) continue;
-    entries.push_back({&rung, &kernel, {}, {}, {}, {}, {}});
+    entries.push_back({&rung, &kernel, {}, {}, {}, {}, {}, {}, {}});
   }
   if (entries.empty()) throw InvalidArgument("no kernel has this type and runs on this device; see lapidary list");
   return entries;
@@ -56,7 +57,10 @@ void run_entry(Entry& entry, bench::Experiment& experiment, Device& device) {
   emulator::Machine* machine = device.stream().machine;
   if (machine) machine->clear_report();
   try {
-    entry.verification = experiment.run(*entry.rung, *entry.kernel, bench::build_for(device)).verification;
+    const bench::RunResult result = experiment.run(*entry.rung, *entry.kernel, bench::build_for(device));
+    entry.verification = result.verification;
+    entry.ran = result.ran;
+    entry.why = result.why;
     if (machine && machine->options().count) entry.counters = machine->report().total;
   } catch (const KernelFault& fault) {
     entry.fault = fault.what();
@@ -147,6 +151,8 @@ Json to_json(const std::vector<Entry>& entries, const Entry& entry, std::int64_t
                {"type", to_string(entry.kernel->kind)},
                {"tile", to_string(entry.kernel->tile)}};
   if (entry.fault.empty()) {
+    json["ran"] = entry.ran;
+    json["why"] = entry.why.empty() ? Json() : Json(entry.why);
     add_verification(json, entry.verification);
   } else {
     add_fault(json, entry.fault);
@@ -269,6 +275,9 @@ ExitCode climb_ladder(const Arguments& arguments) {
   const report::Table table = emulated ? emulator_table(climbed) : gpu_table(climbed, size);
   fmt::print("{}\n", table.render(report::wants_colour(stdout)));
   for (const Entry& entry : climbed) {
+    if (!entry.why.empty())
+      fmt::print("{}", report::paragraph(fmt::format("{}: ran {}, as {}", entry.rung->name(), entry.ran, entry.why),
+                                         report::page_width));
     if (entry.ok()) continue;
     if (entry.fault.empty()) {
       const std::string text = fmt::format("{}: {}", entry.rung->name(), entry.verification.message);

@@ -49,7 +49,7 @@ struct Subject {
   std::string title = "a block", source;
 };
 
-/// A kernel's registers, where they are not typed in, are those of the record of its machine code.
+/// A kernel's registers and barriers, where they are not typed in, are those of the record of its machine code.
 Subject subject_of_kernel(const Arguments& a, int multiprocessors) {
   const Rung& rung = lens::known_rung(a.kernel);
   const GemmKind kind = a.type ? parse_kind(*a.type) : rung.kernels.front().kind;
@@ -74,8 +74,9 @@ Subject subject_of_kernel(const Arguments& a, int multiprocessors) {
         fmt::format("there is no record of the machine code of {}, which tells its registers; --registers N gives them",
                     subject.title));
   subject.block.registers = compiled->registers;
+  subject.block.barriers = compiled->barriers;
   subject.source = fmt::format(
-      "registers as {} made the kernel for {}{}", compiled->compiler, compiled->architecture,
+      "registers and barriers as {} made the kernel for {}{}", compiled->compiler, compiled->architecture,
       compiled->source_hash == rung_source_hash(rung.name()) ? "" : ", of another version of the source");
   return subject;
 }

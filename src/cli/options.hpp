@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/gemm.hpp"
 #include "core/launch_shape.hpp"
+#include "core/problem.hpp"
 #include "core/types.hpp"
 #include "device/device.hpp"
 #include "model/gpu.hpp"
@@ -55,6 +55,9 @@ model::Gpu chosen_gpu(const GpuChoice& choice);
 /// emulated machine if not.
 /// @throws InvalidArgument if there is no such device or it cannot count or check
 std::unique_ptr<Device> open_device(const std::optional<std::string>& name, const emulator::Options& options);
+
+/// "M = 1, N = 2, K = 3"
+std::string sizes_of(const Problem& problem);
 
 /// Rows and columns that a problem has unless told otherwise.
 std::int64_t default_size(DeviceKind kind);

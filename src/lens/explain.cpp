@@ -292,11 +292,12 @@ LeastTime least_time_of(const Explanation& e) {
   return least;
 }
 
-/// Registers go by the record of the machine code; without one they are no limit.
+/// Registers and barriers go by the record of the machine code; without one they are no limit.
 model::Occupancy occupancy_of(const Explanation& e) {
   return model::occupancy(e.question.gpu, {.threads = threads_of(e),
                                            .registers = e.compiled ? e.compiled->registers : 0,
-                                           .shared_bytes = static_cast<int>(e.observation.launch.shared_bytes)});
+                                           .shared_bytes = static_cast<int>(e.observation.launch.shared_bytes),
+                                           .barriers = e.compiled ? e.compiled->barriers : 0});
 }
 
 /// Of a kernel whose warpgroups multiply, by bounds, for which no machine code is needed.
@@ -491,6 +492,12 @@ double steps_in_flight(const Explanation& e) {
 }
 
 Explanation explain(const Question& q) {
+  if (const Choice choice = choose(*q.kernel, q.problem); choice.kernel != q.kernel) {
+    Explanation e = explain({&find_rung(choice.kernel->rung), choice.kernel, q.problem, q.gpu});
+    e.instead = q.kernel;
+    e.why = choice.why;
+    return e;
+  }
   const Problem& p = q.problem;
   Explanation e{};
   e.question = q;

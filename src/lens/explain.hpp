@@ -121,7 +121,9 @@ struct Executed {
 };
 
 struct Explanation {
-  Question question;
+  Question question;           ///< of the kernel that runs
+  const KernelEntry* instead;  ///< the one that was asked for, if that does not take the problem; otherwise null
+  std::string why;             ///< the refusal
   Observation observation;
   double flop = 0, compulsory_bytes = 0, intensity = 0;
   LeastTime least;
@@ -157,7 +159,8 @@ struct Explanation {
 /// that are being filled.
 double steps_in_flight(const Explanation& e);
 
-/// @throws InvalidArgument if the kernel cannot be run on the emulated machine
+/// Of a kernel, or of the one that choose() (kernels/registry.hpp) names in its place.
+/// @throws InvalidArgument if no kernel takes the problem, or it cannot be run on the emulated machine
 Explanation explain(const Question& question);
 
 }  // namespace lapidary::lens

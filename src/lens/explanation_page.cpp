@@ -263,10 +263,9 @@ std::string rate_text(const Explanation& e, double seconds) {
 Document work_page(const Explanation& e) {
   const Question& q = e.question;
   Document page;
+  if (e.instead) page.paragraph(fmt::format("what follows is of {}, which runs instead: {}", q.kernel->id(), e.why));
   page.paragraph(fmt::format("{}, tile {}, M = {}, N = {}, K = {}, on {}", to_string(q.kernel->kind),
                              to_string(q.kernel->tile), q.problem.M, q.problem.N, q.problem.K, q.gpu.name));
-  if (const Choice& choice = e.observation.choice; !choice.why.empty())
-    page.paragraph(fmt::format("what follows is of {}, which runs instead: {}", choice.kernel->id(), choice.why));
   page.paragraph(fmt::format("{:.4g} GFLOP on at least {:.4g} MB: {:.1f} FLOP a byte", e.flop / 1e9,
                              e.compulsory_bytes / 1e6, e.intensity));
   page.paragraph(least_time_text(e));
@@ -357,10 +356,10 @@ Document time_page(const Explanation& e) {
     if (stall.share >= 0.05) stalls.push_back(fmt::format("`{}` {}", stall.reason, percent(stall.share)));
   if (!stalls.empty()) page.paragraph(fmt::format("the card's warps waited for: {}", fmt::join(stalls, ", ")));
   const bool persistent = e.observation.blocks < e.observation.tiles;
-  page.paragraph(fmt::format("{}, {} at a time: {}, the last one {} full; launch {}, last wave {}",
+  page.paragraph(fmt::format("{}, {} at a time: {}, the last one {} full; launch {}{}",
                              plural(waves.blocks, persistent ? "tile" : "block"), waves.per_wave,
                              plural(waves.count, "wave"), percent(waves.last), time_text(t.launch_seconds),
-                             time_text(t.tail_seconds)));
+                             t.tail_seconds > 0 ? fmt::format(", last wave {}", time_text(t.tail_seconds)) : ""));
   if (e.observation.written.total.wgmma.instructions == 0)
     page.paragraph(fmt::format("caches: L1 holds {} of the sectors that loads ask for, L2 {} of the others",
                                percent(e.l1_hit), percent(e.l2_hit)));

@@ -177,7 +177,6 @@ Observation observe(const KernelEntry& kernel, const Problem& problem, int multi
   const auto run = [&](const emulator::Options& options) {
     return run_blocks(kernel, problem, multiprocessors, options);
   };
-  found.choice = choose(kernel, problem);
   found.launch = launch_of(kernel, problem, multiprocessors);
   const auto& [x, y, z] = found.launch.grid;
   found.blocks = static_cast<std::int64_t>(x) * y * z;

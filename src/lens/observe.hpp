@@ -11,7 +11,6 @@ namespace lapidary::lens {
 
 /// What one launch of a kernel did, as the emulated machine saw it.
 struct Observation {
-  Choice choice = {};         ///< the kernel that ran, and why if it is not the one that was asked for
   emulator::Report written;   ///< as the source has it
   emulator::Report compiled;  ///< scalar accesses to neighbours counted as the vectors that a compiler can make of them
   LaunchShape launch{};       ///< the last one, if there are several

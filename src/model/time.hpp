@@ -29,7 +29,7 @@ struct TimePrediction {
   double seconds = 0;
   Waves waves{};
   double launch_seconds = 0;    ///< of that, from one launch to the next if kernels do nothing
-  double tail_seconds = 0;      ///< of the last wave, if it is not full
+  double tail_seconds = 0;      ///< of the last wave, if it is not full and others came before
   double start_seconds = 0;     ///< of the first wave: before the loop and behind it
   std::vector<BusyShare> busy;  ///< in the main loop of a full wave, the busiest first
   std::string limiter;          ///< what the time goes to, in words

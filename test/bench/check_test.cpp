@@ -41,7 +41,7 @@ Rung rung_of(Wrong wrong) {
 std::optional<Finding> first_finding(Wrong wrong, std::uint64_t seed = 1, int schedules = 4) {
   const Rung rung = rung_of(wrong);
   for (const CheckProblem& problem : check_problems(Type::f32, rung.kernels[0].tile))
-    if (auto found = check(rung, rung.kernels[0], problem.spec, seed, schedules)) return found;
+    if (auto found = check(rung, rung.kernels[0], problem.spec, seed, schedules).found) return found;
   return std::nullopt;
 }
 

@@ -397,6 +397,8 @@ TEST_F(Program, RefusesBadInput) {
   expect_refused("ladder --size 9223372036854775807", "less than 2^63 bytes");
   expect_refused("diff naive", "naive has no parent");
   expect_refused("diff naive nothing", "no kernel is named 'nothing'");
+  expect_refused("explain naive --gpu-file /", "cannot read /");
+  expect_refused("try /", "cannot read /");
   if (gpu_count() == 0) expect_refused("run naive --device gpu", "no GPU");
 }
 
@@ -405,6 +407,9 @@ TEST_F(Program, BenchReadsItsProblemsBeforeItLooksForAGpu) {
   std::ofstream(list) << "16 16 16 RC\n16 16\n";
   expect_refused("bench naive --problems " + list, list + ":2: there are 2 words of at least 3");
   expect_refused("bench naive --problems /nowhere/list", "/nowhere/list cannot be read");
+  expect_refused("bench naive --problems " + std::string(5000, 'a'), "aaa cannot be read");
+  expect_refused("bench naive --problems ''", " cannot be read");
+  expect_refused("bench naive --problems /", "/ cannot be read to its end");
   expect_refused("bench naive -m 16 --size 16", "excludes");
   expect_refused("bench naive -k 16 --problems " + list, "excludes");
   expect_refused("bench naive -n 0", "0 is not a whole number from 1 to 1048576");
@@ -648,6 +653,40 @@ TEST_F(Program, ExplainWritesAPageAndWhereTheCompilerMergedAccesses) {
     merged |= access["kind"] == "shared load" && access["merged"] == true && access["machine"].contains("16");
   EXPECT_TRUE(merged) << e["accesses"].dump(1);
   EXPECT_GT(e["stalls"]["short_scoreboard"], 0.1);
+}
+
+// A kernel that does not take a problem is neither explained nor found sound by it.
+TEST_F(Program, NamesWhatRanWhereverAKernelDoesNotTakeAProblem) {
+  REQUIRE_INSTRUMENTED_BUILD();
+  const std::string sizes = "-m 40 -n 36 -k 50", other = "mma_multistage_128x256x32_s4_bf16-RC";
+  const auto expect_other = [&](const Json& result) {
+    EXPECT_EQ(result["ran"], other) << result;
+    EXPECT_NE(result["why"].get<std::string>().find("wgmma_cluster does not take it: A's leading dimension is 50"),
+              std::string::npos)
+        << result;
+  };
+  expect_other(json("run wgmma_cluster --device emulator " + sizes));
+  const Json explained = json("explain wgmma_cluster " + sizes);
+  expect_other(explained);
+  EXPECT_EQ(explained["kernel"], "wgmma_cluster");
+  EXPECT_EQ(explained["threads"], 256) << "of mma_multistage";
+  EXPECT_TRUE(json("explain wgmma_cluster -m 128 -n 256 -k 64")["why"].is_null());
+  EXPECT_NE(run("explain wgmma_cluster " + sizes).out.find("what follows is of " + other), std::string::npos);
+  const Json checked = json("check wgmma_cluster --schedules 1 " + sizes);
+  for (const Json& problem : checked["problems"]) EXPECT_EQ(problem["ran"], other);
+  const std::string verdict = run("check wgmma_cluster --schedules 1 " + sizes).out;
+  EXPECT_NE(verdict.find("by " + other), std::string::npos) << verdict;
+  EXPECT_NE(verdict.find("wgmma_cluster takes none of these problems"), std::string::npos) << verdict;
+  const std::string some = run("check wgmma_tma --schedules 1").out;
+  EXPECT_NE(some.find("of 10 problems are another kernel's, as wgmma_tma does not take them"), std::string::npos)
+      << some;
+  for (const Json& rung : json("ladder --size 20 --device emulator --type 'bf16 RC'")["rungs"]) {
+    const bool in_bulk = rung["kernel"].get<std::string>().rfind("wgmma", 0) == 0;
+    EXPECT_EQ(rung["why"].is_null(), !in_bulk) << rung;
+    EXPECT_EQ(rung["ran"] == rung["id"], !in_bulk) << rung;
+  }
+  EXPECT_NE(run("ladder --size 20 --device emulator --type 'bf16 RC'").out.find("wgmma_tma: ran " + other),
+            std::string::npos);
 }
 
 TEST_F(Program, ExplainSaysOfWhichLaunchTheMeasuredTimeIs) {
