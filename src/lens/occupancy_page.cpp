@@ -42,6 +42,7 @@ std::string shared_sum(const Gpu& gpu, const Occupancy& o) {
 
 std::string barriers_sum(const Gpu& gpu, const Occupancy& o) {
   if (gpu.barriers_per_sm == 0) return "no limit on this GPU";
+  if (o.block.barriers == 0) return "none are counted";
   return fmt::format("{} a block; an SM has {}", o.block.barriers, gpu.barriers_per_sm);
 }
 

@@ -18,7 +18,7 @@ struct BlockResources {
   int threads = 0;
   int registers = 0;     ///< of each thread
   int shared_bytes = 0;  ///< static and dynamic
-  int barriers = 1;      ///< those of __syncthreads() and bar.sync that the block uses
+  int barriers = 1;      ///< those of __syncthreads() and bar.sync that a block has reserved
 };
 
 /// What may keep an SM from holding more blocks.

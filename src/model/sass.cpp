@@ -6,13 +6,12 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <numeric>
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/file.hpp"
 #include "model/data.hpp"
 
 namespace lapidary::model {
@@ -182,7 +181,8 @@ class Parser {
                                                                              {"problems", &kernel_.problems}}};
     for (const auto& [name, place] : texts)
       if (key == name) *place = value;
-    const std::array<std::pair<std::string_view, int*>, 3> numbers = {{{"registers", &kernel_.registers},
+    const std::array<std::pair<std::string_view, int*>, 4> numbers = {{{"registers", &kernel_.registers},
+                                                                       {"barriers", &kernel_.barriers},
                                                                        {"stack-bytes", &kernel_.stack_bytes},
                                                                        {"spilled-bytes", &kernel_.spilled_bytes}}};
     for (const auto& [name, place] : numbers)
@@ -358,10 +358,9 @@ static std::optional<CompiledKernel> find_record(std::string_view id, std::strin
   const std::filesystem::path file = data_file(
       fmt::format("results/compiled/{}/{}.{}", architecture, id, ptx ? "ptx" : "sass"));
   if (!std::filesystem::exists(file)) return std::nullopt;
-  std::ifstream stream(file);
-  if (!stream) throw InvalidArgument(fmt::format("{} cannot be read", file.string()));
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
-  return Parser(text, file.string(), ptx).parse();
+  const std::optional<std::string> text = read_file(file);
+  if (!text) throw InvalidArgument(fmt::format("{} cannot be read", file.string()));
+  return Parser(*text, file.string(), ptx).parse();
 }
 
 std::optional<CompiledKernel> find_compiled(std::string_view id, std::string_view architecture) {

@@ -80,6 +80,7 @@ struct CompiledKernel {
   std::string id, kernel, tile, type, architecture, compiler, source_hash;
   std::string problems;  ///< that it runs: "aligned" or "all"
   int registers = 0, stack_bytes = 0, spilled_bytes = 0;
+  int barriers = 1;  ///< that a block has reserved: all 16 where a register says which one is meant
   std::vector<MachineInstruction> instructions;
   std::vector<Loop> loops;  ///< by their first instruction; an inner loop follows the one that it is in
 

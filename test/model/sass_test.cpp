@@ -20,6 +20,7 @@ namespace {
 constexpr const char* loop_with_a_branch = R"(# kernel: example
 # tile: 8x8x2
 # registers: 40
+# barriers: 2
 
 // src/kernels/simt/example.cuh:12
   B------:R-:W-:-:S01  0000  S2R R0, SR_TID.X
@@ -40,6 +41,7 @@ TEST(Sass, ControlBitsOpcodesAndLinesAreRead) {
   const CompiledKernel kernel = parse_sass(loop_with_a_branch, "example.sass");
   EXPECT_EQ(kernel.kernel, "example");
   EXPECT_EQ(kernel.registers, 40);
+  EXPECT_EQ(kernel.barriers, 2);
   ASSERT_EQ(kernel.instructions.size(), 9u);
   const MachineInstruction& branch = kernel.instructions[1];
   EXPECT_EQ(branch.wait, 1u);
