@@ -28,6 +28,12 @@ struct TileShape {
   constexpr bool operator==(const TileShape&) const = default;
 };
 
+/// The blocks of a cluster, below and beside each other.
+struct ClusterShape {
+  int down = 1, across = 1;
+  constexpr bool operator==(const ClusterShape&) const = default;
+};
+
 /// How a kernel is launched; a kernel's launcher sits right below it.
 struct LaunchShape {
   const char* kernel;  ///< name for messages

@@ -29,12 +29,10 @@ constexpr KernelTraits traits_of() {
 
 /// All tiles of D in the order of a configuration, Config::Walk; where blocks form clusters, these are counted.
 template <class Config>
-typename Config::Walk walk_of(std::int64_t M, std::int64_t N, TileShape tile) {
-  if constexpr (requires { typename Config::Cluster; }) {
-    tile.m *= Config::traits.cluster.down;
-    tile.n *= Config::traits.cluster.across;
-  }
-  return Config::Walk::over(M, N, tile);
+typename Config::Walk walk_of(std::int64_t M, std::int64_t N, const TileShape& tile) {
+  ClusterShape cluster;
+  if constexpr (requires { typename Config::Cluster; }) cluster = Config::traits.cluster;
+  return Config::Walk::over(M, N, tile, cluster);
 }
 
 /// TileOrder::at

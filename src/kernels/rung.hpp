@@ -31,12 +31,6 @@ struct TileOrder {
   bool there_and_back = false;  ///< every other tile of a block walks K backwards
 };
 
-/// The blocks of a cluster, below and beside each other.
-struct ClusterShape {
-  int down = 1, across = 1;
-  constexpr bool operator==(const ClusterShape&) const = default;
-};
-
 /// What tells a kernel from the others of its rung.
 struct KernelTraits {
   TileShape tile;

@@ -41,12 +41,14 @@ inline TileRaster tile_raster(std::int64_t M, std::int64_t N, const TileShape& t
           group};
 }
 
-/// The same as what a configuration says of its order, Config::Walk (kernels/built.hpp).
+/// The same as what a configuration says of its order, Config::Walk (kernels/built.hpp): of `rows_of_tiles` rows of
+/// tiles at a time, of which clusters have some each.
 template <int rows_of_tiles>
 struct GroupedTiles : TileRaster {
   static constexpr bool row_by_row = false;
-  static GroupedTiles over(std::int64_t M, std::int64_t N, const TileShape& tile) {
-    return {tile_raster(M, N, tile, rows_of_tiles)};
+  static GroupedTiles over(std::int64_t M, std::int64_t N, const TileShape& tile, const ClusterShape& cluster) {
+    const TileShape one = {tile.m * cluster.down, tile.n * cluster.across, tile.k};
+    return {tile_raster(M, N, one, rows_of_tiles / cluster.down)};
   }
 };
 

@@ -1,5 +1,4 @@
 #pragma once
-#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -55,7 +54,6 @@ struct Alone {
   LAPIDARY_DEVICE static int rank() { return 0; }
   LAPIDARY_DEVICE static void sync() { __syncthreads(); }
   LAPIDARY_HD static constexpr RowCol<int> tile(const RowCol<int>& at, int) { return at; }
-  static int grid(int tiles, int most) { return std::min(tiles, most); }
 
   template <class A>
   LAPIDARY_DEVICE static void copy_a(typename A::T* to, const typename A::Map& map, int row, int k, Mbarrier& full, int,

@@ -11,12 +11,12 @@ constexpr RungInfo info = {
     .change =
         "Two blocks, one below the other, each load half of the tile of B that both need, and the copy engine gives it "
         "to both",
-    .why = "L2 is read once for both blocks: two thirds of the bytes",
+    .why = "B is read of L2 once for both blocks: two thirds of all bytes",
     .counter = "bytes read of L2: 2/3",
     .cost =
         "A stage is free when the consumers of both blocks have released it: the slower block holds up the other; and "
-        "no block may exit before its peers have arrived at its barriers. On an H200 it brings nothing by itself: the "
-        "rates are the parent's, within 2 %",
+        "no block may exit before its peers have arrived at its barriers. On an H200 it loses a per cent to its parent, "
+        "which bytes from L2 do not hold up",
     .exercise = "`lapidary explain wgmma_cluster`: which bytes does multicast save, and which does it not?",
     .architecture = 90,
     .fallback = "mma_multistage",
@@ -47,12 +47,6 @@ struct ClusterGrid {
   /// The tile of a block whose cluster is at `at` when clusters are counted.
   LAPIDARY_HD static constexpr RowCol<int> tile(const RowCol<int>& at, int rank) {
     return {at.row * down + row(rank), at.col * across + col(rank)};
-  }
-  /// The number of blocks that walk through the tiles of so many clusters, of which there is room for `most`: no more
-  /// than what is needed for as few rounds, for multiprocessors without a block leave their power to the others.
-  static int grid(int clusters, int most) {
-    const int rounds = ceil_div(clusters, most / blocks);
-    return ceil_div(clusters, rounds) * blocks;
   }
 
   LAPIDARY_DEVICE static int rank() { return static_cast<int>(cluster_ctarank()); }

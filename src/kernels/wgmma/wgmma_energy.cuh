@@ -8,17 +8,17 @@ constexpr RungInfo info = {
     .parent = "wgmma_cluster",
     .idea = "fewer bytes, because power is the limit",
     .change =
-        "Tiles of 256 x 200, whose results are staged in whole rows; and every other tile of a block walks K backwards, "
-        "so that it begins with what the one before has left in L2",
+        "Tiles of 256 x 200 where results have 16 bits; and every other tile of a block walks K backwards, so that it "
+        "begins with what the one before has left in L2",
     .why =
         "At the power limit a byte that is not moved is clock that is gained, and a multiprocessor that has no tile "
         "wins none: 256 x 200 has 76 % of the bytes of 128 x 256, and makes 10 rounds of 8192 x 8192 that are 99 % full",
     .counter = "bytes into the multiprocessors; the SM clock under load goes up",
     .cost =
-        "200 of 240 registers hold results, three stages instead of four, and sizes whose last round is nearly empty: "
-        "at 4096 x 4096 the parent is faster",
+        "200 of 240 registers hold results, three stages instead of four, and sizes that 200 columns do not come out "
+        "with: at 4096 x 4096 three rounds leave 20 multiprocessors without a block, and the parent is faster",
     .exercise =
-        "`lapidary raster -m 8192 -n 8192 -k 8192 --tile 256x192x64`: how many rounds, and how full is the last?",
+        "`lapidary raster --kernel wgmma_energy`, then `--kernel wgmma_cluster`: how many rounds, how full is the last?",
     .architecture = 90,
     .fallback = "mma_multistage",
 };

@@ -10,7 +10,7 @@ constexpr RungInfo info = {
     .idea = "each launch begins while the one before it ends",
     .change =
         "Programmatic dependent launch: blocks start, set up their barriers and then wait for the kernel in front of "
-        "them; and tiles of 128 x 64 keep all multiprocessors busy with small problems",
+        "them; tiles of 128 x 64 are there too, for problems that are small enough to gain by it",
     .why =
         "From the last store of one kernel to the first load of the next there are two microseconds, as long as a third "
         "of a product of 1024 x 1024 x 1024",

@@ -9,26 +9,28 @@ constexpr RungInfo info = {
     .parent = "wgmma_specialized",
     .idea = "blocks stay, and take tile after tile",
     .change =
-        "As many blocks as there are multiprocessors walk through the tiles of D, in groups of rows; the producer "
+        "No more blocks than there are multiprocessors walk through the tiles of D, in groups of 16 rows; the producer "
         "goes on to the next tile while the consumers store this one",
     .why =
         "The first loads of a tile, and the launch of its block, hide behind the products and stores of the one "
         "before; tiles that are near each other in time share rows of A and columns of B in L2",
-    .counter = "bytes from DRAM: by the order of the tiles; blocks: one a multiprocessor",
+    .counter = "bytes from DRAM: by the order of the tiles; blocks: at most one a multiprocessor",
     .cost = "Tiles that do not come out even leave multiprocessors idle in the last round",
-    .exercise = "`lapidary raster -m 8192 -n 8192 -k 8192 --tile 128x256x64`: which height of a group reads the least?",
+    .exercise = "`lapidary raster --kernel wgmma_persistent`: which height of a group has DRAM read the least?",
     .architecture = 90,
     .fallback = "mma_multistage",
 };
 
-/// Tile after tile, in groups of 8 rows of them.
-struct TileByTile : GroupedTiles<8> {
-  static TileByTile over(std::int64_t M, std::int64_t N, const TileShape& tile) {
-    return {GroupedTiles::over(M, N, tile)};
+/// Tile after tile, in groups of 16 rows of them.
+struct TileByTile : GroupedTiles<16> {
+  static TileByTile over(std::int64_t M, std::int64_t N, const TileShape& tile, const ClusterShape& cluster) {
+    return {GroupedTiles::over(M, N, tile, cluster)};
   }
+  /// No more blocks than as few rounds need: multiprocessors without a block leave their power to the others.
   template <class Cluster>
   int grid(int multiprocessors) const {
-    return Cluster::grid(tiles(), multiprocessors);
+    const int rounds = ceil_div(tiles(), multiprocessors / Cluster::blocks);
+    return ceil_div(tiles(), rounds) * Cluster::blocks;
   }
   LAPIDARY_HD constexpr bool has(int number) const { return number < tiles(); }
   LAPIDARY_HD constexpr int next(int number, int stride) const { return number + stride; }

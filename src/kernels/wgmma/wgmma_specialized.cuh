@@ -15,12 +15,12 @@ constexpr RungInfo info = {
     .why =
         "Nobody who multiplies waits for a barrier of the block or starts a copy, and a tile of 128 x 256 has three "
         "quarters of the bytes of 128 x 128 for each product",
-    .counter = "barrier instructions in the main loop: none; bytes into the multiprocessor: 3/4",
+    .counter = "barriers of the block (BAR) in the main loop: none; bytes into the multiprocessor: 3/4",
     .cost =
         "A block fills the multiprocessor: while it stores its results, no other one multiplies; and four warps of "
         "which one thread works",
     .exercise =
-        "`lapidary check wgmma_specialized --puzzle`: what happens where a consumer does not release its stage?",
+        "`lapidary check wgmma_specialized --puzzle`, a few times: what ends in a deadlock, and what in a race?",
     .architecture = 90,
     .fallback = "mma_multistage",
 };
@@ -94,7 +94,7 @@ struct OneTile {
   static constexpr bool row_by_row = true;
   int rows, cols;  // in tiles
 
-  static OneTile over(std::int64_t M, std::int64_t N, const TileShape& tile) {
+  static OneTile over(std::int64_t M, std::int64_t N, const TileShape& tile, const ClusterShape&) {
     return {static_cast<int>(ceil_div<std::int64_t>(M, tile.m)), static_cast<int>(ceil_div<std::int64_t>(N, tile.n))};
   }
   template <class Cluster>
