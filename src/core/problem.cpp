@@ -63,6 +63,10 @@ void validate_pointer(const Problem& p, const Operands& operands, Matrix matrix)
     throw InvalidArgument(fmt::format("{} is at {}; its address must be a multiple of the {} bytes of an element", name,
                                       data, size_of(x.type)));
   }
+  // Addresses are counted in 63 bits below.
+  if (address > static_cast<std::uintptr_t>(INT64_MAX - x.bytes())) {
+    throw InvalidArgument(fmt::format("{} is at {} and takes {} bytes; it must end below 2^63", name, data, x.bytes()));
+  }
   if (address % static_cast<unsigned>(aligned(p, matrix)) != 0) {
     throw InvalidArgument(
         fmt::format("{} is at {}; the problem says that its address is a multiple of {} bytes: say {}, or move it",
@@ -159,6 +163,15 @@ bool vectorizable(const Problem& p) {
   });
 }
 
+/// @throws InvalidArgument unless it is one of its type's values, the last of which is `last`
+template <class Enum>
+void validate_choice(const char* name, Enum value, Enum last) {
+  if (static_cast<int>(value) < 0 || value > last) {
+    throw InvalidArgument(
+        fmt::format("{} has value {}; values are 0 to {}", name, static_cast<int>(value), static_cast<int>(last)));
+  }
+}
+
 void validate(const Problem& p) {
   for (const Type type : {p.kind.type, p.kind.result}) {
     if (std::find(std::begin(operand_types), std::end(operand_types), type) == std::end(operand_types)) {
@@ -175,6 +188,12 @@ void validate(const Problem& p) {
     throw InvalidArgument(fmt::format("the results of {} matrices are {}; they must be of the same type or f32",
                                       name_of(p.kind.type), name_of(p.kind.result)));
   }
+  for (const auto& [name, order] : {std::pair{"A", p.kind.a}, std::pair{"B", p.kind.b}, std::pair{"D", p.order_d}})
+    validate_choice(fmt::format("the order of {}", name).c_str(), order, Order::column_major);
+  for (const auto& [name, factor] : {std::pair{"alpha", p.alpha}, std::pair{"beta", p.beta}})
+    validate_choice(fmt::format("what is known of {}", name).c_str(), factor, Factor::in_device_memory);
+  validate_choice("the activation", p.epilogue.activation, Activation::gelu);
+  validate_choice("the scaling", p.scaling, Scaling::blocks);
   for (const auto& [name, size] : {std::pair{"M", p.M}, std::pair{"N", p.N}, std::pair{"K", p.K}}) {
     if (size < 0) throw InvalidArgument(fmt::format("{} is {}; sizes must be 0 or more", name, size));
   }
@@ -186,7 +205,7 @@ void validate(const Problem& p) {
                                         name_of(matrix), bytes));
     }
   }
-  if (p.in_place && p.ldc != p.ldd) {
+  if (p.in_place && p.reads_c() && p.ldc != p.ldd) {
     throw InvalidArgument(fmt::format("D is C, but ldc is {} and ldd is {}; they must be equal", p.ldc, p.ldd));
   }
 }
@@ -195,15 +214,16 @@ void validate(const Problem& p, const Operands& operands) {
   validate_factor("alpha", p.alpha, operands.alpha);
   validate_factor("beta", p.beta, operands.beta);
   if (p.M == 0 || p.N == 0) return;
+  const bool reads_c = p.reads_c() && operands.beta != 0;
   for (const Matrix matrix : all_matrices)
-    if (matrix != Matrix::C || p.reads_c()) validate_pointer(p, operands, matrix);
+    if (matrix != Matrix::C || reads_c) validate_pointer(p, operands, matrix);
   for (const Matrix input : {Matrix::A, Matrix::B}) {
     if (overlap(p, operands, Matrix::D, input)) {
       throw InvalidArgument(fmt::format("D shares elements with {}; it must not, since {} is read while D is written",
                                         name_of(input), name_of(input)));
     }
   }
-  if (!p.reads_c()) return;
+  if (!reads_c) return;
   if ((operands.C == operands.D) != p.in_place) {
     throw InvalidArgument(p.in_place ? "D is not C; the problem says that it is"
                                      : "D is C; the problem says that it is not");
@@ -213,9 +233,9 @@ void validate(const Problem& p, const Operands& operands) {
 }
 
 Problem with_known(Problem p, const Operands& operands) {
-  p.alpha = factor_of(operands.alpha);
-  p.beta = factor_of(operands.beta);
-  p.in_place = p.reads_c() && operands.C == operands.D;
+  if (p.alpha != Factor::in_device_memory) p.alpha = factor_of(operands.alpha);
+  if (p.beta != Factor::in_device_memory) p.beta = factor_of(operands.beta);
+  p.in_place = p.reads_c() && operands.C && operands.C == operands.D;
   // Of what is not there anything may be said.
   const auto bytes = [](const void* data) {
     const auto address = reinterpret_cast<std::uintptr_t>(data);

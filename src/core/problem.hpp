@@ -124,11 +124,13 @@ void validate(const Problem& problem);
 
 /// Checks where a valid, resolved problem's matrices are: those that have elements are not null and aligned as the
 /// problem says, at least to an element; alpha and beta are what it says; D is C if it says so, shares no element with
-/// A or B, and none with C either unless it is C. D may lie between the lines of the others.
+/// A or B, and none with C either unless it is C. D may lie between the lines of the others. With a beta of 0, C may be
+/// anywhere.
 /// @throws InvalidArgument naming the rule, the value and what is legal
 void validate(const Problem& problem, const Operands& operands);
 
-/// What is known of operands, as a problem has it: alpha, beta, in_place and aligned.
+/// What is known of operands, as a problem has it: alpha and beta unless they are in device memory, in_place and
+/// aligned.
 Problem with_known(Problem problem, const Operands& operands);
 
 /// "bf16": types of A and B and of C and D alike, all row-major; "bf16/f32": results of f32; "bf16 RC": A row-major, B

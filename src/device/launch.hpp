@@ -33,6 +33,14 @@ inline void enable([[maybe_unused]] const void* kernel, [[maybe_unused]] const L
 #endif
 }
 
+#if defined(__CUDACC__)
+constexpr Build this_build = Build::gpu;
+#elif defined(LAPIDARY_INSTRUMENTED)
+constexpr Build this_build = Build::instrumented;
+#else
+constexpr Build this_build = Build::plain;
+#endif
+
 /// Bytes from the first argument to each of them, and behind the last one, if each is aligned as its type is.
 template <class... Parameters>
 constexpr auto argument_offsets() {
@@ -173,6 +181,7 @@ Prepared prepared(const Problem& problem, const LaunchShape& shape, void (*kerne
   static_assert(offsets.back() <= Prepared::most_bytes && (std::is_trivially_copyable_v<Parameters> && ...));
   Prepared result;
   result.problem = problem;
+  result.build = this_build;
   result.shape = shape;
   result.kernel = reinterpret_cast<const void*>(kernel);
   result.start = start_prepared<Parameters...>;

@@ -26,12 +26,14 @@ struct ArgumentSlot {
   std::uint16_t offset;  ///< bytes from the first argument
 };
 
-/// A launch that is decided: a plain value, which may be copied, kept, and launched by several threads at a time. Made
-/// by prepared() of device/launch.hpp; on a GPU for the device that was current then.
+/// A launch that is decided: a plain value, which may be copied, kept, and launched by several threads at a time, on
+/// emulated machines each on one of its own. Made by prepared() of device/launch.hpp; on a GPU for the device that was
+/// current then.
 struct Prepared {
   static constexpr int most_bytes = 1024, most_slots = 12;
 
   Problem problem;  ///< resolved
+  Build build = Build::plain;
   LaunchShape shape = {};
   const void* kernel = nullptr;  ///< its function; null where D has no elements: nothing is launched
   void (*start)(const Prepared& prepared, const Stream& stream, const Operands& operands) = nullptr;
@@ -42,8 +44,8 @@ struct Prepared {
   /// Launches it on these operands, whose addresses are written into a copy of the arguments, and does nothing else. On
   /// a GPU it returns at once and the kernel runs in the order of the stream; on the emulated machine it returns when
   /// the kernel has run.
-  /// @throws InvalidArgument if the operands break what the problem says (core/problem.hpp, validate()), DeviceError,
-  /// or on the emulated machine KernelFault, if the launch or the kernel fails
+  /// @throws InvalidArgument if the operands break what the problem says (core/problem.hpp, validate()) or the stream
+  /// does not run the build; DeviceError, or on the emulated machine KernelFault, if the launch or the kernel fails
   void launch(const Stream& stream, const Operands& operands) const;
 };
 

@@ -10,7 +10,7 @@
 
 #include "core/edit_distance.hpp"
 #include "core/error.hpp"
-#include "emulator/machine.hpp"
+#include "core/math.hpp"
 
 // An optional rung is a rung where the build found what it needs.
 #define LAPIDARY_OPTIONAL_RUNG(family, name, what) LAPIDARY_IF(LAPIDARY_WITH_##what)(LAPIDARY_RUNG(family, name))
@@ -30,16 +30,8 @@ namespace lapidary {
 
 namespace {
 
-constexpr const char* name_of(Build build) {
-  switch (build) {
-    case Build::plain: return "plain";
-    case Build::instrumented: return "instrumented";
-    case Build::gpu: return "gpu";
-  }
-  return "unknown";
-}
-
 constexpr int architecture_of_wgmma = 90;
+constexpr std::size_t most_of_id = 200;  // letters
 
 std::string source_of(const char* family, const char* name) {
   return fmt::format("src/kernels/{}/{}.cuh", family, name);
@@ -143,6 +135,19 @@ std::string refusal_of_all(const Problem& p) {
   return {};
 }
 
+/// Why a kernel's blocks are too few for the tiles of D, or its numbers of tiles too short.
+std::string refusal_by_tiles(const KernelEntry& kernel, const Problem& p) {
+  // What walks in an order of its own multiplies the tiles of a row by the rows of a group, at most 16, in 32 bits; and
+  // there is room for the step to a block's next tile, which is the grid.
+  const std::int64_t most = (kernel.order.at ? std::int64_t{1} << 28 : std::int64_t{LaunchLimits::grid_x}) - 1024;
+  const auto [down, across] = kernel.cluster;
+  const std::int64_t rows = ceil_div<std::int64_t>(p.M, kernel.tile.m * down) * down,
+                     cols = ceil_div<std::int64_t>(p.N, kernel.tile.n * across) * across;
+  if (rows <= most / cols) return {};
+  return fmt::format("D has {} x {} tiles of {} x {}; this kernel numbers at most {}", rows, cols, kernel.tile.m,
+                     kernel.tile.n, most);
+}
+
 }  // namespace
 
 bool Rung::has(const GemmKind& kind) const {
@@ -228,27 +233,33 @@ std::string KernelEntry::id() const { return fmt::format("{}_{}", rung, to_strin
 
 KernelId parse_kernel_id(std::string_view id) {
   // Rung, tile, stages, cluster, slices, types, orders.
-  static const std::regex form(R"((\w+?)_(\d+)x(\d+)(?:x(\d+))?(?:_s(\d+))?(?:_c(\d+)x(\d+))?(?:_e(\d+)x(\d+))?)"
-                               R"(_([a-z][a-z0-9]*)(?:-([a-z][a-z0-9]*))?(?:-([RC]{2}))?)");
-  std::cmatch found;
-  if (!std::regex_match(id.begin(), id.end(), found, form)) {
+  static const std::regex form(
+      R"((\w+?)_(\d{1,9})x(\d{1,9})(?:x(\d{1,9}))?(?:_s(\d{1,9}))?(?:_c(\d{1,9})x(\d{1,9}))?(?:_e(\d{1,9})x(\d{1,9}))?)"
+      R"(_([a-z][a-z0-9]*)(?:-([a-z][a-z0-9]*))?(?:-([RC]{2}))?)");
+  const auto refuse = [&] {
     throw InvalidArgument(fmt::format(
         "'{}' is no kernel's id; they are written as in naive_32x32_f32 or wgmma_cluster_128x256x64_s4_c2x1_e2x64_bf16-RC",
-        id));
-  }
+        id.substr(0, most_of_id)));
+  };
+  // Matching takes stack by the length of the text.
+  std::cmatch found;
+  if (id.size() > most_of_id || !std::regex_match(id.begin(), id.end(), found, form)) refuse();
   const auto number = [&](std::size_t group, int otherwise) {
     return found[group].matched ? std::stoi(found[group].str()) : otherwise;
   };
   const std::string result = found[11].matched ? fmt::format("/{}", found[11].str()) : "",
                     orders = found[12].matched ? fmt::format(" {}", found[12].str()) : "",
                     kind = fmt::format("{}{}{}", found[10].str(), result, orders);
-  return {found[1],
-          {.tile = {number(2, 0), number(3, 0), number(4, 0)},
-           .kind = parse_kind(kind),
-           .stages = number(5, 1),
-           .cluster = {number(6, 1), number(7, 1)},
-           .slices = number(8, 0),
-           .cols = number(9, 0)}};
+  KernelId parsed = {found[1],
+                     {.tile = {number(2, 0), number(3, 0), number(4, 0)},
+                      .kind = parse_kind(kind),
+                      .stages = number(5, 1),
+                      .cluster = {number(6, 1), number(7, 1)},
+                      .slices = number(8, 0),
+                      .cols = number(9, 0)}};
+  // One kernel has one id: what it has none of is left out, and numbers begin with no 0.
+  if (id != fmt::format("{}_{}", parsed.rung, to_string(parsed.traits))) refuse();
+  return parsed;
 }
 
 const KernelEntry& find_kernel(std::string_view id) {
@@ -269,6 +280,7 @@ std::string refusal(const KernelEntry& kernel, const Problem& unresolved) {
   }
   const Problem problem = resolved(unresolved);
   if (std::string broken = refusal_of_all(problem); !broken.empty() || problem.M == 0 || problem.N == 0) return broken;
+  if (std::string broken = refusal_by_tiles(kernel, problem); !broken.empty()) return broken;
   for (const BuiltKernel* const built : kernel.builds)
     if (built) return built->refusal ? built->refusal(problem) : std::string();
   return {};
@@ -299,9 +311,15 @@ Prepared prepare(const KernelEntry& kernel, Build build, const Problem& unresolv
                                       : build == Build::instrumented ? "; configure it with LAPIDARY_INSTRUMENTED=ON"
                                                                      : ""));
   }
+  const int least = kernel.cluster.down * kernel.cluster.across;
+  if (card.multiprocessors < least) {
+    throw InvalidArgument(
+        fmt::format("the card has {} multiprocessors; {} needs {}", card.multiprocessors, kernel.id(), least));
+  }
   if (problem.M > 0 && problem.N > 0) return built->prepare(problem, card);
   Prepared nothing;
   nothing.problem = problem;
+  nothing.build = build;
   return nothing;
 }
 
@@ -309,16 +327,7 @@ Choice run(const KernelEntry& kernel, Build build, const Stream& stream, const P
            const Operands& operands) {
   const Problem problem = with_known(resolved(unresolved), operands);
   validate(problem);
-  if (build != Build::gpu) {
-    if (!stream.machine) {
-      throw InvalidArgument(fmt::format(
-          "the {} build of a kernel runs on the emulated machine; this stream belongs to a GPU", name_of(build)));
-    }
-    const emulator::Options& options = stream.machine->options();
-    if (build == Build::plain && (options.count || options.check)) {
-      throw InvalidArgument("the plain build of a kernel cannot be counted or checked; use the instrumented one");
-    }
-  }
+  require_stream_for(build, stream);
   const Choice choice = choose(kernel, problem);
   prepare(*choice.kernel, build, problem, card_of(stream)).launch(stream, operands);
   return choice;

@@ -13,9 +13,6 @@
 
 namespace lapidary {
 
-/// The builds that a kernel is compiled in (core/build.hpp).
-enum class Build : std::uint8_t { plain, instrumented, gpu };
-
 /// A kernel of a rung, in all builds that there are.
 struct KernelEntry : KernelTraits {
   std::string rung;
@@ -97,8 +94,8 @@ struct Choice {
 Choice choose(const KernelEntry& kernel, const Problem& problem);
 
 /// Decides how a kernel solves a problem on a card; leading dimensions of 0 are filled in.
-/// @throws DeviceError, or InvalidArgument if the problem is not legal, if the kernel refuses it, or if the program has
-/// no such build of the kernel
+/// @throws DeviceError, or InvalidArgument if the problem is not legal, if the kernel refuses it, if the card has fewer
+/// multiprocessors than a cluster of it has blocks, or if the program has no such build of the kernel
 Prepared prepare(const KernelEntry& kernel, Build build, const Problem& problem, const Card& card);
 
 /// Chooses, prepares and launches: runs D = alpha * A * B + beta * C by a kernel, or by what choose() says instead,

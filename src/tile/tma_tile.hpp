@@ -10,6 +10,18 @@
 
 namespace lapidary::inline LAPIDARY_BUILD {
 
+/// Bytes between the beginnings of lines that a tensor map can tell are less than this: CUDA Driver API,
+/// cuTensorMapEncodeTiled.
+constexpr std::int64_t most_map_pitch = std::int64_t{1} << 40;
+
+/// Bytes from one line of a matrix to the next, as its tensor map is told: of one line alone, whose leading dimension
+/// is never walked, a number that is legal.
+inline std::uint64_t map_pitch(const MatrixShape& shape) {
+  const int size = size_of(shape.type);
+  return static_cast<std::uint64_t>(shape.lines() > 1 ? shape.ld * size
+                                                      : round_up<std::int64_t>(shape.length() * size, 16));
+}
+
 /// MN rows of A or columns of B by BK in shared memory, as the Tensor Memory Accelerator writes them and wgmma reads
 /// them: in rows of 128 bytes, swizzled, along whichever mode the matrix has its neighbours.
 ///
@@ -56,7 +68,7 @@ struct TmaTile {
     const MatrixShape shape = shape_of(problem, matrix);
     TensorBox tensor = {.base = unknown_address(),
                         .size = {size(shape.length()), size(shape.lines())},
-                        .stride = {size(shape.ld) * sizeof(T)},
+                        .stride = {map_pitch(shape)},
                         .box = {span, box},
                         .rank = 2,
                         .type = tensor_type<T>,
@@ -105,7 +117,7 @@ template <class R>
 MatrixMap<TensorMap> map_of_d(const Problem& problem, int rows, int cols, const Layout& box) {
   return {tensor_map({.base = unknown_address(),
                       .size = {static_cast<std::uint64_t>(problem.N), static_cast<std::uint64_t>(problem.M)},
-                      .stride = {static_cast<std::uint64_t>(problem.ldd) * sizeof(R)},
+                      .stride = {map_pitch(shape_of(problem, Matrix::D))},
                       .box = {cols, rows},
                       .rank = 2,
                       .type = tensor_type<R>,

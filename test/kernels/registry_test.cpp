@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,8 @@
 #include <regex>
 #include <set>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "core/error.hpp"
@@ -130,7 +133,14 @@ TEST(Registry, EveryTraitIsInTheId) {
     EXPECT_EQ(parse_kernel_id(id).traits, one) << id;
     EXPECT_EQ(parse_kernel_id(id).rung, "a_rung_16x16") << id;
   }
-  EXPECT_NE(message_of([] { parse_kernel_id("naive_32x32"); }).find("is no kernel's id"), std::string::npos);
+  for (const std::string_view text :
+       {"naive_32x32", "", "naive_99999999999x32_f32", "naive_32x32_s4294967297_f32", "naive_32x32x0_f32",
+        "naive_032x32_f32", "naive_32x32_s1_f32", "naive_32x32_c1x1_f32", "naive_32x32_e0x0_f32", "naive_32x32_f32-f32",
+        "naive_32x32_f32-RR", "naive_32x32_f32 ", "naive_32x32_f32_"})
+    EXPECT_NE(message_of([&] { parse_kernel_id(text); }).find("is no kernel's id"), std::string::npos) << text;
+  EXPECT_LT(message_of([] { parse_kernel_id(std::string(1'000'000, 'a')); }).size(), 1000u);
+  EXPECT_NE(message_of([] { parse_kernel_id("naive_32x32_f99"); }).find("no element type is named 'f99'"),
+            std::string::npos);
   EXPECT_NE(message_of([] { find_kernel("naive_8x8_f32"); }).find("those of naive are naive_32x32_f32"),
             std::string::npos);
 }
@@ -149,13 +159,79 @@ TEST(Registry, RefusesWhatNoKernelTakes) {
   refused([](Problem& p) { p.alpha = Factor::in_device_memory; }, "alpha is in device memory");
   refused([](Problem& p) { p.beta = Factor::in_device_memory; }, "beta is in device memory");
   refused([](Problem& p) { p.batch.count = 3; }, "there are 3 products in the batch");
+  refused([](Problem& p) { p.batch.count = 0; }, "there are 0 products in the batch");
   refused([](Problem& p) { p.groups = 2; }, "there are 2 groups");
   refused([](Problem& p) { p.order_d = Order::column_major; }, "C and D are column-major");
   refused([](Problem& p) { p.epilogue.bias = true; }, "a bias");
-  refused([](Problem& p) { p.epilogue.activation = Activation::relu; }, "an activation");
-  refused([](Problem& p) { p.scaling = Scaling::blocks; }, "A and B have scales");
+  for (const Activation activation : {Activation::relu, Activation::gelu})
+    refused([&](Problem& p) { p.epilogue.activation = activation; }, "an activation");
+  for (const Scaling scaling : {Scaling::matrices, Scaling::rows_and_columns, Scaling::blocks})
+    refused([&](Problem& p) { p.scaling = scaling; }, "A and B have scales");
+  refused([](Problem& p) { p.M = 0, p.groups = 2; }, "there are 2 groups");  // of problems without results, too
   refused([](Problem& p) { p.split = 4; }, "K is to be split in 4");
   refused([](Problem& p) { p.kind = Type::f16; }, "instantiated for f32");
+}
+
+// What is in device memory is not taken from the host instead.
+TEST(Run, RefusesFactorsInDeviceMemory) {
+  const auto device = open_emulator();
+  const KernelEntry& kernel = find_rung("naive").kernels.front();
+  float numbers[3] = {};
+  const Operands operands = {numbers, numbers + 1, nullptr, numbers + 2};
+  const Problem problem = {.M = 1, .N = 1, .K = 1};
+  for (Factor Problem::*factor : {&Problem::alpha, &Problem::beta}) {
+    Problem asked = problem;
+    asked.*factor = Factor::in_device_memory;
+    EXPECT_NE(
+        message_of([&] { run(kernel, Build::plain, device->stream(), asked, operands); }).find("in device memory"),
+        std::string::npos);
+  }
+}
+
+// Tiles are counted: what a grid or a coordinate has no number for is refused, and never wrapped around.
+TEST(Registry, RefusesMoreTilesThanThereAreNumbers) {
+  const std::int64_t blocks = LaunchLimits::grid_x - 1024;
+  const KernelEntry& naive = find_kernel("naive_32x32_f32");
+  const Problem column = {.M = 32 * blocks, .N = 1, .K = 0};
+  EXPECT_EQ(refusal(naive, column), "");
+  EXPECT_EQ(prepare(naive, Build::plain, column, {90, 132}).shape.grid.x, blocks);
+  EXPECT_EQ(refusal(naive, {.M = 32 * blocks + 1, .N = 1, .K = 0}),
+            fmt::format("D has {} x 1 tiles of 32 x 32; this kernel numbers at most {}", blocks + 1, blocks));
+  EXPECT_EQ(refusal(naive, {.M = 1, .N = 32 * blocks + 1, .K = 0}),
+            fmt::format("D has 1 x {} tiles of 32 x 32; this kernel numbers at most {}", blocks + 1, blocks));
+  const std::int64_t side = std::int64_t{1} << 40;
+  EXPECT_NE(refusal(naive, {.M = side, .N = side, .K = 0}), "");
+  const GemmKind kind(Type::bf16, Type::bf16, Order::row_major, Order::column_major);
+  for (const Rung& rung : ladder())
+    for (const KernelEntry& kernel : rung.kernels)
+      EXPECT_NE(refusal(kernel, {.kind = kernel.kind, .M = side, .N = side, .K = 8}), "") << kernel.id();
+}
+
+// Before a cluster of more blocks than there are multiprocessors is divided by.
+TEST(Registry, RefusesCardsThatAreTooSmall) {
+  const KernelEntry& cluster = find_kernel("wgmma_cluster_128x256x64_s4_c2x1_e2x64_bf16-RC");
+  const Problem problem = {.kind = cluster.kind, .M = 128, .N = 256, .K = 64};
+  EXPECT_EQ(prepare(cluster, Build::plain, problem, {90, 2}).shape.grid.x, 2u);
+  EXPECT_EQ(message_of([&] {
+              prepare(cluster, Build::plain, problem, {90, 1});
+            }),
+            "the card has 1 multiprocessors; wgmma_cluster_128x256x64_s4_c2x1_e2x64_bf16-RC needs 2");
+  EXPECT_NE(message_of([&] { prepare(find_kernel("naive_32x32_f32"), Build::plain, {.M = 1, .N = 1}, {90, 0}); }), "");
+}
+
+// As many blocks as there are multiprocessors for, but none that would only make the last round shorter.
+TEST(Registry, LaunchesPersistentBlocksForFullRounds) {
+  const GemmKind kind(Type::bf16, Type::bf16, Order::row_major, Order::column_major);
+  const auto blocks = [&](const char* rung, std::int64_t size) {
+    const Problem problem = {.kind = kind, .M = size, .N = size, .K = 64};
+    return prepare(find_rung(rung).kernel(kind), Build::plain, problem, {90, 132}).shape.grid.x;
+  };
+  EXPECT_EQ(blocks("wgmma_specialized", 4096), 512u);
+  for (const char* const rung : {"wgmma_persistent", "wgmma_staged", "wgmma_cluster"}) {
+    EXPECT_EQ(blocks(rung, 4096), 128u) << rung;  // 512 tiles in 4 rounds
+    EXPECT_EQ(blocks(rung, 1024), 32u) << rung;
+    EXPECT_EQ(blocks(rung, 3072), 96u) << rung;  // 288 tiles in 3
+  }
 }
 
 // A kernel that copies in bulk says what it cannot copy, and who runs it instead.
@@ -165,6 +241,21 @@ TEST(Registry, NamesTheKernelThatRunsInstead) {
   const Problem plain = {.kind = kind, .M = 128, .N = 128, .K = 64};
   EXPECT_EQ(choose(kernel, plain).kernel, &kernel);
   EXPECT_EQ(choose(kernel, plain).why, "");
+  // What is just enough is taken.
+  const auto taken = [&](auto change) {
+    Problem problem = plain;
+    change(problem);
+    EXPECT_EQ(refusal(kernel, problem), "");
+    EXPECT_EQ(message_of([&] { prepare(kernel, Build::plain, problem, {90, 132}); }), "");
+  };
+  constexpr std::int64_t most = (std::int64_t{1} << 31) - 1024, pitch = std::int64_t{1} << 39;
+  taken([](Problem& p) { p.aligned = {16, 16, 16, 16}, p.N = 8, p.ldd = 8; });
+  taken([](Problem& p) { p.lda = 72, p.ldb = 72, p.ldd = 136; });
+  taken([](Problem& p) { p.M = most; });
+  taken([](Problem& p) { p.N = most - most % 8, p.M = 8; });
+  taken([](Problem& p) { p.K = most; });
+  taken([](Problem& p) { p.lda = p.ldb = p.ldd = pitch - 8; });
+  taken([](Problem& p) { p.M = 1, p.lda = 77, p.ldd = pitch + 1; });  // of one line no leading dimension is walked
   const auto replaced = [&](auto change, const char* rule) {
     Problem problem = plain;
     change(problem);
@@ -178,7 +269,12 @@ TEST(Registry, NamesTheKernelThatRunsInstead) {
   replaced([](Problem& p) { p.aligned.D = 8; }, "D is known to be aligned to 8 bytes");
   replaced([](Problem& p) { p.K = 50; }, "A's leading dimension is 50");
   replaced([](Problem& p) { p.ldb = 66; }, "B's leading dimension is 66");
-  replaced([](Problem& p) { p.ldd = 132; }, "ldd is 132");
+  replaced([](Problem& p) { p.ldd = 132; }, "D's leading dimension is 132");
+  replaced([](Problem& p) { p.M = most + 1; }, "M is 2147482625; bulk copies count elements in 31 bits");
+  replaced([](Problem& p) { p.N = most + 8, p.M = 8; }, "N is 2147482632");
+  replaced([](Problem& p) { p.K = most + 8; }, "K is 2147482632");
+  replaced([](Problem& p) { p.lda = pitch; }, "begin less than 2^40 bytes apart");
+  replaced([](Problem& p) { p.ldd = pitch; }, "begin less than 2^40 bytes apart");
   replaced([](Problem& p) { p.N = 100, p.ldd = 104; }, "N is 100");
   replaced([](Problem& p) { p.K = 0; }, "K is 0");
   const GemmKind fp8(Type::e4m3, Type::f32, Order::row_major, Order::column_major);
@@ -194,6 +290,7 @@ TEST(Prepared, RunsAgainOnOtherOperands) {
     const std::int64_t M = 20, N = 36, K = 40;
     const Problem problem = {.kind = kernel.kind, .M = M, .N = N, .K = K, .alpha = Factor::any, .beta = Factor::any};
     const Prepared prepared = prepare(kernel, Build::plain, problem, card_of(device->stream()));
+    const auto arguments = prepared.arguments;
     EXPECT_STREQ(prepared.shape.kernel, kernel.rung.c_str());
     for (const float value : {1.0f, 2.0f}) {
       const std::size_t bytes = static_cast<std::size_t>(K * N) * sizeof(float);
@@ -217,6 +314,16 @@ TEST(Prepared, RunsAgainOnOtherOperands) {
       moved.D = b.data();
       EXPECT_NE(message_of([&] { prepared.launch(device->stream(), moved); }).find("D shares elements with B"),
                 std::string::npos);
+      EXPECT_EQ(prepared.arguments, arguments);
+      moved = operands;
+      moved.C = nullptr;
+      EXPECT_NE(message_of([&] { prepared.launch(device->stream(), moved); }).find("C is null"), std::string::npos);
+      moved.beta = 0;  // C is not read then, whatever else it might have been
+      for (const void* nowhere : {static_cast<const void*>(nullptr), static_cast<const void*>(d.data())}) {
+        moved.C = nowhere;
+        prepared.launch(device->stream(), moved);
+        EXPECT_EQ(results[M * N - 1], 0.5f * value * static_cast<float>(K) * value * value) << id;
+      }
     }
   }
   const Problem known = {.M = 4, .N = 4, .K = 4};
@@ -230,6 +337,44 @@ TEST(Prepared, RunsAgainOnOtherOperands) {
               prepared.launch(device->stream(), {numbers, numbers, numbers, numbers, 1, 2});
             }),
             "beta is 2; the problem says that it is 0");
+}
+
+// The same value from several threads, each with an emulated machine of its own, and from a copy.
+TEST(Prepared, IsLaunchedByThreads) {
+  for (const char* const id : {"vectorized_128x128x8_f32", "wgmma_energy_128x256x32_s4_c2x1_tf32-f32-RC"}) {
+    const KernelEntry& kernel = find_kernel(id);
+    const std::int64_t size = 40;
+    const Prepared prepared = prepare(kernel, Build::plain, {.kind = kernel.kind, .M = size, .N = size, .K = size},
+                                      {90, 2});
+    std::vector<std::thread> threads;
+    std::array<float, 4> last{};
+    for (int number = 0; number < 4; ++number)
+      threads.emplace_back([&, number, copy = prepared] {
+        const auto device = open_emulator({.multiprocessors = 2});
+        const std::size_t bytes = size * size * sizeof(float);
+        const DeviceBuffer a(*device, bytes, "A"), b(*device, bytes, "B"), d(*device, bytes, "D");
+        std::fill_n(static_cast<float*>(a.data()), size * size, static_cast<float>(number));
+        std::fill_n(static_cast<float*>(b.data()), size * size, 1.0f);
+        for (const Prepared* const launched : {&prepared, &copy})
+          for (int again = 0; again < 3; ++again)
+            launched->launch(device->stream(), {.A = a.data(), .B = b.data(), .D = d.data()});
+        last[static_cast<std::size_t>(number)] = static_cast<const float*>(d.data())[size * size - 1];
+      });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(last, (std::array{0.0f, 40.0f, 80.0f, 120.0f})) << id;
+  }
+}
+
+// A stream of another machine than the build's is refused, also without run().
+TEST(Prepared, RefusesStreamsOfOtherMachines) {
+  const Prepared prepared = prepare(find_kernel("naive_32x32_f32"), Build::plain, {.M = 1, .N = 1, .K = 1}, {90, 1});
+  float numbers[3] = {};
+  const Operands operands = {numbers, numbers + 1, nullptr, numbers + 2};
+  EXPECT_NE(message_of([&] { prepared.launch(Stream(), operands); }).find("belongs to a GPU"), std::string::npos);
+  const auto counting = open_emulator({.count = true});
+  EXPECT_NE(message_of([&] { prepared.launch(counting->stream(), operands); }).find("instrumented"), std::string::npos);
+  EXPECT_NE(message_of([&] { require_stream_for(Build::gpu, counting->stream()); }).find("belongs to the emulated"),
+            std::string::npos);
 }
 
 TEST(Registry, NamesTheNearestRungs) {
@@ -328,6 +473,100 @@ TEST_F(Validate, RefusesPointers) {
   EXPECT_NE(message().find("must be a multiple of the 4 bytes of an element"), std::string::npos);
 }
 
+// Of each matrix alone.
+TEST_F(Validate, RefusesEachPointer) {
+  const auto refused = [&](const Problem& known, auto member, auto value, const std::string& rule) {
+    Operands moved = operands;
+    moved.*member = value;
+    const std::string told = message_of([&] { validate(known, moved); });
+    EXPECT_EQ(told.rfind(rule, 0), 0u) << told;
+  };
+  Problem known = with_known(problem, operands);
+  known.aligned = {4, 4, 4, 4};
+  refused(known, &Operands::A, nullptr, "A is null");
+  refused(known, &Operands::B, nullptr, "B is null");
+  refused(known, &Operands::C, nullptr, "C is null");
+  refused(known, &Operands::D, nullptr, "D is null");
+  const auto off = [](auto* pointer) { return reinterpret_cast<char*>(const_cast<float*>(pointer)) + 1; };
+  const std::string element = "its address must be a multiple of the 4 bytes of an element";
+  for (const char* const name : {"A", "B", "C"}) {
+    const auto member = *name == 'A' ? &Operands::A : *name == 'B' ? &Operands::B : &Operands::C;
+    const void* const moved = off(*name == 'A' ? a : *name == 'B' ? b : c);
+    refused(known, member, moved, fmt::format("{} is at {}; {}", name, moved, element));
+  }
+  void* const moved_d = off(d);
+  refused(known, &Operands::D, moved_d, fmt::format("D is at {}; {}", moved_d, element));
+  for (int Alignments::*matrix : {&Alignments::A, &Alignments::B, &Alignments::C, &Alignments::D}) {
+    Problem strict = known;
+    strict.aligned.*matrix = 1 << 30;
+    EXPECT_NE(message_of([&] { validate(strict, operands); }).find("is a multiple of 1073741824 bytes"),
+              std::string::npos);
+    strict.aligned.*matrix = 24;
+    EXPECT_NE(message_of([&] { validate(strict); }).find("said to be aligned to 24 bytes"), std::string::npos);
+  }
+  const void* const end = reinterpret_cast<const void*>(~std::uintptr_t{15});
+  refused(known, &Operands::B, end, fmt::format("B is at {} and takes 120 bytes; it must end below 2^63", end));
+}
+
+TEST_F(Validate, RefusesValuesThatTypesHaveNot) {
+  const auto refused = [&](auto change, const char* rule) {
+    Problem changed = problem;
+    change(changed);
+    EXPECT_NE(message_of([&] { validate(changed); }).find(rule), std::string::npos) << rule;
+  };
+  refused([](Problem& p) { p.kind.type = static_cast<Type>(99); }, "the element type has value 99");
+  refused([](Problem& p) { p.kind.result = static_cast<Type>(99); }, "the element type has value 99");
+  refused([](Problem& p) { p.kind.b = static_cast<Order>(2); }, "the order of B has value 2; values are 0 to 1");
+  refused([](Problem& p) { p.alpha = static_cast<Factor>(9); },
+          "what is known of alpha has value 9; values are 0 to 3");
+  refused([](Problem& p) { p.beta = static_cast<Factor>(4); }, "what is known of beta has value 4");
+  refused([](Problem& p) { p.epilogue.activation = static_cast<Activation>(3); }, "the activation has value 3");
+  refused([](Problem& p) { p.scaling = static_cast<Scaling>(4); }, "the scaling has value 4");
+  refused([](Problem& p) { p.order_d = static_cast<Order>(7); }, "the order of D has value 7");
+}
+
+TEST_F(Validate, KnowsWhatOperandsShow) {
+  const Problem known = with_known(problem, operands);
+  EXPECT_EQ(known.alpha, Factor::one);
+  EXPECT_EQ(known.beta, Factor::one);
+  EXPECT_FALSE(known.in_place);
+  alignas(4096) static float page[16];
+  Operands at = operands;
+  at.A = page;
+  at.B = page + 4;
+  at.C = nullptr;
+  EXPECT_EQ(with_known(problem, at).aligned.A, 256);
+  EXPECT_EQ(with_known(problem, at).aligned.B, 16);
+  EXPECT_EQ(with_known(problem, at).aligned.C, 256);
+  at.C = at.D = nullptr;
+  EXPECT_FALSE(with_known(problem, at).in_place) << "nothing is nowhere";
+}
+
+// Each matrix decides, C only where it is read.
+TEST_F(Validate, SaysWhatVectorsWalk) {
+  Problem even = {.M = 8, .N = 8, .K = 8, .beta = Factor::any};
+  even = resolved(even);
+  even.aligned = {16, 16, 16, 16};
+  EXPECT_TRUE(vectorizable(even));
+  for (int Alignments::*matrix : {&Alignments::A, &Alignments::B, &Alignments::C, &Alignments::D}) {
+    Problem p = even;
+    p.aligned.*matrix = 8;
+    EXPECT_FALSE(vectorizable(p));
+    p.beta = Factor::zero;
+    EXPECT_EQ(vectorizable(p), matrix == &Alignments::C);
+  }
+  for (std::int64_t Problem::*ld : {&Problem::lda, &Problem::ldb, &Problem::ldc, &Problem::ldd}) {
+    Problem p = even;
+    p.*ld = 10;
+    EXPECT_FALSE(vectorizable(p));
+    p.*ld = 12;
+    EXPECT_TRUE(vectorizable(p));
+  }
+  Problem p = even;
+  p.N = 6, p.ldb = p.ldc = p.ldd = 8;
+  EXPECT_FALSE(vectorizable(p));
+}
+
 TEST_F(Validate, RefusesSharedElements) {
   operands.D = a;
   EXPECT_NE(message().find("D shares elements with A"), std::string::npos);
@@ -346,6 +585,13 @@ TEST_F(Validate, AcceptsDThatIsC) {
   EXPECT_EQ(message(), "");
   problem.ldd = 7;
   EXPECT_EQ(message(), "D is C, but ldc is 5 and ldd is 7; they must be equal");
+  problem.beta = Factor::zero;
+  problem.in_place = true;
+  EXPECT_NO_THROW(validate(problem)) << "C is not read";
+  const Problem given = resolved({.M = 4, .N = 5, .K = 6, .ldd = 7, .beta = Factor::one, .in_place = true});
+  EXPECT_EQ(given.ldc, 7);
+  EXPECT_EQ(resolved({.M = 4, .N = 5, .K = 6, .ldc = 8, .beta = Factor::one, .in_place = true}).ldd, 8);
+  EXPECT_EQ(message_of([&] { validate(given, {a, b, c, d, 1, 1}); }), "D is not C; the problem says that it is");
 }
 
 TEST_F(Validate, AcceptsBlocksOfOneMatrix) {
