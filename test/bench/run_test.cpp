@@ -73,9 +73,11 @@ using HostKernel = void (*)(const Problem&, const Operands&);
 /// What the kernel of host_kernel() runs.
 HostKernel running;
 
+template <Build build>
 Prepared prepare_host_kernel(const Problem& problem, const Card&) {
   Prepared prepared;
   prepared.problem = problem;
+  prepared.build = build;
   prepared.kernel = &running;
   prepared.start = [](const Prepared& p, const Stream&, const Operands& operands) { running(p.problem, operands); };
   return prepared;
@@ -83,8 +85,10 @@ Prepared prepare_host_kernel(const Problem& problem, const Card&) {
 
 /// A kernel of this kind, in the plain and the instrumented build.
 KernelEntry host_kernel(const GemmKind& kind) {
-  static const BuiltKernel built = {.traits = {}, .refusal = nullptr, .prepare = prepare_host_kernel};
-  return {{.tile = {1, 1, 0}, .kind = kind}, "fake", "", {&built, &built, nullptr}};
+  static const BuiltKernel plain = {.traits = {}, .refusal = nullptr, .prepare = prepare_host_kernel<Build::plain>},
+                           instrumented = {
+                               .traits = {}, .refusal = nullptr, .prepare = prepare_host_kernel<Build::instrumented>};
+  return {{.tile = {1, 1, 0}, .kind = kind}, "fake", "", {&plain, &instrumented, nullptr}};
 }
 
 std::uintptr_t address_of_d;

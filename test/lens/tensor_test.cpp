@@ -110,7 +110,7 @@ struct InColumns {
   struct Walk {
     static constexpr bool row_by_row = false;
     int down;
-    static Walk over(std::int64_t M, std::int64_t, const TileShape& shape) {
+    static Walk over(std::int64_t M, std::int64_t, const TileShape& shape, const ClusterShape&) {
       return {static_cast<int>((M + shape.m - 1) / shape.m)};
     }
     RowCol<int> tile(int number) const { return {number % down, number / down}; }
