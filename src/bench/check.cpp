@@ -49,6 +49,14 @@ RandomProblem with_odd_d(RandomProblem spec) {
   return spec;
 }
 
+/// Of a matrix of one line the leading dimension is never walked.
+RandomProblem with_odd_lines(RandomProblem spec) {
+  Problem& p = spec.problem;
+  if (p.kind.a == Order::row_major) p.lda = p.K + 3;
+  p.ldd = p.N + 5;
+  return spec;
+}
+
 RandomProblem in_place(RandomProblem spec) {
   spec = with_beta(spec);
   spec.problem.in_place = true;
@@ -71,6 +79,7 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& 
       {in_place(sized(kind, 17, 13, 7)), "primes; D is C"},
       {with_beta(sized(kind, 5, 3, 0)), "no sum at all"},
       {sized(kind, 1, 1, 1), "one product"},
+      {with_odd_lines(sized(kind, 1, n, 2 * k)), "one row, whose length is its own"},
   };
 }
 

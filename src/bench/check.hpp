@@ -17,8 +17,8 @@ struct CheckProblem {
 };
 
 /// Small problems at which kernels of that tile go wrong if they do: sizes beside the tile's, primes, sums of no
-/// element and of many tiles, leading dimensions that are longer than rows, bases off their alignment, C that is null
-/// and D that is C.
+/// element and of many tiles, leading dimensions that are longer than rows, bases off their alignment, C that is null,
+/// D that is C and a single row.
 std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& tile);
 
 /// Problems of one size: as it is, and with the leading dimensions, bases and factors of the list above.
