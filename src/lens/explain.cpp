@@ -69,8 +69,6 @@ std::string why_read_otherwise(const Explanation& e, const MatrixTraffic& m, dou
     const double handed_on = m.multicast_bytes / size_of(q.kernel->kind.type);
     return fmt::format("a multicast hands each read to {:.3g} blocks", (m.elements + handed_on) / m.elements);
   }
-  if (q.rung->name() != e.observation.launch.kernel)
-    return fmt::format("{} runs on this problem, and has other tiles", e.observation.launch.kernel);
   if (q.kernel->tile.k == 0)
     return fmt::format("no tile goes through shared memory, and each of {:.4g} threads reads it for itself", times);
   return "blocks read parts of a tile more than once";

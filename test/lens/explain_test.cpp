@@ -191,17 +191,30 @@ INSTANTIATE_TEST_SUITE_P(
                     // Two blocks of a cluster lie below each other and share B.
                     Reads{"wgmma_cluster", "128x256x64", {.M = 512, .N = 768, .K = 128}, 3, 3, 2, 4}));
 
-TEST(OperandsAreRead, FewerTimesWhereAMulticastOrAnotherKernelDoesIt) {
+TEST(OperandsAreRead, FewerTimesWhereAMulticastDoesIt) {
   const auto why = [](const char* kernel, const char* tile, const Problem& p, std::size_t operand) {
     return explained(kernel, tile, p, "h200").operand_reads.at(operand).why;
   };
   EXPECT_EQ(why("wgmma_cluster", "128x256x64", {.M = 512, .N = 768, .K = 128}, 1),
             "a multicast hands each read to 2 blocks");
-  // TMA takes rows of whole 16 bytes.
-  EXPECT_EQ(why("wgmma_tma", "128x128x64", {.M = 256, .N = 384, .K = 65}, 0),
-            "mma_multistage runs on this problem, and has other tiles");
   EXPECT_EQ(why("naive", "16x16", {.M = 40, .N = 72, .K = 24}, 1),
             "no tile goes through shared memory, and each of 40 threads reads it for itself");
+}
+
+// TMA takes rows of whole 16 bytes; what runs instead is explained as if it had been asked for.
+TEST(Explain, IsOfTheKernelThatRuns) {
+  const Problem odd = {.M = 256, .N = 384, .K = 65};
+  const Explanation e = explained("wgmma_tma", "128x128x64", odd, "h200");
+  ASSERT_NE(e.instead, nullptr);
+  EXPECT_EQ(e.instead->rung, "wgmma_tma");
+  EXPECT_NE(e.why.find("wgmma_tma does not take it: A's leading dimension is 65"), std::string::npos) << e.why;
+  EXPECT_EQ(e.question.kernel->rung, "mma_multistage");
+  EXPECT_EQ(e.question.rung->name(), "mma_multistage");
+  const Explanation same = explain(e.question);
+  EXPECT_EQ(same.instead, nullptr);
+  EXPECT_EQ(e.compiled->id, same.compiled->id);
+  EXPECT_EQ(e.occupancy->blocks, same.occupancy->blocks);
+  for (const OperandReads& reads : e.operand_reads) EXPECT_EQ(reads.times, reads.tiles) << reads.matrix;
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ TEST(RungRecord, OfTheTwinOverCuteCountsWhatItsParentDoes) {
     const auto counts = [&](const Rung& rung) {
       const KernelEntry& kernel = rung.kernels.front();
       const Observation seen = observation_of(
-          {&rung, &kernel, {.kind = kernel.kind, .M = size, .N = size, .K = size}, {}});
+          {&rung, &kernel, {.kind = kernel.kind, .M = size, .N = size, .K = size}, model::find_gpu("h200")});
       const emulator::Counters& c = seen.written.total;
       return std::tuple(seen.blocks, seen.launch.block.x, seen.launch.shared_bytes, c.global_load.requests,
                         c.global_load.sectors, c.global_store.requests, c.global_store.sectors,
