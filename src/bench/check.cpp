@@ -96,10 +96,13 @@ Checked check(const Rung& rung, const KernelEntry& kernel, const RandomProblem& 
     const std::unique_ptr<Device> device = open_emulator(
         {.multiprocessors = multiprocessors, .check = true, .threads = 1, .seed = seed});
     try {
-      const RunResult result = Experiment(*device, spec).run(rung, kernel, Build::instrumented);
-      checked.ran = result.ran;
-      checked.why = result.why;
-      if (!result.verification.ok) checked.found = {"wrong result", result.verification.message, seed};
+      Experiment experiment(*device, spec);
+      const Problem problem = with_known(experiment.problem().spec.problem, experiment.operands());
+      const Choice choice = choose(kernel, problem);  // what run() chooses; a fault leaves nobody to ask
+      checked.ran = choice.kernel->id();
+      checked.why = choice.why;
+      const Verification result = experiment.run(rung, kernel, Build::instrumented).verification;
+      if (!result.ok) checked.found = {"wrong result", result.message, seed};
     } catch (const KernelFault& fault) {
       checked.found = {name_of(fault.kind()), fault.what(), seed};
     }

@@ -33,7 +33,7 @@ struct Finding {
 
 struct Checked {
   std::optional<Finding> found;  ///< by the first schedule that found something
-  std::string ran, why;          ///< as of RunResult; of a run that was stopped by a fault empty
+  std::string ran, why;          ///< as of RunResult
 };
 
 /// Runs a kernel on the emulated machine with every access checked, under the schedules of seeds `seed`, `seed` + 1,

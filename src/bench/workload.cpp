@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstddef>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <utility>
 
@@ -39,13 +40,19 @@ std::optional<Orders> orders_of_word(std::string_view word) {
   return Orders{order(word[0]), order(word[1])};
 }
 
+bool is_separator(char c) { return c == ',' || c == ';' || c == '/' || c == '-'; }
+
 /// Whether a word is orders that someone wrote in another way, as BLAS does, in small letters or with a comma, and no
 /// label.
 bool is_like_orders(std::string_view word) {
-  if (word.size() == 2 && word.find_first_not_of("RCNTrcnt") == word.npos) return true;
-  return word.size() <= 3 && word.find_first_not_of("RC,;/") == word.npos;
+  std::string letters;
+  std::copy_if(word.begin(), word.end(), std::back_inserter(letters), [](char c) { return !is_separator(c); });
+  if (letters.size() == 2 && word.size() <= 3 && letters.find_first_not_of("RCNTrcnt") == letters.npos) return true;
+  return !word.empty() && word.size() <= 3 && word.find_first_not_of("RC") == word.npos;
 }
-bool is_number(std::string_view word) { return word.find_first_not_of("+-.0123456789") == word.npos; }
+bool is_number(std::string_view word) {
+  return word.find_first_not_of("+-.0123456789") == word.npos && word.find_first_of("0123456789") != word.npos;
+}
 bool is_text(std::string_view line) {
   return std::none_of(line.begin(), line.end(),
                       [](char c) { return static_cast<unsigned char>(c) < ' ' && c != '\t'; });
@@ -187,7 +194,8 @@ std::vector<TimedProblem> parse_problems(std::istream& list, std::string_view fi
       throw InvalidArgument(fmt::format("{}:{}: {}; {}", file, number, error.what(), line_form));
     }
   }
-  if (list.bad()) throw InvalidArgument(fmt::format("{} cannot be read to its end: {}", file, line_form));
+  if (list.bad())
+    throw InvalidArgument(fmt::format("{} cannot be read; it is to be a list of problems, {}", file, line_form));
   if (problems.empty()) throw InvalidArgument(fmt::format("{} has no problem in it; {}", file, line_form));
   return problems;
 }

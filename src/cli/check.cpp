@@ -97,7 +97,7 @@ ExitCode check(const Arguments& arguments) {
     found = checked.found;
     by_others += !checked.why.empty();
     const std::string again = found ? replay(arguments, rung, kernel, found->seed) : "";
-    entry["ran"] = checked.ran.empty() ? Json() : Json(checked.ran);
+    entry["ran"] = checked.ran;
     entry["why"] = checked.why.empty() ? Json() : Json(checked.why);
     entry["ok"] = !found;
     if (found) {

@@ -124,7 +124,7 @@ ExitCode raster(const Arguments& arguments) {
            {"type", type},
            {"tile", tile},
            {"cluster", arguments.cluster},
-           {"tiles", waves.blocks},
+           {"tiles", down * across},
            {"blocks_per_wave", waves.per_wave},
            {"waves", waves.count},
            {"last_wave", waves.last},
@@ -136,7 +136,7 @@ ExitCode raster(const Arguments& arguments) {
   fmt::print("{} x {} x {} in {}, {} x {} tiles of {}, on {} with {:g} MiB of L2\n", gemm.M, gemm.N, gemm.K, type, down,
              across, tile, gpu.name, static_cast<double>(gpu.l2_bytes) / (1 << 20));
   fmt::print("{} tiles, {} at a time: {} waves, the last one {:.0f} % full, {:.1f} % of all time used\n\n",
-             waves.blocks, waves.per_wave, waves.count, 100 * waves.last, 100 * waves.efficiency);
+             down * across, waves.per_wave, waves.count, 100 * waves.last, 100 * waves.efficiency);
   fmt::print("{}", table_of(entries, compulsory, gpu).render(report::wants_colour(stdout)));
   if (entries.size() == 1) {
     const std::string map = map_of(down, across, entries.front().order, waves.per_wave);
@@ -166,7 +166,9 @@ Command add_raster(CLI::App& program) {
   app->add_option("--type", a->type, "f32, f16 or bf16 (f32), or one of the kernel's (its first one)")
       ->type_name("TYPE");
   app->add_option("--beta", a->beta, "C is read unless it is 0 (0)")->check(finite_number());
-  app->add_option("--blocks-per-sm", a->blocks_per_sm, "blocks that an SM holds (1)")->check(CLI::Range(1, 64));
+  app->add_option("--blocks-per-sm", a->blocks_per_sm,
+                  "blocks that an SM holds (1); where a kernel's blocks stay, its grid decides")
+      ->check(CLI::Range(1, 64));
   app->add_option("--cluster", a->cluster, "blocks that get what they share by multicast, neighbours in the order (1)")
       ->check(CLI::Range(1, 16));
   app->add_flag("--there-and-back", a->there_and_back, "every other wave walks K backwards");

@@ -140,9 +140,7 @@ std::string refusal_by_tiles(const KernelEntry& kernel, const Problem& p) {
   // What walks in an order of its own multiplies the tiles of a row by the rows of a group, at most 16, in 32 bits; and
   // there is room for the step to a block's next tile, which is the grid.
   const std::int64_t most = (kernel.order.at ? std::int64_t{1} << 28 : std::int64_t{LaunchLimits::grid_x}) - 1024;
-  const auto [down, across] = kernel.cluster;
-  const std::int64_t rows = ceil_div<std::int64_t>(p.M, kernel.tile.m * down) * down,
-                     cols = ceil_div<std::int64_t>(p.N, kernel.tile.n * across) * across;
+  const auto [rows, cols] = tiles_of(kernel, p.M, p.N);
   if (rows <= most / cols) return {};
   return fmt::format("D has {} x {} tiles of {} x {}; this kernel numbers at most {}", rows, cols, kernel.tile.m,
                      kernel.tile.n, most);
@@ -273,6 +271,12 @@ const KernelEntry& find_kernel(std::string_view id) {
   throw InvalidArgument(fmt::format("no kernel has the id {}; those of {} are {}", id, parsed.rung, ids));
 }
 
+RowCol<std::int64_t> tiles_of(const KernelEntry& kernel, std::int64_t M, std::int64_t N) {
+  const auto [down, across] = kernel.cluster;
+  return {ceil_div<std::int64_t>(M, kernel.tile.m * down) * down,
+          ceil_div<std::int64_t>(N, kernel.tile.n * across) * across};
+}
+
 std::string refusal(const KernelEntry& kernel, const Problem& unresolved) {
   if (unresolved.kind != kernel.kind) {
     return fmt::format("the problem is of type {}; this kernel was instantiated for {}", to_string(unresolved.kind),
@@ -311,16 +315,18 @@ Prepared prepare(const KernelEntry& kernel, Build build, const Problem& unresolv
                                       : build == Build::instrumented ? "; configure it with LAPIDARY_INSTRUMENTED=ON"
                                                                      : ""));
   }
+  if (problem.M == 0 || problem.N == 0) {
+    Prepared nothing;
+    nothing.problem = problem;
+    nothing.build = build;
+    return nothing;
+  }
   const int least = kernel.cluster.down * kernel.cluster.across;
   if (card.multiprocessors < least) {
     throw InvalidArgument(
         fmt::format("the card has {} multiprocessors; {} needs {}", card.multiprocessors, kernel.id(), least));
   }
-  if (problem.M > 0 && problem.N > 0) return built->prepare(problem, card);
-  Prepared nothing;
-  nothing.problem = problem;
-  nothing.build = build;
-  return nothing;
+  return built->prepare(problem, card);
 }
 
 Choice run(const KernelEntry& kernel, Build build, const Stream& stream, const Problem& unresolved,

@@ -80,6 +80,10 @@ std::string to_string(const TileShape& tile);
 /// The kernel of that id. @throws InvalidArgument if the program has none
 const KernelEntry& find_kernel(std::string_view id);
 
+/// The rows and columns of tiles that a kernel's blocks go through: those of D, and where clusters hang over its edges
+/// those beyond them, too.
+RowCol<std::int64_t> tiles_of(const KernelEntry& kernel, std::int64_t M, std::int64_t N);
+
 /// Why a kernel does not take a problem that validate() accepts, as one sentence with the rule, the value and what is
 /// legal; empty if it takes it.
 std::string refusal(const KernelEntry& kernel, const Problem& problem);

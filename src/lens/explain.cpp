@@ -310,7 +310,8 @@ void predict_warpgroups(Explanation& e) {
   e.l2_hit = e.traffic->l2_to_sm_hit_rate;
   e.documented_rates = !calibration.has_tensor_cores();
   model::WarpgroupLaunch launch;
-  launch.tiles = e.observation.tiles;
+  const auto [rows, cols] = tiles_of(*q.kernel, q.problem.M, q.problem.N);
+  launch.tiles = rows * cols;
   launch.blocks = e.observation.blocks;
   launch.per_sm = occupancy.blocks;
   launch.flop = static_cast<double>(total.wgmma.flop);

@@ -8,6 +8,24 @@
 
 namespace lapidary::lens {
 
+namespace {
+
+/// Waves of as many tiles as blocks run at a time: those that an SM holds, on all of them, or of a kernel whose blocks
+/// stay the grid.
+model::Waves waves_of(const RasterQuestion& q, std::int64_t tiles) {
+  if (q.kernel && q.kernel->order.at && tiles > 0) {
+    const Problem problem{.kind = q.kernel->kind, .M = q.gemm.M, .N = q.gemm.N, .K = q.gemm.K};
+    const auto [rows, cols] = tiles_of(*q.kernel, q.gemm.M, q.gemm.N);
+    if (refusal(*q.kernel, problem).empty()) {
+      const Extent3 grid = prepare(*q.kernel, Build::plain, problem, {q.gpu.compute_capability, q.gpu.sms}).shape.grid;
+      if (grid.x < rows * cols) return model::waves(rows * cols, static_cast<int>(grid.x), 1);
+    }
+  }
+  return model::waves(tiles, q.gpu.sms, q.blocks_per_sm);
+}
+
+}  // namespace
+
 RasterComparison compare_rasters(const RasterQuestion& q) {
   using model::Raster;
   RasterComparison result{
@@ -19,7 +37,7 @@ RasterComparison compare_rasters(const RasterQuestion& q) {
         fmt::format("there are {} tiles; at most {} are simulated, so take larger ones or a smaller problem",
                     result.down * result.across, most_tiles));
   }
-  result.waves = model::waves(result.down * result.across, q.gpu.sms, q.blocks_per_sm);
+  result.waves = waves_of(q, result.down * result.across);
   result.compulsory_bytes = model::compulsory_bytes(q.gemm);
   const auto add = [&](std::string name, std::vector<RowCol<int>> order, bool there_and_back) {
     const model::Visits visits{std::move(order), q.cluster, there_and_back};

@@ -55,6 +55,7 @@ TEST(ProblemLists, LinesHaveSizesOrdersAndLabels) {
   EXPECT_EQ(problems[4], (TimedProblem{9, 10, 11}));
   EXPECT_EQ(problems[5], (TimedProblem{.M = 12, .N = 13, .K = 14, .label = "rnn"}));
   EXPECT_EQ(problems[6], (TimedProblem{15, 16, 17}));
+  EXPECT_EQ(parsed("1 2 3 - decode").front().label, "- decode");
   EXPECT_EQ(parsed("\xef\xbb\xbf# marked as UTF-8\n1 2 3").size(), 1u);
   EXPECT_EQ(parsed("\xef\xbb\xbf"
                    "1 2 3")
@@ -76,6 +77,9 @@ TEST(ProblemLists, RefusalsNameFileLineAndRule) {
            {"1 2 3 rc", {"'rc'"}},
            {"1 2 3 RC, x", {"'RC,'"}},
            {"1 2 3 RCR", {"'RCR'"}},
+           {"1 2 3 r,c x", {"'r,c'"}},
+           {"1 2 3 T/N", {"'T/N'"}},
+           {"1 2 3 R-C", {"'R-C'"}},
            {"1 2 3 R C", {"'R'"}},
            {"1 2 3 256", {"there is a fourth number, '256'"}},
            {std::string("1\0 2 3", 7), {"there are control characters in it"}},

@@ -264,6 +264,15 @@ TEST_F(Program, RasterComparesOrders) {
   EXPECT_EQ(own["orders"][0]["l2_to_sm_bytes"], 64 * 256 * 512 * 2);
   EXPECT_EQ(own["orders"][0]["l2_read_bytes"], 32 * 384 * 512 * 2);
   EXPECT_EQ(own["orders"][0]["dram_read_bytes"], own["orders"][1]["dram_read_bytes"]);
+  const Json staying = json("raster --gpu h200 -m 4096 -n 4096 -k 64 --kernel wgmma_persistent --order rows");
+  EXPECT_EQ(staying["blocks_per_wave"], 128) << "as it is launched, not the 132 multiprocessors";
+  EXPECT_EQ(staying["waves"], 4);
+  EXPECT_EQ(staying["last_wave"], 1);
+  // One row of tiles, and in each cluster another one beyond D.
+  const Json beyond = json("raster --gpu h200 -m 128 -n 32768 -k 64 --kernel wgmma_cluster --order rows");
+  EXPECT_EQ(beyond["tiles"], 128);
+  EXPECT_EQ(beyond["blocks_per_wave"], 128);
+  EXPECT_EQ(beyond["waves"], 2);
   const std::string drawn = run("raster --gpu h200 -m 256 -n 384 -k 8 --order rows").out;
   EXPECT_NE(drawn.find("\n111\n111\n"), std::string::npos) << drawn;
   expect_refused("raster --tile 128", "'128' is no tile; it is written as in 128x128 or 128x128x8");
@@ -409,7 +418,7 @@ TEST_F(Program, BenchReadsItsProblemsBeforeItLooksForAGpu) {
   expect_refused("bench naive --problems /nowhere/list", "/nowhere/list cannot be read");
   expect_refused("bench naive --problems " + std::string(5000, 'a'), "aaa cannot be read");
   expect_refused("bench naive --problems ''", " cannot be read");
-  expect_refused("bench naive --problems /", "/ cannot be read to its end");
+  expect_refused("bench naive --problems /", "/ cannot be read; it is to be a list of problems");
   expect_refused("bench naive -m 16 --size 16", "excludes");
   expect_refused("bench naive -k 16 --problems " + list, "excludes");
   expect_refused("bench naive -n 0", "0 is not a whole number from 1 to 1048576");

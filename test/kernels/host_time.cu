@@ -84,11 +84,13 @@ double quantile(std::vector<double> values, double part) {
 void measure(benchmark::State& state, cudaStream_t stream, const std::vector<Way>& ways) {
   constexpr int warm_up = 20;
   std::vector<std::vector<double>> host(ways.size()), between(ways.size());
+  const auto count = static_cast<int>(ways.size());
   std::vector<std::size_t> order(ways.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
   for (int turn = -warm_up; turn < 0 || state.KeepRunning(); ++turn) {
-    std::rotate(order.begin(), order.begin() + 1, order.end());
-    if (turn % 2 == 0) std::reverse(order.begin(), order.end());
+    // Each way begins as often as any other, and each stands in front of another as often as behind it.
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::rotate(order.begin(), order.begin() + (turn + warm_up) % count, order.end());
+    if ((turn + warm_up) / count % 2 == 1) std::reverse(order.begin(), order.end());
     for (const std::size_t i : order) {
       const double taken = host_microseconds(stream, ways[i]), device = microseconds_between(stream, ways[i]);
       if (turn < 0) continue;

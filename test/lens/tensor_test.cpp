@@ -38,10 +38,11 @@ void launch_ring(const Stream& stream, const Problem& p, const Operands& o) {
 }
 
 /// A kernel that a function launches.
-template <void (*launch)(const Stream&, const Problem&, const Operands&)>
+template <Build build, void (*launch)(const Stream&, const Problem&, const Operands&)>
 constexpr BuiltKernel launched_by = {.traits = {}, .refusal = nullptr, .prepare = [](const Problem& p, const Card&) {
                                        Prepared prepared;
                                        prepared.problem = p;
+                                       prepared.build = build;
                                        prepared.kernel = &info;
                                        prepared.start = [](const Prepared& one, const Stream& stream,
                                                            const Operands& operands) {
@@ -54,8 +55,8 @@ KernelEntry ring() {
   KernelEntry kernel{{.tile = {64, 64, 32}, .kind = {Type::f32, Type::f32, Order::row_major, Order::column_major}},
                      info.name,
                      "",
-                     {&launched_by<launch_ring<test::plain::async_kernels>>,
-                      &launched_by<launch_ring<test::instrumented::async_kernels>>, nullptr}};
+                     {&launched_by<Build::plain, launch_ring<test::plain::async_kernels>>,
+                      &launched_by<Build::instrumented, launch_ring<test::instrumented::async_kernels>>, nullptr}};
   // The grid is as wide as the matrix, and a multiple of a cluster high.
   kernel.order.at = [](std::int64_t position, std::int64_t, std::int64_t N) {
     const std::int64_t across = (N + 63) / 64;
@@ -155,8 +156,8 @@ TEST(TensorLens, ExplainsWgmmaWithoutMachineCode) {
       {.tile = {64, 128, 64}, .kind = {Type::bf16, Type::f32, Order::row_major, Order::column_major}},
       info.name,
       "",
-      {&launched_by<launch_product<test::plain::wgmma_cases>>,
-       &launched_by<launch_product<test::instrumented::wgmma_cases>>, nullptr}};
+      {&launched_by<Build::plain, launch_product<test::plain::wgmma_cases>>,
+       &launched_by<Build::instrumented, launch_product<test::instrumented::wgmma_cases>>, nullptr}};
   const Rung rung{&info, "wgmma", "src/kernels/wgmma/example.cuh", {kernel}};
   const Problem problem{.kind = kernel.kind, .M = 64, .N = 128, .K = 64};
   const Explanation e = explain({&rung, &kernel, problem, model::find_gpu("h200")});
