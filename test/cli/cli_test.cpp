@@ -64,6 +64,9 @@ class Program : public testing::Test {
   }
 
   /// Bad input: exit code 2, nothing on standard output, one line that contains a text.
+  /// What json() has under a key, as a value: one can walk through it.
+  Json part(const std::string& arguments, const char* key) const { return json(arguments).at(key); }
+
   void expect_refused(const std::string& arguments, const std::string& text) const {
     const Output output = run(arguments);
     EXPECT_EQ(output.code, 2) << arguments;
@@ -246,8 +249,8 @@ TEST_F(Program, NothingMeasuredIsAboveItsRoof) {
     }
     EXPECT_GE(measured, 26) << arguments;
   }
-  for (const Json& rung : json("roofline --gpu h100-pcie")["rungs"]) EXPECT_TRUE(rung["measured_flops"].is_null());
-  for (const Json& rung : json("roofline --gpu h200 --size 48")["rungs"]) EXPECT_TRUE(rung["measured_flops"].is_null());
+  for (const Json& rung : part("roofline --gpu h100-pcie", "rungs")) EXPECT_TRUE(rung["measured_flops"].is_null());
+  for (const Json& rung : part("roofline --gpu h200 --size 48", "rungs")) EXPECT_TRUE(rung["measured_flops"].is_null());
 }
 
 TEST_F(Program, RasterComparesOrders) {
@@ -552,7 +555,7 @@ TEST_F(Program, CoalescingCountsSectorsOfKernelsAndOfAccesses) {
   // Rows that overlap: the lanes' addresses do not ascend.
   const Json touched = json("coalescing --columns 8 --ld 3 --offset 5")["touched"];
   for (std::size_t i = 1; i < touched.size(); ++i) EXPECT_LT(touched[i - 1]["address"], touched[i]["address"]);
-  for (const Json& access : json("coalescing coalesced")["accesses"]) {
+  for (const Json& access : part("coalescing coalesced", "accesses")) {
     EXPECT_EQ(access["sectors"], access["matrix"] == "A" ? 1 : 4) << access;
   }
   expect_refused("coalescing --vector 2 --offset 1", "multiples of 2 elements");
@@ -689,7 +692,7 @@ TEST_F(Program, NamesWhatRanWhereverAKernelDoesNotTakeAProblem) {
   const std::string some = run("check wgmma_tma --schedules 1").out;
   EXPECT_NE(some.find("of 11 problems are another kernel's, as wgmma_tma does not take them"), std::string::npos)
       << some;
-  for (const Json& rung : json("ladder --size 20 --device emulator --type 'bf16 RC'")["rungs"]) {
+  for (const Json& rung : part("ladder --size 20 --device emulator --type 'bf16 RC'", "rungs")) {
     const bool in_bulk = rung["kernel"].get<std::string>().rfind("wgmma", 0) == 0;
     EXPECT_EQ(rung["why"].is_null(), !in_bulk) << rung;
     EXPECT_EQ(rung["ran"] == rung["id"], !in_bulk) << rung;
@@ -772,7 +775,7 @@ TEST_F(Program, ShowsOfAnOptionalRungWhatIsOnRecord) {
   EXPECT_EQ(twin["thread_has"], parent["thread_has"]);
   std::map<int, int> wavefronts[2];  // how many accesses have so many
   for (const bool own : {false, true})
-    for (const Json& access : json(own ? "banks f16_cute" : "banks f16_padded")["accesses"])
+    for (const Json& access : part(own ? "banks f16_cute" : "banks f16_padded", "accesses"))
       ++wavefronts[own][access["wavefronts"].get<int>()];
   EXPECT_EQ(wavefronts[0], wavefronts[1]);
   EXPECT_EQ(json("list")["not_built"][0]["name"], "f16_cute");
