@@ -19,6 +19,7 @@
 
 #include "core/error.hpp"
 #include "device/device.hpp"
+#include "emulator/machine.hpp"
 #include "kernels/sources.hpp"
 
 namespace lapidary {
@@ -217,6 +218,21 @@ TEST(Registry, RefusesCardsThatAreTooSmall) {
             }),
             "the card has 1 multiprocessors; wgmma_cluster_128x256x64_s4_c2x1_e2x64_bf16-RC needs 2");
   EXPECT_NE(message_of([&] { prepare(find_kernel("naive_32x32_f32"), Build::plain, {.M = 1, .N = 1}, {90, 0}); }), "");
+}
+
+// Of a problem that is not legal, and for the card that a stream is of.
+TEST(Registry, PreparesLegalProblemsForTheCardAtHand) {
+  const KernelEntry& naive = find_kernel("naive_32x32_f32");
+  EXPECT_EQ(message_of([&] {
+              prepare(naive, Build::plain, {.M = 1, .N = -3, .K = 1}, {90, 132});
+            }),
+            "N is -3; sizes must be 0 or more");
+  const KernelEntry& kernel = find_kernel("wgmma_persistent_128x256x64_s4_bf16-RC");
+  const auto device = open_emulator({.multiprocessors = 5});
+  const Problem problem = {.kind = kernel.kind, .M = 640, .N = 256, .K = 8};  // five tiles
+  const DeviceBuffer a(*device, 640 * 8 * 2, "A"), b(*device, 256 * 8 * 2, "B"), d(*device, 640 * 256 * 2, "D");
+  run(kernel, Build::plain, device->stream(), problem, {.A = a.data(), .B = b.data(), .D = d.data()});
+  EXPECT_EQ(device->stream().machine->report().launches.back().grid.x, 5u);
 }
 
 // As many blocks as there are multiprocessors for, but none that would only make the last round shorter.
