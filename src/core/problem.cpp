@@ -114,6 +114,15 @@ void validate_factor(const char* name, Factor known, float value) {
   throw InvalidArgument(fmt::format("{} is {}; the problem says that it is {}", name, value, name_of(known)));
 }
 
+/// @throws InvalidArgument unless it is one of its type's values, the last of which is `last`
+template <class Enum>
+void validate_choice(const char* name, Enum value, Enum last) {
+  if (static_cast<int>(value) < 0 || value > last) {
+    throw InvalidArgument(
+        fmt::format("{} has value {}; values are 0 to {}", name, static_cast<int>(value), static_cast<int>(last)));
+  }
+}
+
 }  // namespace
 
 bool Problem::reads_c() const { return beta != Factor::zero; }
@@ -161,15 +170,6 @@ bool vectorizable(const Problem& p) {
     const std::int64_t lanes = 16 / size_of(x.type);
     return aligned(p, matrix) % 16 == 0 && x.ld % lanes == 0 && x.length() % lanes == 0;
   });
-}
-
-/// @throws InvalidArgument unless it is one of its type's values, the last of which is `last`
-template <class Enum>
-void validate_choice(const char* name, Enum value, Enum last) {
-  if (static_cast<int>(value) < 0 || value > last) {
-    throw InvalidArgument(
-        fmt::format("{} has value {}; values are 0 to {}", name, static_cast<int>(value), static_cast<int>(last)));
-  }
 }
 
 void validate(const Problem& p) {

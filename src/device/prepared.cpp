@@ -1,32 +1,6 @@
 #include "device/prepared.hpp"
 
-#include <fmt/format.h>
-
-#include "core/error.hpp"
-#include "emulator/machine.hpp"
-
 namespace lapidary {
-
-const char* name_of(Build build) {
-  switch (build) {
-    case Build::plain: return "plain";
-    case Build::instrumented: return "instrumented";
-    case Build::gpu: break;
-  }
-  return "gpu";
-}
-
-void require_stream_for(Build build, const Stream& stream) {
-  if ((build == Build::gpu) != (stream.machine == nullptr)) {
-    const char *const machine = "the emulated machine", *const gpu = "a GPU";
-    throw InvalidArgument(fmt::format("the {} build of a kernel runs on {}; this stream belongs to {}", name_of(build),
-                                      build == Build::gpu ? gpu : machine, build == Build::gpu ? machine : gpu));
-  }
-  if (build != Build::plain) return;
-  const emulator::Options& options = stream.machine->options();
-  if (options.count || options.check)
-    throw InvalidArgument("the plain build of a kernel cannot be counted or checked; use the instrumented one");
-}
 
 void Prepared::launch(const Stream& stream, const Operands& operands) const {
   require_stream_for(build, stream);

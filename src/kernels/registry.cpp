@@ -315,12 +315,7 @@ Prepared prepare(const KernelEntry& kernel, Build build, const Problem& unresolv
                                       : build == Build::instrumented ? "; configure it with LAPIDARY_INSTRUMENTED=ON"
                                                                      : ""));
   }
-  if (problem.M == 0 || problem.N == 0) {
-    Prepared nothing;
-    nothing.problem = problem;
-    nothing.build = build;
-    return nothing;
-  }
+  if (problem.M == 0 || problem.N == 0) return {.problem = problem, .build = build};
   const int least = kernel.cluster.down * kernel.cluster.across;
   if (card.multiprocessors < least) {
     throw InvalidArgument(
