@@ -15,6 +15,7 @@
 #include "core/error.hpp"
 #include "emulator/abi.hpp"
 #include "emulator/cluster.hpp"
+#include "emulator/counter_sums.hpp"
 #include "emulator/fiber.hpp"
 #include "emulator/machine.hpp"
 #include "emulator/mbarrier.hpp"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "emulator/copy_engine.hpp"
+#include "emulator/counter_sums.hpp"
 #include "emulator/machine.hpp"
 #include "emulator/race_detector.hpp"
 #include "emulator/recorder.hpp"
