@@ -5,7 +5,7 @@ install(TARGETS lapidary_machine lapidary_kernel EXPORT lapidary)
 install(TARGETS lapidary_program)
 install(EXPORT lapidary NAMESPACE lapidary:: FILE lapidaryTargets.cmake DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/lapidary")
 
-# What the program reads at run time (model/data.hpp).
+# What the program reads at run time (core/data_file.hpp).
 install(DIRECTORY data results DESTINATION "${CMAKE_INSTALL_DATADIR}/lapidary")
 
 # The public headers, and those that they include.

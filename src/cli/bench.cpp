@@ -18,9 +18,9 @@
 #include "cli/json.hpp"
 #include "cli/measurements.hpp"
 #include "cli/options.hpp"
+#include "core/data_file.hpp"
 #include "core/error.hpp"
 #include "device/device.hpp"
-#include "model/data.hpp"
 #include "report/progress.hpp"
 #include "report/table.hpp"
 #include "report/text.hpp"
@@ -67,7 +67,7 @@ std::vector<bench::TimedProblem> problems(const Arguments& arguments) {
   std::vector<bench::TimedProblem> problems;
   for (const std::int64_t size : arguments.sizes) problems.push_back({.M = size, .N = size, .K = size});
   for (const std::string& path : arguments.lists) {
-    const std::filesystem::path own = model::data_file(path);
+    const std::filesystem::path own = data_file(path);
     std::error_code cannot;
     const bool there = std::filesystem::exists(path, cannot) || !std::filesystem::exists(own, cannot) || path.empty();
     const std::vector<bench::TimedProblem> list = bench::read_problems(there ? path : own.string());

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "cli/json.hpp"
+#include "core/data_file.hpp"
 #include "core/error.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/sources.hpp"
 #include "lens/source_text.hpp"
-#include "model/data.hpp"
 
 namespace lapidary::cli {
 namespace {
@@ -40,7 +40,7 @@ std::vector<std::string> lines_of(std::string_view text) {
 
 /// The mutants whose file the program has as it was when they were recorded.
 std::vector<Puzzle> puzzles(const std::string& kernel) {
-  std::ifstream file(model::data_file(record));
+  std::ifstream file(data_file(record));
   const Json json = Json::parse(file, nullptr, false);
   if (json.is_discarded())
     throw InvalidArgument(fmt::format("{} is missing or no JSON; script/mutants makes it", record));

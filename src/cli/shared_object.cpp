@@ -11,8 +11,8 @@
 #include <map>
 #include <utility>
 
+#include "core/data_file.hpp"
 #include "core/error.hpp"
-#include "model/data.hpp"
 
 namespace lapidary::cli {
 
@@ -35,7 +35,7 @@ Finished run_command(const std::string& command) {
 
 std::filesystem::path stand_in_headers() {
   namespace fs = std::filesystem;
-  const fs::path root = model::data_file(""), inside = fs::path("src") / "trial" / "cuda",
+  const fs::path root = data_file(""), inside = fs::path("src") / "trial" / "cuda",
                  installed = fs::path("include") / "lapidary" / inside;
   // Beside the program's own data, which are at <prefix>/share/lapidary or deeper.
   for (const fs::path& folder : {root / inside, root / ".." / ".." / installed, root / ".." / ".." / ".." / installed})

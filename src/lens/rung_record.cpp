@@ -6,13 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/data_file.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "kernels/sources.hpp"
 #include "lens/bank_picture.hpp"
 #include "lens/roofline.hpp"
 #include "lens/rung_page.hpp"
-#include "model/data.hpp"
 
 // What a record has of each structure; a key is the member's name.
 
@@ -171,10 +171,10 @@ void write(std::string& text, const Json& json, int depth = 0) {
 
 RungRecord load(const OptionalRung& rung) {
   const std::string path = record_file(rung.name);
-  const std::optional<std::string> text = read_file(model::data_file(path));
+  const std::optional<std::string> text = read_file(data_file(path));
   if (!text)
     throw Error(fmt::format("{} cannot be read; a program that has {} writes it: lapidary report --record {}",
-                            model::data_file(path).string(), rung.name, path.substr(0, path.rfind('/'))));
+                            data_file(path).string(), rung.name, path.substr(0, path.rfind('/'))));
   return parse_record(*text, path);
 }
 

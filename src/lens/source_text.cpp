@@ -3,10 +3,10 @@
 #include <regex>
 #include <sstream>
 
+#include "core/data_file.hpp"
 #include "core/file.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/sources.hpp"
-#include "model/data.hpp"
 
 namespace lapidary::lens {
 namespace {
@@ -19,7 +19,7 @@ std::string read(const std::string& file) {
     if (rung.source == file) return std::string(rung_source(rung.name));
   }
   if (std::optional<std::string> text = read_file(file)) return *std::move(text);
-  return read_file(model::data_file(file)).value_or("");
+  return read_file(data_file(file)).value_or("");
 }
 
 std::string without_blanks(const std::string& line) {

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/data_file.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
-#include "model/data.hpp"
 #include "model/roofline.hpp"
 
 namespace lapidary::model {

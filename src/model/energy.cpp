@@ -5,47 +5,33 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
+#include <system_error>
 #include <vector>
 
+#include "core/csv.hpp"
+#include "core/data_file.hpp"
 #include "core/error.hpp"
-#include "model/data.hpp"
+#include "core/file.hpp"
 
 namespace lapidary::model {
-namespace {
-
-std::vector<std::string_view> columns_of(std::string_view line) {
-  std::vector<std::string_view> columns;
-  constexpr std::size_t last = 4;  // the source is a sentence, and may have commas
-  while (columns.size() < last && line.find(',') != line.npos) {
-    columns.push_back(line.substr(0, line.find(',')));
-    line.remove_prefix(line.find(',') + 1);
-  }
-  columns.push_back(line);
-  return columns;
-}
-
-}  // namespace
 
 std::optional<EnergyRates> energy_rates(const Gpu& gpu, std::string_view type) {
   const std::filesystem::path path = data_file("data/energy.csv");
-  std::ifstream file(path);
-  if (!file) throw InvalidArgument(fmt::format("{} cannot be read", path.string()));
-  std::string line;
-  int number = 0;
-  while (std::getline(file, line)) {
-    const std::vector<std::string_view> columns = columns_of(line);
-    if (++number == 1 || line.empty()) continue;
-    const auto positive = [&](std::size_t column) {
-      double value = 0;
-      if (column < columns.size())
-        std::from_chars(columns[column].data(), columns[column].data() + columns[column].size(), value);
-      if (value <= 0) throw InvalidArgument(fmt::format("{}:{}: no positive number", path.string(), number));
-      return value;
-    };
-    const double per_flop = positive(2), per_byte = positive(3);
-    if (columns[0] == gpu.name && columns[1] == type)
-      return EnergyRates{per_flop * 1e-12, per_byte * 1e-12, std::string(columns[4])};
+  const std::optional<std::string> text = read_file(path);
+  if (!text) throw InvalidArgument(fmt::format("{} cannot be read", path.string()));
+  const CsvTable table = parse_csv(*text, path.string());
+  const std::size_t card = table.column("gpu"), operands = table.column("type"), flop = table.column("pj_per_flop"),
+                    byte = table.column("pj_per_byte_into_sm"), source = table.column("source");
+  const auto joules = [&](const CsvValue& picojoules) {
+    double value = 0;
+    const char* const end = picojoules.text.data() + picojoules.text.size();
+    const auto [stop, error] = std::from_chars(picojoules.text.data(), end, value);
+    if (error != std::errc() || stop != end || !(value > 0)) table.refuse(picojoules, "no positive number");
+    return value * 1e-12;
+  };
+  for (const std::vector<CsvValue>& row : table.rows) {
+    const EnergyRates rates{joules(row[flop]), joules(row[byte]), row[source].text};
+    if (row[card].text == gpu.name && row[operands].text == type) return rates;
   }
   return std::nullopt;
 }

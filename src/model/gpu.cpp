@@ -13,10 +13,11 @@
 #include <utility>
 #include <variant>
 
+#include "core/csv.hpp"
+#include "core/data_file.hpp"
 #include "core/edit_distance.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
-#include "model/data.hpp"
 
 namespace lapidary::model {
 namespace {
@@ -88,36 +89,12 @@ const Field* find_field(std::string_view column) {
   return field == std::end(fields) ? nullptr : field;
 }
 
-/// A value, and where in the file it stands, from 1 on.
-struct Place {
-  std::string_view text;
-  std::size_t line, column;
-};
-
-/// Where a file is read, for messages.
+/// Reads what a table of GPUs has, and refuses by file, line and column what it should not have.
 struct Reader {
-  const std::string& file;
+  const CsvTable& table;
 
-  [[noreturn]] void refuse(const Place& place, const std::string& message) const {
-    throw InvalidArgument(fmt::format("{}:{}:{}: {}", file, place.line, place.column, message));
-  }
-
-  std::vector<Place> split(std::string_view line, std::size_t number) const {
-    std::vector<Place> places;
-    for (std::size_t begin = 0;;) {
-      const std::size_t comma = std::min(line.find(',', begin), line.size());
-      places.push_back({line.substr(begin, comma - begin), number, begin + 1});
-      if (comma == line.size()) return places;
-      begin = comma + 1;
-    }
-  }
-
-  void check_columns(const std::vector<Place>& header) const {
-    for (const Place& title : header) {
-      const auto same = [&](const Place& other) { return other.text == title.text; };
-      if (std::count_if(header.begin(), header.end(), same) > 1) {
-        refuse(title, fmt::format("there are two columns {}; one is enough", title.text));
-      }
+  void check_columns() const {
+    for (const CsvValue& title : table.header) {
       if (find_field(title.text)) continue;
       if (std::find(std::begin(other_columns), std::end(other_columns), title.text) != std::end(other_columns))
         continue;
@@ -127,43 +104,38 @@ struct Reader {
       };
       for (const Field& field : fields) consider(field.column);
       for (const std::string_view column : other_columns) consider(column);
-      refuse(title, fmt::format("no column is named '{}'; the nearest is {}", title.text, nearest));
+      table.refuse(title, fmt::format("no column is named '{}'; the nearest is {}", title.text, nearest));
     }
-    const auto require = [&](std::string_view column) {
-      if (std::none_of(header.begin(), header.end(), [&](const Place& title) { return title.text == column; })) {
-        refuse({{}, header.front().line, 1}, fmt::format("the column {} is missing", column));
-      }
-    };
-    for (const std::string_view column : required_columns) require(column);
+    for (const std::string_view column : required_columns) table.column(column);
     for (const Field& field : fields) {
-      if (field.presence != Field::optional) require(field.column);
+      if (field.presence != Field::optional) table.column(field.column);
     }
   }
 
-  double number(const Place& place, std::string_view column, std::string_view text, double least) const {
+  double number(const CsvValue& place, std::string_view column, std::string_view text, double least) const {
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) || value < least) {
-      refuse(place, fmt::format("{} is '{}'; it must be a number{}, with ? behind it if it is uncertain", column,
-                                place.text, least > 0 ? " above 0" : " of at least 0"));
+      table.refuse(place, fmt::format("{} is '{}'; it must be a number{}, with ? behind it if it is uncertain", column,
+                                      place.text, least > 0 ? " above 0" : " of at least 0"));
     }
     return value;
   }
 
-  int capability(const Place& place) const {
+  int capability(const CsvValue& place) const {
     const std::string_view text = place.text;
     const std::size_t dot = text.find('.');
     const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
     const bool legal = dot != std::string_view::npos && dot >= 1 && dot <= 2 && text.size() == dot + 2 &&
                        std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(dot), is_digit) &&
                        is_digit(text.back());
-    if (!legal) refuse(place, fmt::format("compute_capability is '{}'; it is written as in 9.0", text));
+    if (!legal) table.refuse(place, fmt::format("compute_capability is '{}'; it is written as in 9.0", text));
     int major = 0;
     std::from_chars(text.data(), text.data() + dot, major);
     return major * 10 + (text.back() - '0');
   }
 
-  void set_number(Gpu& gpu, const Field& field, const Place& place) const {
+  void set_number(Gpu& gpu, const Field& field, const CsvValue& place) const {
     std::string_view text = place.text;
     if (!text.empty() && text.back() == '?') {
       gpu.uncertain.emplace_back(field.column);
@@ -177,10 +149,11 @@ struct Reader {
       using Integer = std::remove_reference_t<decltype(member)>;
       constexpr double most = static_cast<double>(std::numeric_limits<Integer>::max());
       if (value >= most) {
-        refuse(place, fmt::format("{} is '{}'; it must be below {}", field.column, place.text, most / field.unit));
+        table.refuse(place,
+                     fmt::format("{} is '{}'; it must be below {}", field.column, place.text, most / field.unit));
       }
       if (value != std::floor(value)) {
-        refuse(place, fmt::format("{} is '{}'; it must come to a whole number", field.column, place.text));
+        table.refuse(place, fmt::format("{} is '{}'; it must come to a whole number", field.column, place.text));
       }
       member = static_cast<Integer>(value);
     };
@@ -193,20 +166,16 @@ struct Reader {
     gpu.*std::get<std::optional<double> Gpu::*>(field.member) = value;
   }
 
-  Gpu row(const std::vector<Place>& header, const std::vector<Place>& values) const {
-    if (values.size() != header.size()) {
-      refuse(values.back(),
-             fmt::format("there are {} values; the first line has {} columns", values.size(), header.size()));
-    }
+  Gpu row(const std::vector<CsvValue>& values) const {
     Gpu gpu;
-    for (std::size_t c = 0; c < header.size(); ++c) {
-      const std::string_view column = header[c].text;
-      const Place& place = values[c];
+    for (std::size_t c = 0; c < values.size(); ++c) {
+      const std::string_view column = table.header[c].text;
+      const CsvValue& place = values[c];
       if (const Field* field = find_field(column)) {
         set_number(gpu, *field, place);
       } else if (column == "gpu") {
         gpu.name = place.text;
-        if (gpu.name.empty()) refuse(place, "the name of the GPU is missing");
+        if (gpu.name.empty()) table.refuse(place, "the name of the GPU is missing");
       } else if (column == "compute_capability") {
         gpu.compute_capability = capability(place);
       } else if (column == "note") {
@@ -295,26 +264,11 @@ bool Gpu::is_uncertain(std::string_view column) const {
 bool Gpu::answers_to(std::string_view asked) const { return match(*this, words_of(asked)) != Match::none; }
 
 std::vector<Gpu> parse_gpus(std::string_view text, const std::string& file) {
-  const Reader reader{file};
+  const CsvTable table = parse_csv(text, file);
+  const Reader reader{table};
+  reader.check_columns();
   std::vector<Gpu> gpus;
-  std::vector<Place> header;
-  std::size_t number = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view line = text.substr(begin, end - begin);
-    begin = end + 1;
-    ++number;
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    if (line.empty()) continue;
-    std::vector<Place> places = reader.split(line, number);
-    if (header.empty()) {
-      reader.check_columns(places);
-      header = std::move(places);
-    } else {
-      merge(gpus, {reader.row(header, places)});
-    }
-  }
-  if (header.empty()) reader.refuse({{}, 1, 1}, "the line of column names is missing");
+  for (const std::vector<CsvValue>& row : table.rows) merge(gpus, {reader.row(row)});
   return gpus;
 }
 

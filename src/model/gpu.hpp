@@ -73,8 +73,8 @@ struct Gpu {
   bool answers_to(std::string_view name) const;
 };
 
-/// The GPUs in the text of such a file: a line of column names in any order, then a GPU a line; values are separated by
-/// commas, which therefore stand in none of them. Columns that the model can do without may be missing or empty.
+/// The GPUs in the text of such a file: columns in any order (core/csv.hpp), then a GPU a line. Columns that the model
+/// can do without may be missing or empty.
 /// @throws InvalidArgument in the form `file:line:column: ...`
 std::vector<Gpu> parse_gpus(std::string_view text, const std::string& file);
 

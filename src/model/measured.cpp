@@ -10,8 +10,8 @@
 #include <system_error>
 #include <tuple>
 
+#include "core/data_file.hpp"
 #include "core/error.hpp"
-#include "model/data.hpp"
 
 namespace lapidary::model {
 namespace {

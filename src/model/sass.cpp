@@ -10,9 +10,9 @@
 #include <numeric>
 #include <utility>
 
+#include "core/data_file.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
-#include "model/data.hpp"
 
 namespace lapidary::model {
 namespace {

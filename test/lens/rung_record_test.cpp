@@ -10,10 +10,10 @@
 #include <string>
 #include <tuple>
 
+#include "core/data_file.hpp"
 #include "core/error.hpp"
 #include "kernels/sources.hpp"
 #include "lens/rung_page.hpp"
-#include "model/data.hpp"
 
 namespace lapidary::lens {
 namespace {
@@ -21,7 +21,7 @@ namespace {
 constexpr const char* advice = "run script/measure --emulator in a build that has it";
 
 std::string recorded_text(std::string_view rung) {
-  std::ifstream file(model::data_file(record_file(rung)));
+  std::ifstream file(data_file(record_file(rung)));
   return {std::istreambuf_iterator<char>(file), {}};
 }
 

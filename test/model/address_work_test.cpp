@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "core/data_file.hpp"
 #include "kernels/registry.hpp"
-#include "model/data.hpp"
 
 namespace lapidary::model {
 namespace {

@@ -5,13 +5,13 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 
+#include "core/csv.hpp"
+#include "core/data_file.hpp"
 #include "core/error.hpp"
-#include "model/data.hpp"
+#include "core/file.hpp"
 #include "model/roofline.hpp"
 
 namespace lapidary::model {
@@ -112,13 +112,9 @@ TEST(Gpu, AmbiguousAndUnknownNamesAreRefusedWithWhatWasMeant) {
 }
 
 TEST(Gpu, EveryColumnIsDocumented) {
-  std::ifstream file(data_file("data/gpus.csv")), page(data_file("docs/gpus.md"));
-  const std::string text{std::istreambuf_iterator<char>(page), {}};
-  std::string header;
-  std::getline(file, header);
-  std::istringstream columns(header);
-  for (std::string column; std::getline(columns, column, ',');) {
-    EXPECT_NE(text.find("`" + column + "`"), std::string::npos) << column << " is missing from docs/gpus.md";
+  const std::string text = read_file(data_file("docs/gpus.md")).value();
+  for (const CsvValue& column : parse_csv(read_file(data_file("data/gpus.csv")).value(), "gpus.csv").header) {
+    EXPECT_NE(text.find("`" + column.text + "`"), std::string::npos) << column.text << " is missing from docs/gpus.md";
   }
 }
 

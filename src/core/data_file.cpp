@@ -1,9 +1,9 @@
-#include "model/data.hpp"
+#include "core/data_file.hpp"
 
 #include <cstdlib>
 #include <system_error>
 
-namespace lapidary::model {
+namespace lapidary {
 namespace {
 
 std::filesystem::path find_root() {
@@ -22,4 +22,4 @@ std::filesystem::path data_file(std::string_view path) {
   return root / path;
 }
 
-}  // namespace lapidary::model
+}  // namespace lapidary

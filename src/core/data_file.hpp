@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <string_view>
 
-namespace lapidary::model {
+namespace lapidary {
 
 /// A file of the project that the program reads at run time, such as "data/gpus.csv" or "results/h200/ladder.json",
 /// by its path below the project's root. The root is, in this order: the folder that the environment variable
@@ -10,4 +10,4 @@ namespace lapidary::model {
 /// The file need not exist.
 std::filesystem::path data_file(std::string_view path);
 
-}  // namespace lapidary::model
+}  // namespace lapidary
