@@ -194,10 +194,8 @@ Build build_for(Device& device) {
 }
 
 void require_support(const Rung& rung, const GemmKind& kind, const DeviceProperties& device) {
-  const int there = device.compute_capability;
-  if (rung.runs_on(there, kind)) return;
-  throw InvalidArgument(fmt::format("{} needs {}; {} has {}.{}", rung.name(), rung.requirement(kind), device.name,
-                                    there / 10, there % 10));
+  const std::string why_not = refusal(rung, kind, device.name, device.compute_capability);
+  if (!why_not.empty()) throw InvalidArgument(why_not);
 }
 void require_support(const Rung& rung, const GemmKind& kind, const Device& device) {
   require_support(rung, kind, device.properties());

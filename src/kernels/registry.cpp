@@ -167,6 +167,12 @@ std::string Rung::requirement(const GemmKind& kind) const {
                      least == architecture_of_wgmma ? " itself, as wgmma is of sm_90a alone" : "");
 }
 
+std::string refusal(const Rung& rung, const GemmKind& kind, std::string_view name, int compute_capability) {
+  if (rung.runs_on(compute_capability, kind)) return {};
+  return fmt::format("{} needs {}; {} has {}.{}", rung.name(), rung.requirement(kind), name, compute_capability / 10,
+                     compute_capability % 10);
+}
+
 const KernelEntry& Rung::kernel(const GemmKind& kind, std::string_view tile) const {
   std::string tiles, kinds;
   std::vector<GemmKind> seen;

@@ -84,6 +84,10 @@ const KernelEntry& find_kernel(std::string_view id);
 /// those beyond them, too.
 RowCol<std::int64_t> tiles_of(const KernelEntry& kernel, std::int64_t M, std::int64_t N);
 
+/// Why a card does not run a rung's products of a kind, as one sentence; empty if it does.
+/// @param name  of the card. @param compute_capability  major * 10 + minor
+std::string refusal(const Rung& rung, const GemmKind& kind, std::string_view name, int compute_capability);
+
 /// Why a kernel does not take a problem that validate() accepts, as one sentence with the rule, the value and what is
 /// legal; empty if it takes it.
 std::string refusal(const KernelEntry& kernel, const Problem& problem);

@@ -7,11 +7,11 @@
 #include <map>
 #include <tuple>
 
-#include "core/error.hpp"
 #include "core/math.hpp"
 #include "kernels/sources.hpp"
 #include "layout/bank_conflict.hpp"
 #include "lens/rung_record.hpp"
+#include "model/calibration.hpp"
 #include "model/measured.hpp"
 #include "model/raster.hpp"
 #include "model/warpgroup_time.hpp"
@@ -298,14 +298,23 @@ model::Occupancy occupancy_of(const Explanation& e) {
                                            .barriers = e.compiled ? e.compiled->barriers : 0});
 }
 
-/// Of a kernel whose warpgroups multiply, by bounds, for which no machine code is needed.
-void predict_warpgroups(Explanation& e) {
+/// Whether the launch takes the path of which the machine code was recorded.
+bool takes_recorded_path(const Explanation& e) {
+  const Question& q = e.question;
+  if (!e.compiled || e.compiled->problems == "all") return e.compiled.has_value();
+  const std::int64_t lanes = 16 / size_of(q.kernel->kind.type);
+  return q.problem.K % lanes == 0 && q.problem.N % lanes == 0;
+}
+
+/// Predicts the time of a kernel whose warpgroups multiply, by bounds, for which no machine code is needed. Returns why
+/// there is no prediction, as the card has no room or no rate for it; nothing if there is one.
+std::string predict_warpgroups(Explanation& e) {
   const Question& q = e.question;
   const emulator::Counters& total = e.observation.written.total;
   const model::Calibration calibration = model::calibration_of(q.gpu, e.own_calibration);
   const model::Occupancy occupancy = occupancy_of(e);
   if (e.compiled) e.occupancy = occupancy;
-  if (occupancy.blocks < 1) throw InvalidArgument(fmt::format("no block fits: {}", occupancy.reason));
+  if (occupancy.blocks < 1) return fmt::format("no block fits: {}", occupancy.reason);
   e.traffic = traffic_of(e, occupancy.blocks);
   e.l2_hit = e.traffic->l2_to_sm_hit_rate;
   e.documented_rates = !calibration.has_tensor_cores();
@@ -317,7 +326,7 @@ void predict_warpgroups(Explanation& e) {
   launch.flop = static_cast<double>(total.wgmma.flop);
   launch.flop_per_clk = model::tensor_flop_per_clk(q.gpu, q.kernel->kind.type);
   if (launch.flop_per_clk <= 0)
-    throw InvalidArgument(fmt::format("{} has no tensor cores for {}", q.gpu.name, to_string(q.kernel->kind)));
+    return fmt::format("{} has no tensor cores for {}", q.gpu.name, to_string(q.kernel->kind));
   launch.operand_bytes = static_cast<double>(total.wgmma.shared_bytes);
   launch.filled_bytes = static_cast<double>(total.bulk_load.shared_bytes) +
                         32.0 * static_cast<double>(total.async_copy.sectors);
@@ -330,10 +339,22 @@ void predict_warpgroups(Explanation& e) {
   e.time = model::predict_time(q.gpu, calibration, launch);
   if (const auto rates = model::energy_rates(q.gpu, name_of(q.kernel->kind.type)))
     e.energy = model::energy(q.gpu, *rates, launch.flop, launch.l2_to_sm_bytes, e.time->seconds);
+  return {};
 }
 
-void predict(Explanation& e) {
+/// The first instruction of tensor cores that a card has none for; null if there is none.
+const model::MachineInstruction* lacking_tensor_cores(const model::Gpu& gpu, const model::CompiledKernel& compiled) {
+  const auto found = std::find_if(
+      compiled.instructions.begin(), compiled.instructions.end(), [&](const model::MachineInstruction& i) {
+        return i.kind == InstructionClass::tensor && model::tensor_flop_per_clk(gpu, i) <= 0;
+      });
+  return found == compiled.instructions.end() ? nullptr : &*found;
+}
+
+/// The same of any other kernel, by its machine code. What its warps execute is known also where no block fits.
+std::string predict_warps(Explanation& e) {
   const Question& q = e.question;
+  if (!e.compiled) return "there is no record of its machine code (script/compiled writes one)";
   const int threads = threads_of(e), warps = ceil_div(threads, 32);
   const emulator::Counters& total = e.observation.written.total;
   e.occupancy = occupancy_of(e);
@@ -343,6 +364,8 @@ void predict(Explanation& e) {
   if (q.kernel->tile.k > 0) e.traffic = traffic;
   const model::Calibration calibration = model::calibration_of(q.gpu, e.own_calibration);
   e.documented_rates = total.mma.instructions > 0 && !calibration.has_tensor_cores();
+  if (const model::MachineInstruction* const i = lacking_tensor_cores(q.gpu, *e.compiled))
+    return fmt::format("{} has no tensor cores for {}", q.gpu.name, i->opcode);
 
   const double all_threads = static_cast<double>(e.observation.blocks) * threads;
   model::ThreadWork work;
@@ -368,12 +391,24 @@ void predict(Explanation& e) {
   work.cost = Costs(e.observation);
   work.tensor_cycles = [&](const model::MachineInstruction& i) { return calibration.tensor_cycles(q.gpu, i); };
   e.program = model::program_of(*e.compiled, work);
+  if (e.occupancy->blocks < 1)
+    return fmt::format("no block fits a multiprocessor of {}: {}", q.gpu.name, e.occupancy->reason);
+  if (!takes_recorded_path(e)) return "the machine code on record is that for aligned problems, which this one is not";
   e.time = model::predict_time(q.gpu, calibration, *e.program,
                                {.blocks = e.observation.blocks,
                                 .warps_per_block = warps,
                                 .occupancy = *e.occupancy,
                                 .l1_hit = e.l1_hit,
                                 .l2_hit = e.l2_hit});
+  return {};
+}
+
+/// Fills in what the card makes of the kernel, or why that is not known.
+void predict(Explanation& e) {
+  const Question& q = e.question;
+  e.no_time = refusal(*q.rung, q.kernel->kind, q.gpu.name, q.gpu.compute_capability);
+  if (!e.no_time.empty()) return;
+  e.no_time = e.observation.written.total.wgmma.instructions > 0 ? predict_warpgroups(e) : predict_warps(e);
 }
 
 /// Accesses to shared memory of all warps of the launch, as they go through the machine code.
@@ -400,14 +435,6 @@ SharedAccesses shared_accesses(const Explanation& e, model::Unit unit) {
     add(program.epilogue, warps * program.share);
   }
   return sum;
-}
-
-/// Whether the launch takes the path of which the machine code was recorded.
-bool takes_recorded_path(const Explanation& e) {
-  const Question& q = e.question;
-  if (!e.compiled || e.compiled->problems == "all") return e.compiled.has_value();
-  const std::int64_t lanes = 16 / size_of(q.kernel->kind.type);
-  return q.problem.K % lanes == 0 && q.problem.N % lanes == 0;
 }
 
 std::optional<Executed> executed_of(const Explanation& e) {
@@ -531,23 +558,7 @@ Explanation explain(const Question& q) {
     e.compiled_accesses = compiled_accesses_of(e);
     e.addresses = model::address_work(*e.compiled);
   }
-  const bool warpgroups = total.wgmma.instructions > 0;
-  if (!q.rung->runs_on(q.gpu.compute_capability, q.kernel->kind)) {
-    e.no_time = fmt::format("{} needs {}; {} has {}.{}", q.rung->name(), q.rung->requirement(q.kernel->kind),
-                            q.gpu.name, q.gpu.compute_capability / 10, q.gpu.compute_capability % 10);
-  } else if (!e.compiled && !warpgroups) {
-    e.no_time = "there is no record of its machine code (script/compiled writes one)";
-  } else {
-    try {
-      warpgroups ? predict_warpgroups(e) : predict(e);
-      if (!warpgroups && !takes_recorded_path(e)) {
-        e.time.reset();
-        e.no_time = "the machine code on record is that for aligned problems, which this one is not";
-      }
-    } catch (const Error& error) {
-      e.no_time = error.what();
-    }
-  }
+  predict(e);
   e.executed = executed_of(e);
   for (const model::MeasuredRate& rate : model::measured_rates(q.gpu))
     if (rate.id == q.kernel->id() && rate.mode == "burst" && rate.size == p.M && p.M == p.N && p.N == p.K)

@@ -31,7 +31,17 @@ const MeasuredForm& measured_form(Type operands, double multiply_adds) {
   return multiply_adds <= k8.multiply_adds ? k8 : k16;
 }
 
+bool has_part(const MachineInstruction& i, std::string_view part) { return i.opcode.find(part) != i.opcode.npos; }
+
 }  // namespace
+
+double tensor_flop_per_clk(const Gpu& gpu, const MachineInstruction& i) {
+  if (i.opcode.starts_with("IMMA")) return gpu.tensor_int8_op_per_clk;
+  if (i.opcode.starts_with("DMMA")) return gpu.tensor_f64_flop_per_clk;
+  if (has_part(i, ".TF32")) return gpu.tensor_tf32_flop_per_clk;
+  if (has_part(i, ".BF16")) return gpu.tensor_bf16_flop_per_clk;
+  return has_part(i, ".F16") ? gpu.tensor_f16_f16_flop_per_clk : gpu.tensor_f16_flop_per_clk;
+}
 
 Calibration::Calibration(std::string_view json, std::string_view file) : file_(file) {
   try {
@@ -58,18 +68,12 @@ double Calibration::either(std::string_view name, std::string_view otherwise) co
 }
 
 double Calibration::tensor_cycles(const Gpu& gpu, const MachineInstruction& i) const {
-  const auto is = [&](std::string_view part) { return i.opcode.find(part) != i.opcode.npos; };
-  const bool integer = i.opcode.starts_with("IMMA"), f64 = i.opcode.starts_with("DMMA");
-  const double peak = integer       ? gpu.tensor_int8_op_per_clk
-                      : f64         ? gpu.tensor_f64_flop_per_clk
-                      : is(".TF32") ? gpu.tensor_tf32_flop_per_clk
-                      : is(".BF16") ? gpu.tensor_bf16_flop_per_clk
-                      : is(".F16")  ? gpu.tensor_f16_f16_flop_per_clk
-                                    : gpu.tensor_f16_flop_per_clk;
+  const double peak = tensor_flop_per_clk(gpu, i);
   if (peak <= 0) throw InvalidArgument(fmt::format("{} has no tensor cores for {}", gpu.name, i.opcode));
   const double at_peak = 2.0 * i.multiply_adds() * schedulers / peak;
-  if (gpu.compute_capability != 90 || f64) return at_peak;
-  return at_peak / mma_share(gpu, integer ? Type::s8 : is(".TF32") ? Type::tf32 : Type::bf16, i.multiply_adds());
+  if (gpu.compute_capability != 90 || i.opcode.starts_with("DMMA")) return at_peak;
+  const Type operands = i.opcode.starts_with("IMMA") ? Type::s8 : has_part(i, ".TF32") ? Type::tf32 : Type::bf16;
+  return at_peak / mma_share(gpu, operands, i.multiply_adds());
 }
 
 double Calibration::mma_share(const Gpu& gpu, Type operands, double multiply_adds) const {

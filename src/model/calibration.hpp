@@ -11,6 +11,10 @@
 
 namespace lapidary::model {
 
+/// What the tensor cores of an SM do in a clock of an instruction of machine code (HMMA, IMMA, DMMA); 0: the card lacks
+/// them.
+double tensor_flop_per_clk(const Gpu& gpu, const MachineInstruction& instruction);
+
 /// The physical constants of a card, as `lapidary calibrate` measures them by micro-benchmarks.
 class Calibration {
  public:
@@ -27,6 +31,7 @@ class Calibration {
   /// its scheduler busy. By the card's peak rate, of which Hopper's mma.sync gets a part only: what was measured of the
   /// form, or if that is not on record 62.9 % (W. Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU
   /// Architecture", arXiv:2402.13499).
+  /// @throws InvalidArgument if the card has none for it
   double tensor_cycles(const Gpu& gpu, const MachineInstruction& instruction) const;
   /// The part of the peak rate for its operands that an mma.sync gets which does so many multiply-adds: of 16-bit types
   /// one of k8 less than one of k16, and of FP8, which Hopper's passes as two of f16, half of that.
