@@ -126,9 +126,9 @@ Json explanation_json(const Explanation& e) {
                               {"wavefronts", s.wavefronts},
                               {"minimum", s.minimum},
                               {"cause", s.cause}});
-  json["shared_elements_per_fma"] = e.shared_loads_per_fma;
-  json["shared_instructions_per_fma"] = {{"written", e.instructions_per_fma},
-                                         {"compiled", e.compiled_instructions_per_fma}};
+  json["shared_elements_per_fma"] = e.shared_loads.per_fma;
+  json["shared_instructions_per_fma"] = {{"written", e.shared_loads.instructions_per_fma},
+                                         {"compiled", e.shared_loads.compiled_instructions_per_fma}};
   const emulator::Counters& total = e.observation.written.total;
   json["products"] = {{"fma", total.fma},
                       {"mma", {{"instructions", total.mma.instructions}, {"flop", total.mma.flop}}},

@@ -153,11 +153,11 @@ void add_shared(Document& page, const Explanation& e) {
                    {line.cause}});
   }
   page.table(std::move(table));
-  if (e.observation.written.total.multiply_adds() == 0 || e.instructions_per_fma == 0) return;
+  if (e.observation.written.total.multiply_adds() == 0 || e.shared_loads.instructions_per_fma == 0) return;
   page.paragraph(fmt::format(
       "elements read for each multiply-add: {:.3g}; load instructions of a warp: {:.3g} as written, {:.3g} with "
       "neighbours merged to vectors",
-      e.shared_loads_per_fma, e.instructions_per_fma, e.compiled_instructions_per_fma));
+      e.shared_loads.per_fma, e.shared_loads.instructions_per_fma, e.shared_loads.compiled_instructions_per_fma));
 }
 
 template <class Count>

@@ -1,5 +1,5 @@
 #pragma once
-#include "lens/explain.hpp"
+#include "lens/explanation.hpp"
 #include "report/document.hpp"
 
 namespace lapidary::lens {

@@ -17,6 +17,9 @@ struct Observation {
   std::int64_t tiles = 0;     ///< of D
   std::int64_t blocks = 0;    ///< of the grid
   std::int64_t blocks_run = 0;  ///< of those; the others are like one of them
+
+  /// Of each block.
+  int threads() const { return static_cast<int>(launch.block.x * launch.block.y * launch.block.z); }
 };
 
 /// The order in which a kernel's blocks visit the tiles of D: its own, or row by row.

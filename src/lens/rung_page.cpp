@@ -13,6 +13,7 @@
 #include "lens/bank_picture.hpp"
 #include "lens/block_accesses.hpp"
 #include "lens/coalescing_picture.hpp"
+#include "lens/counter_comparison.hpp"
 #include "lens/explanation_page.hpp"
 #include "lens/fragment_picture.hpp"
 #include "lens/rung_record.hpp"

@@ -9,7 +9,7 @@
 
 #include "kernels/registry.hpp"
 #include "lens/block_accesses.hpp"
-#include "lens/explain.hpp"
+#include "lens/explanation.hpp"
 #include "lens/observe.hpp"
 
 // Optional rungs (kernels/registry.hpp) in programs that were built without them. A program that has one records what

@@ -163,7 +163,7 @@ TEST(TensorLens, ExplainsWgmmaWithoutMachineCode) {
   const Explanation e = explain({&rung, &kernel, problem, model::find_gpu("h200")});
   EXPECT_EQ(e.observation.written.total.wgmma.flop, 2u * 64 * 128 * 64);
   // Of A's 64 and B's 128 rows 32 bytes for each product.
-  EXPECT_DOUBLE_EQ(e.shared_loads_per_fma, 4.0 * (64 + 128) * 16 / (64 * 128 * 64));
+  EXPECT_DOUBLE_EQ(e.shared_loads.per_fma, 4.0 * (64 + 128) * 16 / (64 * 128 * 64));
   ASSERT_TRUE(e.time) << e.no_time;
   ASSERT_TRUE(e.traffic);
   EXPECT_EQ(e.traffic->l2_to_sm_bytes, (64 + 128) * 64 * 2);

@@ -1,0 +1,17 @@
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lens/explanation.hpp"
+
+namespace lapidary::lens {
+
+/// The card's own counters of the launch beside what is known of it otherwise.
+/// @param measured  by the names that script/agreement gives them
+std::vector<CounterComparison> compare_counters(const Explanation& e, const std::map<std::string, double>& measured);
+
+/// The stall reasons among the counters of a launch, the longest first.
+std::vector<Stall> stalls_of(const std::map<std::string, double>& counters);
+
+}  // namespace lapidary::lens

@@ -1,0 +1,259 @@
+#include "lens/prediction.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/math.hpp"
+#include "lens/compiled_accesses.hpp"
+#include "model/calibration.hpp"
+#include "model/raster.hpp"
+#include "model/warpgroup_time.hpp"
+
+namespace lapidary::lens {
+namespace {
+
+using emulator::Access;
+using emulator::AccessSite;
+using model::InstructionClass;
+
+/// Costs of accesses as the compiler merges them, averaged by kind and width.
+class Costs {
+ public:
+  explicit Costs(const Observation& observation) {
+    add(sums_, observation.compiled);
+    add(written_, observation.written);
+  }
+
+  model::AccessCost operator()(InstructionClass kind, int bytes) const {
+    for (const Sums* sums : {&sums_, &written_}) {
+      const auto found = sums->find({kind, bytes});
+      if (found != sums->end()) return found->second.average();
+    }
+    // Of what ptxas has split, each part takes its share: a matrix of ldmatrix as words of its own has as many lanes
+    // that meet in a bank.
+    const auto wider = written_.upper_bound({kind, bytes});
+    if (wider != written_.end() && wider->first.first == kind) {
+      const model::AccessCost whole = wider->second.average();
+      const double share = static_cast<double>(bytes) / wider->first.second;
+      return {.passes = std::max(1.0, whole.passes * share), .sectors = whole.sectors * share};
+    }
+    // What the emulated machine did not see is done by few threads, if at all.
+    return {.passes = static_cast<double>(ceil_div(bytes, 4)), .sectors = static_cast<double>(bytes)};
+  }
+
+ private:
+  struct Sum {
+    double instructions = 0, passes = 0, sectors = 0;
+    model::AccessCost average() const { return {.passes = passes / instructions, .sectors = sectors / instructions}; }
+  };
+  using Sums = std::map<std::pair<InstructionClass, int>, Sum>;
+
+  static void add(Sums& sums, const emulator::Report& report) {
+    for (const AccessSite& site : report.sites) {
+      Sum& sum = sums[{class_of(site.access), site.bytes}];
+      sum.instructions += static_cast<double>(site.instructions);
+      sum.passes += static_cast<double>(is_global(site.access) ? site.lines : site.units);
+      sum.sectors += is_global(site.access) ? static_cast<double>(site.units) : 0;
+    }
+  }
+
+  Sums sums_;     ///< neighbours merged
+  Sums written_;  ///< for widths that nothing was merged from
+};
+
+/// The share of loaded sectors that L1 holds: all but the first touch of each sector that a block's tiles consist of.
+double l1_hit_of(const Explanation& e) {
+  const Problem& p = e.question.problem;
+  const TileShape& tile = e.question.kernel->tile;
+  const double tiles = static_cast<double>(e.observation.tiles);
+  const double rows = static_cast<double>(p.M) / static_cast<double>(ceil_div<std::int64_t>(p.M, tile.m));
+  const double cols = static_cast<double>(p.N) / static_cast<double>(ceil_div<std::int64_t>(p.N, tile.n));
+  const double first = tiles * (rows + cols) * static_cast<double>(p.K) * size_of(p.kind.type) / 32;
+  double sectors = 0;
+  for (const AccessSite& site : e.observation.written.sites)
+    if (site.access == Access::global_load && site.memory != "C") sectors += static_cast<double>(site.units);
+  return sectors > 0 ? std::max(0.0, 1 - first / sectors) : 0;
+}
+
+/// The tiles in the order of the blocks, those of a cluster side by side.
+std::vector<RowCol<int>> order_by_cluster(const Explanation& e) {
+  const auto& [grid, by] = std::tie(e.observation.launch.grid, e.observation.launch.cluster);
+  const std::vector<RowCol<int>> order = visiting_order(*e.question.kernel, e.question.problem.M, e.question.problem.N);
+  if (by.y == 1 && by.z == 1) return order;
+  std::vector<std::size_t> blocks;
+  for (std::uint32_t cz = 0; cz < grid.z; cz += by.z)
+    for (std::uint32_t cy = 0; cy < grid.y; cy += by.y)
+      for (std::uint32_t cx = 0; cx < grid.x; cx += by.x)
+        for (std::uint32_t z = cz; z < cz + by.z; ++z)
+          for (std::uint32_t y = cy; y < cy + by.y; ++y)
+            for (std::uint32_t x = cx; x < cx + by.x; ++x) blocks.push_back(x + grid.x * (y + std::size_t{grid.y} * z));
+  std::vector<RowCol<int>> ordered;
+  for (std::size_t first = 0; first < order.size(); first += blocks.size())
+    for (const std::size_t block : blocks)
+      ordered.push_back(first + block < order.size() ? order[first + block] : model::no_tile);
+  return ordered;
+}
+
+/// What L2 and DRAM have to do if so many blocks are on each multiprocessor.
+model::RasterTraffic traffic_of(const Explanation& e, int per_sm) {
+  const Question& q = e.question;
+  const Extent3& cluster = e.observation.launch.cluster;
+  model::Visits visits{order_by_cluster(e), 1, q.kernel->order.there_and_back};
+  if (e.observation.written.total.bulk_load.multicast_bytes > 0)
+    visits.cluster = static_cast<int>(cluster.x * cluster.y * cluster.z);
+  const std::int64_t resident = std::min(std::int64_t{q.gpu.sms} * std::max(1, per_sm), e.observation.blocks);
+  return model::simulate_l2(q.gemm(), q.kernel->tile, visits, {resident, q.gpu.l2_bytes});
+}
+
+/// mma.sync does not reach the peak of tensor cores that have wgmma, by its short form less than by the other
+/// (Calibration::mma_share).
+Peak peak_of(const Explanation& e) {
+  const emulator::Counters& total = e.observation.written.total;
+  const model::Gpu& gpu = e.question.gpu;
+  const Type type = e.question.kernel->kind.type;
+  const double tensor = model::tensor_peak(gpu, model::tensor_flop_per_clk(gpu, type));
+  if (total.wgmma.instructions > 0) {
+    const bool there = e.question.rung->runs_on(gpu.compute_capability, e.question.kernel->kind);
+    return {fmt::format("wgmma {}", name_of(type)), there ? tensor : 0};
+  }
+  if (total.mma.instructions == 0) return {"f32", model::ceilings(gpu).f32_flops};
+  const double multiply_adds = static_cast<double>(total.mma.flop) / 2 / static_cast<double>(total.mma.instructions);
+  bool measured = false;
+  const double share = model::calibration_of(gpu, measured).mma_share(gpu, type, multiply_adds);
+  const bool short_form = size_of(type) == 2 && multiply_adds == 16 * 8 * 8;
+  return {fmt::format("mma.sync {}{}", short_form ? "m16n8k8 " : "", name_of(type)), tensor * share};
+}
+
+/// Registers and barriers go by the record of the machine code; without one they are no limit.
+model::Occupancy occupancy_of(const Explanation& e) {
+  return model::occupancy(e.question.gpu, {.threads = e.observation.threads(),
+                                           .registers = e.compiled ? e.compiled->registers : 0,
+                                           .shared_bytes = static_cast<int>(e.observation.launch.shared_bytes),
+                                           .barriers = e.compiled ? e.compiled->barriers : 0});
+}
+
+/// Predicts the time of a kernel whose warpgroups multiply, by bounds, for which no machine code is needed. Returns why
+/// there is no prediction, as the card has no room or no rate for it; nothing if there is one.
+std::string predict_warpgroups(Explanation& e) {
+  const Question& q = e.question;
+  const emulator::Counters& total = e.observation.written.total;
+  const model::Calibration calibration = model::calibration_of(q.gpu, e.own_calibration);
+  const model::Occupancy occupancy = occupancy_of(e);
+  if (e.compiled) e.occupancy = occupancy;
+  if (occupancy.blocks < 1) return fmt::format("no block fits: {}", occupancy.reason);
+  e.traffic = traffic_of(e, occupancy.blocks);
+  e.l2_hit = e.traffic->l2_to_sm_hit_rate;
+  e.documented_rates = !calibration.has_tensor_cores();
+  model::WarpgroupLaunch launch;
+  const auto [rows, cols] = tiles_of(*q.kernel, q.problem.M, q.problem.N);
+  launch.tiles = rows * cols;
+  launch.blocks = e.observation.blocks;
+  launch.per_sm = occupancy.blocks;
+  launch.flop = static_cast<double>(total.wgmma.flop);
+  launch.flop_per_clk = model::tensor_flop_per_clk(q.gpu, q.kernel->kind.type);
+  if (launch.flop_per_clk <= 0)
+    return fmt::format("{} has no tensor cores for {}", q.gpu.name, to_string(q.kernel->kind));
+  launch.operand_bytes = static_cast<double>(total.wgmma.shared_bytes);
+  launch.filled_bytes = static_cast<double>(total.bulk_load.shared_bytes) +
+                        32.0 * static_cast<double>(total.async_copy.sectors);
+  launch.l2_read_bytes = 32.0 * static_cast<double>(total.bulk_load.sectors + total.async_copy.sectors +
+                                                    total.global_load.sectors);
+  launch.l2_to_sm_bytes = launch.l2_read_bytes + static_cast<double>(total.bulk_load.multicast_bytes);
+  launch.dram_bytes = e.traffic->dram_bytes();
+  launch.result_bytes = static_cast<double>(q.problem.M) * static_cast<double>(q.problem.N) *
+                        size_of(q.kernel->kind.result);
+  e.time = model::predict_time(q.gpu, calibration, launch);
+  if (const auto rates = model::energy_rates(q.gpu, name_of(q.kernel->kind.type)))
+    e.energy = model::energy(q.gpu, *rates, launch.flop, launch.l2_to_sm_bytes, e.time->seconds);
+  return {};
+}
+
+/// The first instruction of tensor cores that a card has none for; null if there is none.
+const model::MachineInstruction* lacking_tensor_cores(const model::Gpu& gpu, const model::CompiledKernel& compiled) {
+  const auto found = std::find_if(
+      compiled.instructions.begin(), compiled.instructions.end(), [&](const model::MachineInstruction& i) {
+        return i.kind == InstructionClass::tensor && model::tensor_flop_per_clk(gpu, i) <= 0;
+      });
+  return found == compiled.instructions.end() ? nullptr : &*found;
+}
+
+/// The same of any other kernel, by its machine code. What its warps execute is known also where no block fits.
+std::string predict_warps(Explanation& e) {
+  const Question& q = e.question;
+  if (!e.compiled) return "there is no record of its machine code (script/compiled writes one)";
+  const int threads = e.observation.threads(), warps = ceil_div(threads, 32);
+  const emulator::Counters& total = e.observation.written.total;
+  e.occupancy = occupancy_of(e);
+  e.l1_hit = l1_hit_of(e);
+  const model::RasterTraffic traffic = traffic_of(e, e.occupancy->blocks);
+  e.l2_hit = traffic.l2_to_sm_hit_rate;
+  if (q.kernel->tile.k > 0) e.traffic = traffic;
+  const model::Calibration calibration = model::calibration_of(q.gpu, e.own_calibration);
+  e.documented_rates = total.mma.instructions > 0 && !calibration.has_tensor_cores();
+  if (const model::MachineInstruction* const i = lacking_tensor_cores(q.gpu, *e.compiled))
+    return fmt::format("{} has no tensor cores for {}", q.gpu.name, i->opcode);
+
+  const double all_threads = static_cast<double>(e.observation.blocks) * threads;
+  model::ThreadWork work;
+  // Of the product alone, that of tiles beyond the edges included; C takes one for each result. Tensor cores leave
+  // nothing else to the others.
+  const double epilogue = q.problem.reads_c() ? static_cast<double>(q.problem.M) * static_cast<double>(q.problem.N) : 0;
+  const double fma = static_cast<double>(total.fma) - epilogue;
+  work.fma = (total.mma.flop > 0 ? static_cast<double>(total.mma.flop) / 2 : fma) / all_threads;
+  // Steps along K of a block, through all of its tiles of D.
+  const double steps = q.kernel->tile.k > 0
+                           ? std::max(1.0, static_cast<double>(q.problem.K) / q.kernel->tile.k) *
+                                 static_cast<double>(e.observation.tiles) / static_cast<double>(e.observation.blocks)
+                           : 0;
+  if (steps > 0) {
+    work.fma_per_tile = work.fma / steps;
+    double loads = 0;
+    for (const AccessSite& site : e.observation.written.sites)
+      if ((site.access == Access::global_load || site.access == Access::async_copy) && site.memory != "C")
+        loads += static_cast<double>(site.instructions);
+    work.loads_per_tile = loads / (static_cast<double>(e.observation.blocks) * warps) / steps;
+  }
+  work.reads_c = q.problem.reads_c();
+  work.cost = Costs(e.observation);
+  work.tensor_cycles = [&](const model::MachineInstruction& i) { return calibration.tensor_cycles(q.gpu, i); };
+  e.program = model::program_of(*e.compiled, work);
+  if (e.occupancy->blocks < 1)
+    return fmt::format("no block fits a multiprocessor of {}: {}", q.gpu.name, e.occupancy->reason);
+  if (!takes_recorded_path(e)) return "the machine code on record is that for aligned problems, which this one is not";
+  e.time = model::predict_time(q.gpu, calibration, *e.program,
+                               {.blocks = e.observation.blocks,
+                                .warps_per_block = warps,
+                                .occupancy = *e.occupancy,
+                                .l1_hit = e.l1_hit,
+                                .l2_hit = e.l2_hit});
+  return {};
+}
+
+}  // namespace
+
+LeastTime least_time(const Explanation& e) {
+  const model::Gpu& gpu = e.question.gpu;
+  LeastTime least;
+  least.dram_bytes_per_s = gpu.dram_read_measured_bytes_per_s.value_or(gpu.dram_bytes_per_s);
+  least.dram_measured = gpu.dram_read_measured_bytes_per_s.has_value();
+  least.memory_seconds = e.compulsory_bytes / least.dram_bytes_per_s;
+  least.peak = peak_of(e);
+  if (least.peak.flops > 0) least.compute_seconds = e.flop / least.peak.flops;
+  return least;
+}
+
+void predict(Explanation& e) {
+  const Question& q = e.question;
+  e.no_time = refusal(*q.rung, q.kernel->kind, q.gpu.name, q.gpu.compute_capability);
+  if (!e.no_time.empty()) return;
+  e.no_time = e.observation.written.total.wgmma.instructions > 0 ? predict_warpgroups(e) : predict_warps(e);
+}
+
+}  // namespace lapidary::lens

@@ -1,0 +1,13 @@
+#pragma once
+#include "lens/explanation.hpp"
+
+namespace lapidary::lens {
+
+/// How long the launch takes at least. Of `e` it reads the question, the observation and the work.
+LeastTime least_time(const Explanation& e);
+
+/// Fills in what the card makes of the kernel: occupancy, the shares of the caches, traffic, what warps execute, time
+/// and energy, or why there is no time. Of `e` it reads the question, the observation and the record of machine code.
+void predict(Explanation& e);
+
+}  // namespace lapidary::lens
