@@ -13,11 +13,11 @@
 #include "core/error.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/sources.hpp"
-#include "lens/explanation_page.hpp"
 #include "lens/rung_record.hpp"
 #include "lens/source_text.hpp"
 #include "model/address_work.hpp"
 #include "model/sass.hpp"
+#include "pages/explanation_page.hpp"
 #include "report/terminal.hpp"
 #include "report/text.hpp"
 
@@ -97,7 +97,7 @@ void print_summary(const model::CompiledKernel& compiled, bool ptx, const std::o
              compiled.is_tensor() ? "products of tensor cores" : "multiply-adds",
              static_cast<double>(loads) / products);
   if (const auto work = ptx ? std::nullopt : model::address_work(compiled))
-    fmt::print("{}\n", lens::addresses_text(*work));
+    fmt::print("{}\n", pages::addresses_text(*work));
   if (const model::Loop* const made = sass ? sass->main_loop() : nullptr)
     fmt::print("ptxas made of the loop: {} instructions, {} {}, {}\n", size_of(*made), products_of(*sass, *made),
                sass->is_tensor() ? "tensor" : "multiply-add", accesses(*sass, *made));

@@ -15,9 +15,10 @@
 #include "cli/picture.hpp"
 #include "core/error.hpp"
 #include "kernels/registry.hpp"
-#include "lens/bank_picture.hpp"
+#include "lens/bank_view.hpp"
 #include "lens/observe.hpp"
 #include "lens/rung_record.hpp"
+#include "pages/bank_picture.hpp"
 #include "report/terminal.hpp"
 #include "report/text.hpp"
 
@@ -144,7 +145,7 @@ ExitCode banks_of_kernel(const Arguments& arguments) {
   const TileShape& tile = kernel.tile;
   const std::vector<BankView> views = bank_views(lens::observation_of_block(rung, kernel));
   const std::string title = fmt::format("{} {} in {}", rung.name(), to_string(tile), to_string(kind));
-  if (arguments.picture.wanted()) write(lens::bank_picture(title, views, arguments.lane), arguments.picture);
+  if (arguments.picture.wanted()) write(pages::bank_picture(title, views, arguments.lane), arguments.picture);
   if (arguments.json) {
     Json list = Json::array();
     for (const BankView& view : views) {
@@ -173,7 +174,8 @@ ExitCode banks(const Arguments& arguments) {
   const Layout plain = tile.layout.padded(0, 0).swizzled(0, 0, 0);
   if (plain != tile.layout) views.push_back(view_of(access, plain, tile));
   views.push_back(view_of(access, tile.layout, tile));
-  if (arguments.picture.wanted()) write(lens::bank_picture(arguments.access, views, arguments.lane), arguments.picture);
+  if (arguments.picture.wanted())
+    write(pages::bank_picture(arguments.access, views, arguments.lane), arguments.picture);
   if (arguments.json) {
     Json list = Json::array();
     for (const BankView& view : views) {

@@ -15,9 +15,10 @@
 #include "core/error.hpp"
 #include "layout/sector_report.hpp"
 #include "lens/block_accesses.hpp"
-#include "lens/coalescing_picture.hpp"
+#include "lens/coalescing_view.hpp"
 #include "lens/lanes.hpp"
 #include "lens/source_text.hpp"
+#include "pages/coalescing_picture.hpp"
 #include "report/terminal.hpp"
 #include "report/text.hpp"
 
@@ -113,7 +114,7 @@ void print_sectors(const WarpAccess& access) {
 
 ExitCode coalescing_of_kernel(const Arguments& a) {
   const KernelAccesses found = accesses_of(a);
-  if (a.picture.wanted()) write(lens::coalescing_picture(found.title, found.views, a.lane), a.picture);
+  if (a.picture.wanted()) write(pages::coalescing_picture(found.title, found.views, a.lane), a.picture);
   if (a.json) {
     Json list = Json::array();
     for (const lens::GlobalAccess& g : found.accesses) {
@@ -141,7 +142,7 @@ ExitCode coalescing_of_kernel(const Arguments& a) {
 ExitCode coalescing(const Arguments& a) {
   if (!a.kernel.empty()) return coalescing_of_kernel(a);
   const CoalescingView view = typed_access(a);
-  if (a.picture.wanted()) write(lens::coalescing_picture("What a warp moves", {view}, a.lane), a.picture);
+  if (a.picture.wanted()) write(pages::coalescing_picture("What a warp moves", {view}, a.lane), a.picture);
   if (a.json) {
     print(to_json(view.access));
     return success;

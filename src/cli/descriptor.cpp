@@ -13,7 +13,7 @@
 #include "cli/type_names.hpp"
 #include "core/error.hpp"
 #include "layout/matrix_descriptor.hpp"
-#include "lens/fragment.hpp"
+#include "lens/fragment_map.hpp"
 #include "report/table.hpp"
 
 namespace lapidary::cli {

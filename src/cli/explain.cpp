@@ -11,8 +11,9 @@
 #include "cli/command.hpp"
 #include "cli/json.hpp"
 #include "cli/options.hpp"
-#include "lens/explanation_page.hpp"
+#include "lens/explanation.hpp"
 #include "lens/rung_record.hpp"
+#include "pages/explanation_page.hpp"
 #include "report/file.hpp"
 #include "report/page.hpp"
 #include "report/progress.hpp"
@@ -36,11 +37,11 @@ report::Document page_of(const Explanation& e, bool as_compiled) {
   const RungInfo& info = *e.question.rung->info;
   page.heading(1, fmt::format("{}: {}", info.name, info.idea));
   if (*info.parent) page.paragraph(fmt::format("against {}: {}. {}.", info.parent, info.change, info.why));
-  page.append(lens::work_page(e));
-  page.append(lens::memory_page(e));
-  page.append(lens::compiled_page(e, as_compiled));
-  page.append(lens::time_page(e));
-  page.append(lens::counters_page(e));
+  page.append(pages::work_page(e));
+  page.append(pages::memory_page(e));
+  page.append(pages::compiled_page(e, as_compiled));
+  page.append(pages::time_page(e));
+  page.append(pages::counters_page(e));
   return page;
 }
 

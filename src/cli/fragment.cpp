@@ -1,4 +1,4 @@
-#include "lens/fragment.hpp"
+#include "lens/fragment_map.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,7 +15,7 @@
 #include "cli/picture.hpp"
 #include "cli/type_names.hpp"
 #include "core/error.hpp"
-#include "lens/fragment_picture.hpp"
+#include "pages/fragment_picture.hpp"
 #include "report/table.hpp"
 
 namespace lapidary::cli {
@@ -184,7 +184,7 @@ ExitCode show_fragment(const Arguments& a) {
     throw InvalidArgument(fmt::format("--lane: {} is executed by {} threads, 0 to {}; got {}, the nearest is {}",
                                       to_string(fragment.instruction), fragment.threads, fragment.threads - 1, a.lane,
                                       fragment.threads - 1));
-  if (a.picture.wanted()) write(lens::fragment_picture(fragment, a.lane), a.picture);
+  if (a.picture.wanted()) write(pages::fragment_picture(fragment, a.lane), a.picture);
   if (a.json)
     print_json(fragment);
   else

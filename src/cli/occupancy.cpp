@@ -19,10 +19,10 @@
 #include "kernels/registry.hpp"
 #include "kernels/sources.hpp"
 #include "lens/observe.hpp"
-#include "lens/occupancy_page.hpp"
-#include "lens/occupancy_picture.hpp"
 #include "lens/rung_record.hpp"
 #include "model/sass.hpp"
+#include "pages/occupancy_page.hpp"
+#include "pages/occupancy_picture.hpp"
 #include "report/table.hpp"
 
 namespace lapidary::cli {
@@ -155,7 +155,7 @@ void print_page(const Subject& subject, const model::Gpu& gpu, const Occupancy& 
   } else {
     fmt::print("\n{}\n", report::paragraph("no block fits: " + o.reason, report::page_width));
   }
-  fmt::print("{}\n{}\n{}", lens::limits_table(gpu, o).render(colour),
+  fmt::print("{}\n{}\n{}", pages::limits_table(gpu, o).render(colour),
              report::paragraph("With another number in one of the places, and the rest as it is; * is this block:",
                                report::page_width),
              steps_table(gpu, o).render(colour));
@@ -166,7 +166,7 @@ ExitCode run(const Arguments& a) {
   const Subject subject = subject_of(a, gpu.sms);
   const Occupancy occupancy = model::occupancy(gpu, subject.block);
   if (a.picture.wanted())
-    write(lens::occupancy_picture(fmt::format("{} on {}", subject.title, gpu.name), gpu, occupancy), a.picture);
+    write(pages::occupancy_picture(fmt::format("{} on {}", subject.title, gpu.name), gpu, occupancy), a.picture);
   if (!a.json) {
     print_page(subject, gpu, occupancy);
     return success;

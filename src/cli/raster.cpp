@@ -10,9 +10,9 @@
 #include "cli/json.hpp"
 #include "cli/options.hpp"
 #include "cli/picture.hpp"
-#include "lens/raster.hpp"
-#include "lens/raster_picture.hpp"
+#include "lens/raster_comparison.hpp"
 #include "model/raster.hpp"
+#include "pages/raster_picture.hpp"
 #include "report/table.hpp"
 
 namespace lapidary::cli {
@@ -113,7 +113,7 @@ ExitCode raster(const Arguments& arguments) {
   const auto& entries = comparison.entries;
   const std::int64_t down = comparison.down, across = comparison.across;
   const double compulsory = comparison.compulsory_bytes;
-  if (arguments.picture.wanted()) write(lens::raster_picture(comparison), arguments.picture);
+  if (arguments.picture.wanted()) write(pages::raster_picture(comparison), arguments.picture);
   if (arguments.json) {
     Json list = Json::array();
     for (const RasterEntry& entry : entries) list.push_back(to_json(entry));

@@ -13,10 +13,14 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "kernels/registry.hpp"
-#include "lens/raster_picture.hpp"
-#include "lens/roofline_picture.hpp"
-#include "lens/rung_page.hpp"
+#include "lens/explain.hpp"
+#include "lens/ladder_roofline.hpp"
+#include "lens/raster_comparison.hpp"
 #include "lens/rung_record.hpp"
+#include "pages/ladder_page.hpp"
+#include "pages/raster_picture.hpp"
+#include "pages/roofline_picture.hpp"
+#include "pages/rung_page.hpp"
 #include "report/file.hpp"
 #include "report/markup.hpp"
 #include "report/page.hpp"
@@ -38,19 +42,19 @@ constexpr const char* introduction =
 /// The ladder on one card, before the pages of its kernels.
 report::Document overview_of(const model::Gpu& gpu) {
   report::Document page;
-  page.picture(lens::ladder_picture(gpu), "ladder", "What was measured and predicted, beside cuBLAS.");
-  page.table(lens::ladder_table(gpu));
-  page.picture(lens::roofline_picture(lens::roofline(gpu, lens::page_size, "burst")), "roofline",
+  page.picture(pages::ladder_picture(gpu), "ladder", "What was measured and predicted, beside cuBLAS.");
+  page.table(pages::ladder_table(gpu));
+  page.picture(pages::roofline_picture(lens::roofline(gpu, lens::page_size, "burst")), "roofline",
                "The ladder below the ceilings of the card: `lapidary roofline`.");
   const model::GemmShape gemm{8192, 8192, 8192, 4, 4, false};
-  page.picture(lens::raster_picture(lens::compare_rasters({gpu, gemm, {128, 128, 8}, 2})), "raster",
+  page.picture(pages::raster_picture(lens::compare_rasters({gpu, gemm, {128, 128, 8}, 2})), "raster",
                "The order in which tiles are visited, and what it does to traffic: `lapidary raster`.");
   return page;
 }
 
 std::string html_report(const model::Gpu& gpu, const std::vector<lens::Explanation>& rungs) {
-  const lens::PageTarget target{[](std::string_view kernel) { return fmt::format("#{}", kernel); },
-                                [](std::string_view path) { return std::string(path); }};
+  const pages::PageTarget target{[](std::string_view kernel) { return fmt::format("#{}", kernel); },
+                                 [](std::string_view path) { return std::string(path); }};
   std::string navigation = "<a href=\"#ladder\">ladder</a>", body;
   body += fmt::format("<section id=\"ladder\">\n<h1>Lapidary on {}</h1>\n<p>{}</p>\n", report::xml_escaped(gpu.name),
                       introduction);
@@ -58,15 +62,15 @@ std::string html_report(const model::Gpu& gpu, const std::vector<lens::Explanati
   for (const lens::Explanation& e : rungs) {
     const std::string_view name = e.question.rung->name();
     navigation += fmt::format("<a href=\"#{0}\">{0}</a>", name);
-    body += fmt::format("<section id=\"{}\">\n{}</section>\n", name, lens::rung_page(e, target).html(1));
+    body += fmt::format("<section id=\"{}\">\n{}</section>\n", name, pages::rung_page(e, target).html(1));
   }
   return report::html_page(fmt::format("Lapidary on {}", gpu.name), navigation, body);
 }
 
 /// Files by their names in the folder.
 std::map<std::string, std::string> markdown_report(const model::Gpu& gpu, const std::vector<lens::Explanation>& rungs) {
-  const lens::PageTarget target{[](std::string_view kernel) { return fmt::format("{}.md", kernel); },
-                                [](std::string_view path) { return fmt::format("../../{}", path); }};
+  const pages::PageTarget target{[](std::string_view kernel) { return fmt::format("{}.md", kernel); },
+                                 [](std::string_view path) { return fmt::format("../../{}", path); }};
   std::map<std::string, std::string> files;
   const auto add = [&](const std::string& name, const report::Document& page) {
     files[name + ".md"] = "<!-- written by lapidary report --markdown -->\n\n" + page.markdown();
@@ -81,7 +85,7 @@ std::map<std::string, std::string> markdown_report(const model::Gpu& gpu, const 
   for (const lens::Explanation& e : rungs) {
     const std::string_view name = e.question.rung->name();
     links.push_back({std::string(name), target.page(name)});
-    add(std::string(name), lens::rung_page(e, target));
+    add(std::string(name), pages::rung_page(e, target));
   }
   overview.links(std::move(links));
   add("README", overview);

@@ -12,8 +12,8 @@
 #include "cli/json.hpp"
 #include "cli/options.hpp"
 #include "cli/picture.hpp"
-#include "lens/roofline.hpp"
-#include "lens/roofline_picture.hpp"
+#include "lens/ladder_roofline.hpp"
+#include "pages/roofline_picture.hpp"
 #include "report/table.hpp"
 
 namespace lapidary::cli {
@@ -108,7 +108,7 @@ report::Table entries_table(const std::vector<RooflineEntry>& entries) {
 ExitCode roofline(const Arguments& arguments) {
   const lens::Roofline roofline = lens::roofline(chosen_gpu(arguments.gpu), arguments.size, arguments.mode);
   const auto& [gpu, ceilings, size, mode, entries] = roofline;
-  if (arguments.picture.wanted()) write(lens::roofline_picture(roofline), arguments.picture);
+  if (arguments.picture.wanted()) write(pages::roofline_picture(roofline), arguments.picture);
   if (arguments.json) {
     Json rungs = Json::array();
     for (const RooflineEntry& entry : entries) rungs.push_back(to_json(entry));

@@ -12,8 +12,9 @@
 #include "kernels/registry.hpp"
 #include "lens/block_accesses.hpp"
 #include "lens/rung_record.hpp"
-#include "lens/tile_picture.hpp"
+#include "lens/tile_share.hpp"
 #include "model/traffic.hpp"
+#include "pages/tile_picture.hpp"
 #include "report/table.hpp"
 
 namespace lapidary::cli {
@@ -57,7 +58,7 @@ ExitCode tiles(const Arguments& a) {
   const lens::TileOwners owners = first ? lens::owners_of(rung) : lens::tile_owners(kernel);
   const Share thread = lens::share_of_thread(owners, a.thread), warp = lens::share_of_warp(owners, a.thread / 32);
   const std::string title = fmt::format("{} {} in {}", rung.name(), to_string(kernel.tile), to_string(kind));
-  if (a.picture.wanted()) write(lens::tile_picture(title, owners, a.thread), a.picture);
+  if (a.picture.wanted()) write(pages::tile_picture(title, owners, a.thread), a.picture);
   if (a.json) {
     print({{"kernel", rung.name()},
            {"id", kernel.id()},

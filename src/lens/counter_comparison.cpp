@@ -89,6 +89,26 @@ std::vector<CounterComparison> compare_counters(const Explanation& e, const std:
   return found;
 }
 
+std::string why_off(std::string_view counter, const Explanation& e) {
+  if (counter == "shared_store_wavefronts")
+    return "a store that meets loads of other warps is arbitrated and takes wavefronts of its own, which depend on the "
+           "moment";
+  if (counter == "global_load_sectors")
+    return "with two blocks a multiprocessor the card counts five sectors, not four, for each `LDGSTS.E` of 4 bytes a "
+           "lane, with one block four; why is not known";
+  if (counter == "instructions")
+    return "the main loop is taken to run whole for each tile, but the last tile has no next one to load from";
+  const bool empty_loads = e.compiled && std::any_of(e.compiled->instructions.begin(), e.compiled->instructions.end(),
+                                                     [](const auto& i) { return i.text.starts_with("@!PT LDS"); });
+  if (counter == "shared_load_instructions" || counter == "shared_load_wavefronts") {
+    if (empty_loads)
+      return "the code above is taken to run once for each tile, but the last tile has no next one to load from; "
+             "`@!PT LDS RZ, [RZ]`, which the compiler puts before a run of `LDGSTS`, is counted and moves nothing";
+    return "loads of one width are taken to cost the average of what the emulated machine counted for that width";
+  }
+  return "";
+}
+
 std::vector<Stall> stalls_of(const std::map<std::string, double>& counters) {
   const std::string prefix = "stall_";
   std::vector<Stall> stalls;

@@ -63,4 +63,9 @@ Explanation explain(const Question& q) {
   return e;
 }
 
+Explanation explain_for_page(const Rung& rung, const model::Gpu& gpu) {
+  const KernelEntry& kernel = rung.kernels.front();
+  return explain({&rung, &kernel, {.kind = kernel.kind, .M = page_size, .N = page_size, .K = page_size}, gpu});
+}
+
 }  // namespace lapidary::lens

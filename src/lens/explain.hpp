@@ -1,10 +1,21 @@
 #pragma once
+#include <cstdint>
+
+#include "kernels/registry.hpp"
 #include "lens/explanation.hpp"
+#include "model/gpu.hpp"
 
 namespace lapidary::lens {
 
 /// Of a kernel, or of the one that choose() (kernels/registry.hpp) names in its place.
 /// @throws InvalidArgument if no kernel takes the problem, or it cannot be run on the emulated machine
 Explanation explain(const Question& question);
+
+/// The problem that pages speak of: M = N = K.
+constexpr std::int64_t page_size = 4096;
+
+/// What the page of a rung is about: its default tile at page_size.
+/// @throws InvalidArgument if the kernel cannot be run on the emulated machine
+Explanation explain_for_page(const Rung& rung, const model::Gpu& gpu);
 
 }  // namespace lapidary::lens

@@ -10,9 +10,9 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "kernels/sources.hpp"
-#include "lens/bank_picture.hpp"
-#include "lens/roofline.hpp"
-#include "lens/rung_page.hpp"
+#include "lens/bank_view.hpp"
+#include "lens/explain.hpp"
+#include "lens/ladder_roofline.hpp"
 
 // What a record has of each structure; a key is the member's name.
 

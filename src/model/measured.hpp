@@ -29,6 +29,13 @@ struct PredictedTime {
   std::int64_t size;
   double predicted_s, measured_s;
   std::string limiter;
+
+  double flop() const {
+    return 2.0 * static_cast<double>(size) * static_cast<double>(size) * static_cast<double>(size);
+  }
+  /// FLOP/s
+  double predicted_flops() const { return flop() / predicted_s; }
+  double measured_flops() const { return flop() / measured_s; }
 };
 
 /// A counter that was predicted and read.

@@ -1,5 +1,5 @@
 // Which thread holds what, against the PTX ISA's figures, and against what a card did: results/h200/golden.
-#include "lens/fragment.hpp"
+#include "lens/fragment_map.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -15,8 +15,8 @@
 #include "core/error.hpp"
 #include "device/device.hpp"
 #include "golden/tiles.hpp"
-#include "lens/fragment_picture.hpp"
 #include "lens/fragment_product.hpp"
+#include "pages/fragment_picture.hpp"
 
 namespace lapidary::test::plain {
 std::span<const FragmentProduct> fragment_products();
@@ -339,11 +339,11 @@ std::size_t count(const std::string& text, const std::string& part) {
 }
 
 TEST(FragmentPicture, ShowsAllCellsAndMarksOneThread) {
-  const std::string svg = fragment_picture(read("mma m16n8k16 bf16"), 5).render();
+  const std::string svg = pages::fragment_picture(read("mma m16n8k16 bf16"), 5).render();
   EXPECT_EQ(count(svg, ": thread "), 128u + 64 + 64);
   EXPECT_EQ(count(svg, ": thread 5, "), 4u + 2 + 2);
   EXPECT_EQ(count(svg, ">T5 {a2,a3}</text>"), 1u);
-  const std::string wide = fragment_picture(read("wgmma m64n256k16 bf16 a=k/128"), 77).render();
+  const std::string wide = pages::fragment_picture(read("wgmma m64n256k16 bf16 a=k/128"), 77).render();
   EXPECT_EQ(count(wide, ": thread 77, "), 4u) << "of 16 columns of D";
   EXPECT_EQ(count(wide, ">n 3 k 8-15</text>"), 1u);
 }

@@ -13,7 +13,7 @@
 #include "core/data_file.hpp"
 #include "core/error.hpp"
 #include "kernels/sources.hpp"
-#include "lens/rung_page.hpp"
+#include "lens/explain.hpp"
 
 namespace lapidary::lens {
 namespace {

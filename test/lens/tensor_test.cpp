@@ -11,8 +11,8 @@
 #include "kernels/built.hpp"
 #include "lens/block_accesses.hpp"
 #include "lens/explain.hpp"
-#include "lens/rung_page.hpp"
 #include "model/gpu.hpp"
+#include "pages/rung_page.hpp"
 
 namespace lapidary::test {
 namespace plain {
@@ -67,9 +67,9 @@ KernelEntry ring() {
 
 /// The page of a rung, as text.
 std::string page_of(const Explanation& e) {
-  const PageTarget target{[](std::string_view kernel) { return std::string(kernel); },
-                          [](std::string_view path) { return std::string(path); }};
-  return rung_page(e, target).markdown();
+  const pages::PageTarget target{[](std::string_view kernel) { return std::string(kernel); },
+                                 [](std::string_view path) { return std::string(path); }};
+  return pages::rung_page(e, target).markdown();
 }
 
 const MatrixTraffic& matrix(const Explanation& e, const char* name) {
