@@ -151,6 +151,33 @@ INSTANTIATE_TEST_SUITE_P(
                "12.0"},
         Unable{"mma_tiles", "128x128x32", "t4", "mma_tiles needs compute capability 8.0; T4 has 7.5"}));
 
+// What warps execute and how many blocks are resident is known all the same.
+TEST(NoTime, IsToldWhereNoBlockFitsAndOfProblemsThatTakeAnotherPath) {
+  const Explanation large = explained("multistage", "128x256x32", {.M = 256, .N = 256, .K = 64}, "rtx 3090");
+  EXPECT_FALSE(large.time);
+  EXPECT_EQ(large.occupancy.value().blocks, 0);
+  EXPECT_TRUE(large.executed);
+  EXPECT_EQ(large.no_time, "no block fits a multiprocessor of RTX 3090: " + large.occupancy->reason);
+
+  const Explanation ragged = explained("mma_swizzled", "128x128x32", {.M = 256, .N = 250, .K = 63}, "h200");
+  EXPECT_FALSE(ragged.time);
+  EXPECT_GT(ragged.occupancy.value().blocks, 0);
+  EXPECT_FALSE(ragged.executed);
+  EXPECT_EQ(ragged.no_time, "the machine code on record is that for aligned problems, which this one is not");
+}
+
+TEST(NoTime, IsToldOfACardWithoutTheTensorCores) {
+  const auto without_bf16 = [](const char* kernel) {
+    const Rung& rung = find_rung(kernel);
+    model::Gpu gpu = model::find_gpu("h200");
+    gpu.tensor_bf16_flop_per_clk = 0;
+    const KernelEntry& first = rung.kernels.front();
+    return explain({&rung, &first, {.kind = first.kind, .M = 256, .N = 256, .K = 64}, gpu}).no_time;
+  };
+  EXPECT_EQ(without_bf16("wgmma_cluster"), "H200 has no tensor cores for bf16 RC");
+  EXPECT_EQ(without_bf16("mma_swizzled"), "H200 has no tensor cores for HMMA.16816.F32.BF16");
+}
+
 TEST(LeastTime, IsNotThatOfInstructionsThatTheCardLacks) {
   EXPECT_FALSE(explained("wgmma_tma", "128x128x64", {.M = 256, .N = 256, .K = 64}, "b200").least.compute_seconds);
   EXPECT_TRUE(explained("wgmma_tma", "128x128x64", {.M = 256, .N = 256, .K = 64}, "h100 pcie").least.compute_seconds);
