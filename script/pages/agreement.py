@@ -1,0 +1,77 @@
+"""docs/agreement.md: predictions beside measurements."""
+from lib.project import load
+from pages.markdown import table
+
+
+def order(times):
+    """How many pairs of kernels of one kind the predictions put into the measured order, and how far apart the worst other pair is."""
+    pairs = [(a, b) for a in times for b in times if a["type"] == b["type"] and a["measured_s"] < b["measured_s"]]
+    others = [(a, b) for a, b in pairs if a["predicted_s"] >= b["predicted_s"]]
+    ties = sum(a["predicted_s"] == b["predicted_s"] for a, b in others)
+    worst = max((b["measured_s"] / a["measured_s"] for a, b in others), default=1) - 1
+    tied = f" ({ties} predicted alike)" if ties else ""
+    return f"{len(pairs) - len(others)} of {len(pairs)}, the others{tied} at most {worst:.0%} apart"
+
+
+def agreement_times():
+    rows, near, count, worst = {}, 0, 0, 0
+    sizes = set()
+    times = load("results/h200/predictions.json")["times"]
+    for time in times:
+        error = time["predicted_s"] / time["measured_s"] - 1
+        count += 1
+        near += abs(error) <= 0.15
+        worst = max(worst, abs(error))
+        sizes.add(time["size"])
+        rate = 2 * time["size"] ** 3 / 1e12
+        cell = f"{rate / time['predicted_s']:.1f} / {rate / time['measured_s']:.1f} ({error:+.0%})"
+        rows.setdefault((f"`{time['kernel']}`", time["type"], time["tile"]), {})[time["size"]] = cell
+    columns = sorted(sizes)
+    lines = [[*row, *(cells.get(size, "–") for size in columns)] for row, cells in rows.items()]
+    caption = (
+        f"{near} of {count} times are within 15 %, the worst one is {worst:.0%} off. TFLOP/s predicted / measured, and how far "
+        "the predicted time is off:\n\n"
+    )
+    orders = "; ".join(f"{size}³: {order([t for t in times if t['size'] == size])}" for size in columns)
+    footer = f"\nOf two kernels or tiles of one type and order the faster one is told for so many pairs: {orders}.\n"
+    return caption + table(["kernel", "type", "tile", *(f"{size}³:" for size in columns)], lines) + footer
+
+
+def agreement_counters():
+    rows, exact, zero = [], 0, 0
+    for launch in load("results/h200/predictions.json")["counters"]:
+        if launch["m"] != 1024:
+            continue
+        for counter in launch["counters"]:
+            written, compiled, measured = (counter[key] for key in ("written", "compiled", "measured"))
+            if round(compiled) == round(measured):
+                exact += 1
+                zero += round(measured) == 0
+                continue
+            name = f"`{launch['kernel']}` {launch['type']} {launch['tile']}"
+            figures = [f"{value:,.0f}" for value in (written, compiled, measured)]
+            rows.append([name, counter["counter"].replace("_", " "), *figures, f"{compiled / measured - 1:+.1%}"])
+    every = exact + len(rows)
+    caption = (
+        f"{exact} of {every} counters are exact. {zero} of these are 0, of what a kernel has not: of those that are not 0 "
+        f"{exact - zero} of {every - zero} are exact; the others:\n\n"
+    )
+    return caption + table(["kernel", "counter", "as written:", "as compiled:", "measured:", "off:"], rows)
+
+
+def agreement_addresses():
+    rows = []
+    for work in load("results/h200/predictions.json")["addresses"]:
+        each, unit = work["per_product"], "tensor" if work["tensor"] else "FFMA"
+        numbers = [f"{work[key]}" for key in ("products", "integer", "uniform", "data")]
+        numbers.insert(2, f"{each:.2f} each" if work["tensor"] else f"{each:.0%}")
+        rows.append([f"`{work['kernel']}`", work["type"], work["tile"], unit, *numbers])
+    head = ["kernel", "type", "tile", "products", "their number:", "integer, for addresses:", "of the products:"]
+    return table([*head, "uniform datapath:", "integer, on data:"], rows)
+
+
+REGIONS = {
+    "agreement-times": agreement_times,
+    "agreement-counters": agreement_counters,
+    "agreement-addresses": agreement_addresses,
+}
