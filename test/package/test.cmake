@@ -1,15 +1,40 @@
-# Installs the build in BUILD to a folder of its own, and builds and runs the project beside this file against it.
+# Installs the build in BUILD to a folder of its own, and builds and runs the project beside this file against it. What is
+# installed is what the program reads, and the program knows there what it knows in SOURCE: the pages of docs/ladder, which
+# are made of all of it but for what commands of their own print.
 set(prefix "${BUILD}/test/package/prefix")
 set(binary "${BUILD}/test/package/build")
 file(REMOVE_RECURSE "${prefix}" "${binary}")
-foreach(command IN ITEMS
-    "${CMAKE_COMMAND};--install;${BUILD};--prefix;${prefix}"
-    "${CMAKE_COMMAND};-S;${CMAKE_CURRENT_LIST_DIR};-B;${binary};-G;${GENERATOR};-DCMAKE_PREFIX_PATH=${prefix};-DCMAKE_BUILD_TYPE=Release"
-    "${CMAKE_COMMAND};--build;${binary}"
-    "${binary}/scale"
-    "${prefix}/bin/lapidary;list")
-  execute_process(COMMAND ${command} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+
+function(run output)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
   if(NOT status EQUAL 0)
-    message(FATAL_ERROR "${command}\n${output}")
+    message(FATAL_ERROR "${ARGN}\n${text}")
+  endif()
+  set(${output} "${text}" PARENT_SCOPE)
+endfunction()
+
+run(unused "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${prefix}")
+run(unused "${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}" -B "${binary}" -G "${GENERATOR}"
+  "-DCMAKE_PREFIX_PATH=${prefix}" -DCMAKE_BUILD_TYPE=Release)
+run(unused "${CMAKE_COMMAND}" --build "${binary}")
+run(unused "${binary}/scale")
+
+file(GLOB_RECURSE installed RELATIVE "${prefix}/share/lapidary" "${prefix}/share/lapidary/*")
+foreach(file IN LISTS installed)
+  if(NOT file MATCHES "^data/(energy|gpus)\\.csv$|^data/shapes/[a-z]+\\.txt$|^results/compiled/[a-z0-9_]+/[^/]+\\.(ptx|sass)$" AND
+     NOT file MATCHES "^results/[^/]+/(calibration|counters|kinds|ladder|predictions|tensor|times)\\.json$" AND
+     NOT file MATCHES "^results/emulator/(f16_cute|mutants)\\.json$")
+    message(FATAL_ERROR "${file} is installed, and nothing reads it")
+  endif()
+endforeach()
+
+run(unused "${prefix}/bin/lapidary" report --check --markdown "${SOURCE}/docs/ladder" --gpu h200)
+foreach(command IN ITEMS
+    "list" "gpus" "asm;vectorized" "asm;vectorized;--ptx" "explain;wgmma_cluster;--beta" "explain;f16_padded;--gpu;a10"
+    "check;--puzzle;--seed;7;--json" "occupancy;multistage" "roofline;--gpu;h200")
+  run(there "${prefix}/bin/lapidary" ${command})
+  run(here "${BUILD}/lapidary" ${command})
+  if(NOT there STREQUAL here)
+    message(FATAL_ERROR "${command} says something else where the program is installed:\n${there}\nin place of\n${here}")
   endif()
 endforeach()
