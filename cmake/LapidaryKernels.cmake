@@ -12,7 +12,7 @@
 # The optimiser must not merge or invent accesses: no vectorisation. Nor must a call at a kernel's end lose its line: no tail
 # calls. The rest of -fsanitize=thread, its runtime, is not used; the emulated machine defines the functions that the
 # instrumentation calls. There is a list for each compiler, as `lapidary try` compiles with the one that it finds, by the
-# same list (src/cli/CMakeLists.txt).
+# same list (src/trial/CMakeLists.txt).
 set(LAPIDARY_INSTRUMENTED_OPTIONS_GNU -O2 -g -gdwarf-4
     -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -fno-tree-vectorize
     -fno-optimize-sibling-calls -fno-extern-tls-init -Wno-tsan)

@@ -111,6 +111,10 @@ RandomProblem resolve(RandomProblem spec) {
   return spec;
 }
 
+std::string sizes_of(const Problem& problem) {
+  return fmt::format("M = {}, N = {}, K = {}", problem.M, problem.N, problem.K);
+}
+
 HostMatrix::HostMatrix(Type type, std::int64_t rows, std::int64_t cols, std::int64_t ld, Order order)
     : type_(type),
       rows_(rows),

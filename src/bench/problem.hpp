@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct RandomProblem {
 /// bytes but for the displacement. D goes by C: with `in_place`, a missing ldd is ldc.
 /// @throws InvalidArgument if a size or a leading dimension is not legal, or alpha or beta is not finite
 RandomProblem resolve(RandomProblem spec);
+
+/// "M = 1, N = 2, K = 3"
+std::string sizes_of(const Problem& problem);
 
 /// A matrix in host memory, laid out as a kernel sees it: lines, which are its rows or its columns, that begin every ld
 /// elements; exactly (lines - 1) * ld + the length of a line elements, none if it has no rows or no columns. The

@@ -68,7 +68,7 @@ void print_problem(const bench::CheckProblem& problem, const bench::Checked& che
   const std::optional<bench::Finding>& found = checked.found;
   const std::string verdict = report::styled(
       found ? "FAULT" : "sound", found ? report::Style::bad : report::Style::good, report::wants_colour(stdout));
-  fmt::print("{}  {:<30} {}{}\n", verdict, sizes_of(problem.spec.problem), problem.tries,
+  fmt::print("{}  {:<30} {}{}\n", verdict, bench::sizes_of(problem.spec.problem), problem.tries,
              checked.why.empty() ? "" : fmt::format(", by {}", checked.ran));
   if (found) fmt::print("{}\nagain: {}\n", lens::SourceText().annotate(found->message), again);
   std::fflush(stdout);

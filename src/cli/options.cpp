@@ -118,10 +118,6 @@ std::unique_ptr<Device> open_device(const std::optional<std::string>& name, cons
   return open_gpu();
 }
 
-std::string sizes_of(const Problem& problem) {
-  return fmt::format("M = {}, N = {}, K = {}", problem.M, problem.N, problem.K);
-}
-
 std::int64_t default_size(DeviceKind kind) { return kind == DeviceKind::gpu ? 4096 : 256; }
 
 std::string title_of(const Device& device) {

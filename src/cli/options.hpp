@@ -56,9 +56,6 @@ model::Gpu chosen_gpu(const GpuChoice& choice);
 /// @throws InvalidArgument if there is no such device or it cannot count or check
 std::unique_ptr<Device> open_device(const std::optional<std::string>& name, const emulator::Options& options);
 
-/// "M = 1, N = 2, K = 3"
-std::string sizes_of(const Problem& problem);
-
 /// Rows and columns that a problem has unless told otherwise.
 std::int64_t default_size(DeviceKind kind);
 

@@ -2,29 +2,32 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
 #include <tuple>
-#include <utility>
 #include <vector>
 
+#include "bench/problem.hpp"
 #include "bench/rates.hpp"
 #include "cli/command.hpp"
 #include "cli/counter_table.hpp"
-#include "cli/cuda_source.hpp"
 #include "cli/json.hpp"
-#include "cli/kernel_call.hpp"
-#include "cli/kernel_object.hpp"
-#include "cli/matrix_image.hpp"
 #include "cli/options.hpp"
-#include "cli/trial.hpp"
-#include "core/error.hpp"
 #include "lens/source_text.hpp"
 #include "report/terminal.hpp"
 #include "report/text.hpp"
+#include "trial/trial.hpp"
 
 namespace lapidary::cli {
 namespace {
+
+using trial::EmulatedRun;
+using trial::GpuRun;
+using trial::Trial;
+
+struct TryOptions {
+  trial::Request request;
+  bool json = false;
+};
 
 std::string extent_text(const Extent3& e) { return fmt::format("({}, {}, {})", e.x, e.y, e.z); }
 
@@ -38,90 +41,64 @@ void print_lines(const std::string& text, int indent) {
 }
 
 /// What the kernel printed, of much the beginning.
-void print_printed(const Trial& trial, int indent) {
-  if (trial.printed.empty()) return;
+void print_printed(const EmulatedRun& run, int indent) {
+  if (run.printed.empty()) return;
   constexpr int most = 20;
   std::size_t end = 0;
-  for (int i = 0; i < most && end < trial.printed.size(); ++i)
-    end = std::min(trial.printed.find('\n', end), trial.printed.size() - 1) + 1;
+  for (int i = 0; i < most && end < run.printed.size(); ++i)
+    end = std::min(run.printed.find('\n', end), run.printed.size() - 1) + 1;
   print_lines("it printed:", indent);
-  print_lines(trial.printed.substr(0, end), indent + 2);
-  if (end < trial.printed.size()) print_lines("and more", indent + 2);
+  print_lines(run.printed.substr(0, end), indent + 2);
+  if (end < run.printed.size()) print_lines("and more", indent + 2);
 }
 
-void print_trial(const Trial& trial, int indent) {
-  print_printed(trial, indent);
-  if (!trial.fault.empty()) print_lines(trial.fault, indent);
-  if (trial.verification.results == 0) return;
-  if (!trial.verification.ok) {
-    print_lines(trial.verification.message, indent);
-    if (!trial.wrong.pattern.empty()) print_lines("wrong: " + trial.wrong.pattern, indent);
-    if (!trial.wrong.cause.empty()) print_lines(trial.wrong.cause, indent);
-    if (trial.wrong.pattern.empty()) print_lines(trial.wrong.map, indent + 2);
+void print_run(const EmulatedRun& run, int indent) {
+  print_printed(run, indent);
+  if (run.fault) print_lines(run.fault->message, indent);
+  if (run.verification.results == 0) return;
+  if (!run.verification.ok) {
+    print_lines(run.verification.message, indent);
+    if (!run.wrong.pattern.empty()) print_lines("wrong: " + run.wrong.pattern, indent);
+    if (!run.wrong.cause.empty()) print_lines(run.wrong.cause, indent);
+    if (run.wrong.pattern.empty()) print_lines(run.wrong.map, indent + 2);
     lens::SourceText sources;
-    for (const emulator::LineCounters& line : trial.report.lines)
+    for (const emulator::LineCounters& line : run.report.lines)
       if (line.counters.global_store.requests)
         print_lines(fmt::format("stored at {}:{}  {}", line.file, line.line, sources.line(line.file, line.line)),
                     indent);
-  } else if (!trial.fault.empty()) {
+  } else if (run.fault) {
     print_lines(
         "in the order in which the emulated machine ran the threads, the results are right; on a GPU they need not be",
         indent);
   }
 }
 
-/// The line that wastes most, of those that waste much.
-std::string advice(const emulator::Report& report) {
-  std::string text;
-  std::uint64_t worst_excess = 0, worst_sectors = 0;
-  std::string bank, sector;
-  for (const emulator::LineCounters& line : report.lines) {
-    const emulator::Counters& c = line.counters;
-    const std::uint64_t wavefronts = c.shared_load.wavefronts + c.shared_store.wavefronts;
-    const std::uint64_t minimum = c.shared_load.minimum + c.shared_store.minimum;
-    if (wavefronts > minimum + worst_excess && wavefronts * 2 >= minimum * 3) {
-      worst_excess = wavefronts - minimum;
-      bank = fmt::format("{}:{}: bank conflicts, {:.1f} wavefronts where 1 would do\n", line.file, line.line,
-                         static_cast<double>(wavefronts) / static_cast<double>(minimum));
-    }
-    for (const emulator::GlobalCounters& g : {c.global_load, c.global_store}) {
-      if (g.requests == 0 || g.sectors < 17 * g.requests || g.sectors <= worst_sectors) continue;
-      worst_sectors = g.sectors;
-      sector = fmt::format(
-          "{}:{}: the lanes of a warp touch {:.0f} sectors with one instruction; neighbouring threads "
-          "should touch neighbouring elements\n",
-          line.file, line.line, static_cast<double>(g.sectors) / static_cast<double>(g.requests));
-    }
-  }
-  return sector + bank;
-}
-
-Json json_of(const Trial& trial) {
-  Json json{{"m", trial.spec.problem.M},
-            {"n", trial.spec.problem.N},
-            {"k", trial.spec.problem.K},
-            {"lda", trial.operands.A.ld},
-            {"ldb", trial.operands.B.ld},
-            {"ldc", trial.operands.C.ld},
-            {"ldd", trial.operands.D.ld},
-            {"grid", {trial.shape.grid.x, trial.shape.grid.y, trial.shape.grid.z}},
-            {"block", {trial.shape.block.x, trial.shape.block.y, trial.shape.block.z}}};
-  if (trial.fault.empty()) {
-    add_verification(json, trial.verification);
-    json["counters"] = counters_json(trial.report.total);
-    json["lines"] = lines_json(trial.report);
-    json["bytes_in_flight"] = trial.report.bytes_in_flight;
-    json["divergent_intervals"] = trial.report.divergent_intervals;
+Json json_of(const EmulatedRun& run) {
+  Json json{{"m", run.spec.problem.M},
+            {"n", run.spec.problem.N},
+            {"k", run.spec.problem.K},
+            {"lda", run.operands.A.ld},
+            {"ldb", run.operands.B.ld},
+            {"ldc", run.operands.C.ld},
+            {"ldd", run.operands.D.ld},
+            {"grid", {run.shape.grid.x, run.shape.grid.y, run.shape.grid.z}},
+            {"block", {run.shape.block.x, run.shape.block.y, run.shape.block.z}}};
+  if (!run.fault) {
+    add_verification(json, run.verification);
+    json["counters"] = counters_json(run.report.total);
+    json["lines"] = lines_json(run.report);
+    json["bytes_in_flight"] = run.report.bytes_in_flight;
+    json["divergent_intervals"] = run.report.divergent_intervals;
   } else {
-    add_fault(json, trial.fault);
+    add_fault(json, run.fault->message);
   }
-  json["printed"] = trial.printed;
-  json["pattern"] = trial.wrong.pattern;
-  json["cause"] = trial.wrong.cause;
+  json["printed"] = run.printed;
+  json["pattern"] = run.wrong.pattern;
+  json["cause"] = run.wrong.cause;
   return json;
 }
 
-Json json_of(const GpuTrial& gpu) {
+Json json_of(const GpuRun& gpu) {
   if (gpu.device.empty()) return nullptr;
   Json json{{"device", gpu.device}};
   if (gpu.verification.results > 0) add_verification(json, gpu.verification);
@@ -139,7 +116,7 @@ Json json_of(const GpuTrial& gpu) {
   return json;
 }
 
-void print_gpu(const GpuTrial& gpu) {
+void print_gpu(const GpuRun& gpu) {
   if (gpu.verification.results > 0)
     fmt::print("{} on {}: {}\n", gpu.verification.ok ? "right" : "WRONG", gpu.device, gpu.verification.message);
   if (!gpu.time) {
@@ -155,153 +132,110 @@ void print_gpu(const GpuTrial& gpu) {
   fmt::print("\n");
 }
 
-std::string type_text(const Call& call, const Operands& operands) {
-  const Element a = call.element("A"), b = call.element("B"), d = operands.D.element;
+std::string type_text(const trial::Operands& operands) {
+  const trial::Element a = operands.A.element, b = operands.B.element, d = operands.D.element;
   if (a == b && b == d && operands.C.element == d) return name_of(d);
   return fmt::format("{} x {} to {}", name_of(a), name_of(b), name_of(d));
 }
 
-std::string layout_text(const Layouts& layouts) {
+std::string layout_text(const trial::Layouts& layouts) {
   const auto order = [](bool column_major) { return column_major ? "column-major" : "row-major"; };
   if (layouts.a == layouts.b && layouts.b == layouts.c) return order(layouts.a);
   return fmt::format("A {}, B {}, C {}", order(layouts.a), order(layouts.b), order(layouts.c));
 }
 
-/// The same kernel on sizes that no tile divides, and leading dimensions longer than rows, where it is told.
-Trial try_ragged(const KernelObject& object, const CudaSource& source, const Call& call, const Layouts& layouts,
-                 const bench::RandomProblem& spec, const TryOptions& options) {
-  bench::RandomProblem odd = spec;
-  Problem& p = odd.problem;
-  p.M = 101;
-  p.N = call.square ? 101 : 133;
-  p.K = call.square ? 101 : 75;
-  p.lda = p.ldb = p.ldc = p.ldd = 0;
-  odd = bench::resolve(odd);
-  TryOptions longer = options;
-  longer.lda = longer.ldb = longer.ldc = longer.ldd = std::nullopt;
-  const Operands operands = operands_of(call, layouts, p, longer, 3);
-  LaunchShape shape{};
-  try {
-    shape = shape_of(source, call, options, p);
-  } catch (const InvalidArgument& error) {  // a number of blocks that is rounded down may be 0
-    return {odd, shape, operands, error.what(), {}, {}, {}, {}, {}};
+std::string factors_text(const trial::Factors& factors) {
+  return fmt::format("alpha = {} and beta = {}", factors.alpha, factors.beta);
+}
+
+std::string advice_text(const Trial& trial) {
+  std::string text;
+  for (const trial::Advice& advice : trial.advice) text += text_of(advice) + "\n";
+  return text;
+}
+
+Json json_of(const Trial& trial, const std::string& file) {
+  Json factors = Json::array();
+  for (const trial::Factors& one : trial.factors) factors.push_back({one.alpha, one.beta});
+  Json json{{"file", file},
+            {"kernel", trial.kernel},
+            {"type", type_text(trial.run.operands)},
+            {"layout", to_string(trial.layouts)},
+            {"alpha", trial.run.spec.alpha},
+            {"beta", trial.run.spec.beta},
+            {"factors", factors},
+            {"shared_bytes", trial.shared_bytes}};
+  json.update(json_of(trial.run));
+  json["advice"] = advice_text(trial);
+  json["right_with_layout"] = trial.right_with ? Json(to_string(*trial.right_with)) : Json();
+  json["ragged"] = trial.ragged ? json_of(*trial.ragged) : Json();
+  json["gpu"] = json_of(trial.gpu);
+  json["not_timed"] = trial.gpu.not_timed.empty() ? Json() : Json(trial.gpu.not_timed);
+  return json;
+}
+
+/// What there is to say of a kernel that is right.
+void print_right(const Trial& trial) {
+  const EmulatedRun& run = trial.run;
+  const char* const padded = trial.takes_leading_dimensions ? ", leading dimensions 3 longer than a row or column" : "";
+  fmt::print("  {}\n  no race, no illegal access, nothing read before it was written\n", run.verification.message);
+  for (std::size_t i = 1; i < trial.factors.size(); ++i)
+    fmt::print("  right with {}, too\n", factors_text(trial.factors[i]));
+  if (trial.ragged && trial.ragged->ok()) {
+    fmt::print("  right at {}{}, too\n", bench::sizes_of(trial.ragged->spec.problem), padded);
+  } else if (trial.ragged) {
+    fmt::print("at {}{}, which no tile divides:\n", bench::sizes_of(trial.ragged->spec.problem), padded);
+    print_run(*trial.ragged, 2);
   }
-  return try_problem(object, odd, shape, operands);
+  if (!trial.advice.empty()) {
+    fmt::print("to fix first, for speed:\n");
+    print_lines(advice_text(trial), 2);
+  }
 }
 
-using Factors = std::pair<float, float>;  ///< alpha and beta
-
-/// The same problem with factors for which kernels take ways of their own: where beta is 0, and where alpha is 1. Those
-/// that are given stay. Returns what it was tried with; `trial` becomes the first that is wrong.
-std::vector<Factors> try_factors(const KernelObject& object, const Call& call, const TryOptions& options,
-                                 Trial& trial) {
-  const bench::RandomProblem spec = trial.spec;
-  std::vector<Factors> tried = {{spec.alpha, spec.beta}};
-  const auto try_with = [&](float alpha, float beta) {
-    if (!trial.ok()) return;
-    bench::RandomProblem other = spec;
-    other.alpha = alpha;
-    other.beta = beta;
-    tried.emplace_back(alpha, beta);
-    // That C is not read is no more than a promise of BLAS: most kernels that are given beta compute beta C always.
-    Trial again = try_problem(object, bench::resolve(other), trial.shape, trial.operands, UnusedC::numbers);
-    if (!again.ok()) trial = std::move(again);
-  };
-  if (call.has("beta") && !options.beta) try_with(spec.alpha, 0);
-  if (call.has("alpha") && !options.alpha) try_with(1, spec.beta);
-  return tried;
-}
-
-std::string factors_text(const Factors& factors) {
-  return fmt::format("alpha = {} and beta = {}", factors.first, factors.second);
+void print_trial(const Trial& trial) {
+  const EmulatedRun& run = trial.run;
+  const bench::RandomProblem& spec = run.spec;
+  const bool told = trial.takes_leading_dimensions;
+  const char* const verdict = run.fault              ? "FAULT"
+                              : !run.verification.ok ? "WRONG"
+                              : trial.ragged && !trial.ragged->ok()
+                                  ? (told ? "right, but not at every size and leading dimension:"
+                                          : "right, but not at every size:")
+                                  : "right";
+  fmt::print("{}  {} at {}\n",
+             report::styled(verdict, run.ok() ? report::Style::good : report::Style::bad, report::wants_colour(stdout)),
+             trial.kernel, bench::sizes_of(spec.problem));
+  print_run(run, 2);
+  if (!run.ok() && trial.factors.size() > 1) fmt::print("it is right with {}\n", factors_text(trial.factors.front()));
+  if (trial.right_with)
+    fmt::print("it is right where R is row-major and C column-major, for A, B, C: --layout {}\n",
+               to_string(*trial.right_with));
+  if (run.ok()) print_right(trial);
+  fmt::print("computed D = {}A B{}, {}, {}, grid {}, block {}, {} bytes of shared memory\n",
+             spec.alpha == 1 ? "" : fmt::format("{} ", spec.alpha),
+             spec.beta == 0 ? "" : fmt::format(" + {} C", spec.beta), type_text(run.operands),
+             layout_text(trial.layouts), extent_text(run.shape.grid), extent_text(run.shape.block), trial.shared_bytes);
+  if (!trial.constants.empty()) {
+    const Problem& p = spec.problem;
+    const bool square = trial.constants.at("M") == trial.constants.at("N");
+    fmt::print("compiled with {} = {}{}\n", trial.constants.at("M"), p.M,
+               square ? "" : fmt::format(", N = {}, K = {}", p.N, p.K));
+  }
+  if (run.ok()) {
+    print_counters(run.report);
+    fmt::print("a * b + c of plain C++ is not seen and not counted as fma\n");
+    print_gpu(trial.gpu);
+  }
 }
 
 ExitCode execute(const TryOptions& options) {
-  CudaSource source(options.file);
-  Call call = bind_call(source, options);
-  const Layouts layouts = options.layout.empty() ? Layouts() : parse_layouts(options.layout);
-  const bench::RandomProblem spec = problem_of(source, call, options);
-  const Problem& p = spec.problem;
-  for (const auto& [role, constant] : call.constants)
-    source.redefine(constant, std::to_string(role == "M" ? p.M : role == "N" ? p.N : p.K));
-
-  const std::string instance = instantiate(source, call);
-  const LaunchShape shape = shape_of(source, call, options, p);
-  const KernelObject object(source, *call.kernel, instance, call.roles, options.keep);
-  const Operands operands = operands_of(call, layouts, p, options, 0);
-  Trial trial = try_problem(object, spec, shape, operands);
-  const std::vector<Factors> factors = try_factors(object, call, options, trial);
-  std::optional<Trial> ragged;
-  if (trial.ok() && !options.m && !options.n && !options.k && call.constants.empty())
-    ragged = try_ragged(object, source, call, layouts, spec, options);
-  const std::string other = other_layouts(object, call, options, trial, layouts);
-  GpuTrial gpu;
-  if (trial.ok())
-    gpu = try_on_gpu(source, call, instance, layouts, options, trial,
-                     [&](const Problem& of) { return shape_of(source, call, options, of); });
-  const bool wrong_on_gpu = gpu.verification.results > 0 && !gpu.verification.ok;
-  const ExitCode code = trial.ok() && !wrong_on_gpu ? success : wrong_result;
-  const std::string todo = trial.report.lines.empty() ? "" : advice(trial.report);
-  if (options.json) {
-    Json json{{"file", options.file},
-              {"kernel", instance},
-              {"type", type_text(call, operands)},
-              {"layout", to_string(layouts)},
-              {"alpha", trial.spec.alpha},
-              {"beta", trial.spec.beta},
-              {"factors", factors},
-              {"shared_bytes", object.static_shared_bytes() + shape.shared_bytes}};
-    json.update(json_of(trial));
-    json["advice"] = todo;
-    json["right_with_layout"] = other.empty() ? Json() : Json(other);
-    json["ragged"] = ragged ? json_of(*ragged) : Json();
-    json["gpu"] = json_of(gpu);
-    json["not_timed"] = gpu.not_timed.empty() ? Json() : Json(gpu.not_timed);
-    print(json);
-    return code;
-  }
-  const bool told = call.has("lda") || call.has("ldb") || call.has("ldc") || call.has("ldd");
-  const char* const padded = told ? ", leading dimensions 3 longer than a row or column" : "";
-  const bool colour = report::wants_colour(stdout);
-  const char* const verdict = !trial.fault.empty()      ? "FAULT"
-                              : !trial.verification.ok  ? "WRONG"
-                              : ragged && !ragged->ok() ? (told ? "right, but not at every size and leading dimension:"
-                                                                : "right, but not at every size:")
-                                                        : "right";
-  fmt::print("{}  {} at {}\n", report::styled(verdict, trial.ok() ? report::Style::good : report::Style::bad, colour),
-             instance, sizes_of(p));
-  print_trial(trial, 2);
-  if (!trial.ok() && factors.size() > 1) fmt::print("it is right with {}\n", factors_text(factors.front()));
-  if (!other.empty())
-    fmt::print("it is right where R is row-major and C column-major, for A, B, C: --layout {}\n", other);
-  if (trial.ok()) {
-    fmt::print("  {}\n  no race, no illegal access, nothing read before it was written\n", trial.verification.message);
-    for (std::size_t i = 1; i < factors.size(); ++i) fmt::print("  right with {}, too\n", factors_text(factors[i]));
-    if (ragged && ragged->ok()) {
-      fmt::print("  right at {}{}, too\n", sizes_of(ragged->spec.problem), padded);
-    } else if (ragged) {
-      fmt::print("at {}{}, which no tile divides:\n", sizes_of(ragged->spec.problem), padded);
-      print_trial(*ragged, 2);
-    }
-    if (!todo.empty()) {
-      fmt::print("to fix first, for speed:\n");
-      print_lines(todo, 2);
-    }
-  }
-  fmt::print("computed D = {}A B{}, {}, {}, grid {}, block {}, {} bytes of shared memory\n",
-             trial.spec.alpha == 1 ? "" : fmt::format("{} ", trial.spec.alpha),
-             trial.spec.beta == 0 ? "" : fmt::format(" + {} C", trial.spec.beta), type_text(call, operands),
-             layout_text(layouts), extent_text(shape.grid), extent_text(shape.block),
-             object.static_shared_bytes() + shape.shared_bytes);
-  if (!call.constants.empty())
-    fmt::print("compiled with {} = {}{}\n", call.constants["M"], p.M,
-               call.square ? "" : fmt::format(", N = {}, K = {}", p.N, p.K));
-  if (trial.ok()) {
-    print_counters(trial.report);
-    fmt::print("a * b + c of plain C++ is not seen and not counted as fma\n");
-    print_gpu(gpu);
-  }
-  return code;
+  const Trial trial = trial::try_kernel(options.request);
+  if (options.json)
+    print(json_of(trial, options.request.file));
+  else
+    print_trial(trial);
+  return trial.ok() ? success : wrong_result;
 }
 
 }  // namespace
@@ -309,7 +243,8 @@ ExitCode execute(const TryOptions& options) {
 Command add_try(CLI::App& program) {
   CLI::App* app = program.add_subcommand(
       "try", "compile a CUDA file of your own and say what its matrix multiplication gets wrong and what it costs");
-  const auto a = std::make_shared<TryOptions>();
+  const auto options = std::make_shared<TryOptions>();
+  trial::Request* const a = &options->request;
   app->add_option("FILE", a->file, "CUDA C++ with a __global__ function that computes D = alpha A B + beta C")
       ->required()
       ->type_name("");
@@ -340,8 +275,8 @@ Command add_try(CLI::App& program) {
   app->add_option("--size", a->size, "M = N = K when timed on a GPU (4096)")->check(whole_number(1, 1 << 16));
   app->add_option("--seed", a->seed, "seed of the random data (1)")->check(whole_number(0));
   app->add_option("--keep", a->keep, "leave what was compiled in this directory")->type_name("DIR");
-  app->add_flag("--json", a->json, "print JSON");
-  return {app, [a] { return execute(*a); }};
+  app->add_flag("--json", options->json, "print JSON");
+  return {app, [options] { return execute(*options); }};
 }
 
 }  // namespace lapidary::cli

@@ -1,5 +1,5 @@
 #pragma once
-// What inline PTX of kernels becomes that `lapidary try` compiles (src/cli/inline_ptx.hpp): calls of src/ptx.
+// What inline PTX of kernels becomes that `lapidary try` compiles (src/trial/inline_ptx.hpp): calls of src/ptx.
 #include <cstdint>
 #include <cstring>
 

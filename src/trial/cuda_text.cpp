@@ -1,0 +1,61 @@
+#include "trial/cuda_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <regex>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/file.hpp"
+#include "trial/tokens.hpp"
+
+namespace lapidary::trial {
+
+CudaText::CudaText(std::string path) : path_(std::move(path)), written_(read_file(path_).value_or("")) {
+  if (written_.starts_with("\xef\xbb\xbf")) written_.erase(0, 3);  // a mark that it is UTF-8
+  if (written_.empty()) throw InvalidArgument(fmt::format("cannot read {}", path_));
+  uncommented_ = without_comments(written_);
+  code_ = without_directives(without_strings(uncommented_));
+  find_scopes();
+}
+
+int CudaText::line_of(std::size_t position) const {
+  return 1 +
+         static_cast<int>(std::count(written_.begin(), written_.begin() + static_cast<std::ptrdiff_t>(position), '\n'));
+}
+
+void CudaText::find_scopes() {
+  static const std::regex space(R"(\bnamespace((?:\s+\w+(?:\s*::\s*(?:inline\s+)?\w+)*)?)\s*$)");
+  static const std::regex linkage(R"(\bextern\s*"\s*"\s*$)");
+  std::vector<std::optional<std::string>> around = {""};
+  scopes_[0] = "";
+  for (std::size_t i = 0; i < code_.size(); ++i) {
+    if (code_[i] == '{') {
+      std::optional<std::string> scope = around.back();
+      const std::size_t begin = i == 0 ? 0 : statement_begin(code_, i - 1);
+      const std::string header = code_.substr(begin, i - begin);
+      std::smatch match;
+      if (scope && std::regex_search(header, match, space)) {
+        const std::string name = std::regex_replace(match[1].str(), std::regex(R"(\s+|\binline\s)"), "");
+        *scope += name.empty() ? "" : name + "::";
+      } else if (!std::regex_search(header, linkage)) {
+        scope.reset();
+      }
+      around.push_back(std::move(scope));
+    } else if (code_[i] == '}' && around.size() > 1) {
+      around.pop_back();
+    } else {
+      continue;
+    }
+    scopes_[i + 1] = around.back();
+  }
+}
+
+std::optional<std::string> CudaText::scope_of(std::size_t position) const {
+  return std::prev(scopes_.upper_bound(position))->second;
+}
+
+}  // namespace lapidary::trial

@@ -1,0 +1,41 @@
+#include "trial/emulated_run.hpp"
+
+#include <memory>
+
+#include "device/device.hpp"
+#include "trial/captured_output.hpp"
+
+namespace lapidary::trial {
+
+EmulatedRun run_emulated(const KernelObject& object, const bench::RandomProblem& spec, const LaunchShape& shape,
+                         const Operands& operands, UnusedC unused) {
+  EmulatedRun run{spec, shape, operands, {}, {}, {}, {}, {}};
+  LaunchShape launched = shape;
+  launched.shared_bytes = object.shared_bytes(shape.shared_bytes);
+  const KernelData data(spec, operands, unused);
+  const auto execute = [&](bool check) {
+    const CapturedOutput printed(run.printed);
+    const std::unique_ptr<Device> device = open_emulator({.count = true, .check = check});
+    const KernelData::Outcome outcome = data.run(*device, [&](const KernelArguments& arguments) {
+      device->stream().machine->run(launched, object.body(arguments));
+    });
+    run.verification = data.verify(outcome);
+    run.wrong = data.find_wrong(outcome);
+    run.report = device->stream().machine->report();
+  };
+  try {
+    execute(true);
+  } catch (const KernelFault& fault) {
+    run.fault = {object.explain(fault.what()), fault.kind()};
+    // What a race or an unwritten word does to the results is worth knowing; other faults cannot be run past.
+    if (fault.kind() == FaultKind::race || fault.kind() == FaultKind::uninitialised) {
+      try {
+        execute(false);
+      } catch (const KernelFault&) {
+      }
+    }
+  }
+  return run;
+}
+
+}  // namespace lapidary::trial

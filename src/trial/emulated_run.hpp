@@ -1,0 +1,42 @@
+#pragma once
+#include <optional>
+#include <string>
+
+#include "bench/problem.hpp"
+#include "bench/verify.hpp"
+#include "core/error.hpp"
+#include "core/launch_shape.hpp"
+#include "emulator/report.hpp"
+#include "trial/kernel_data.hpp"
+#include "trial/kernel_object.hpp"
+#include "trial/kernel_problem.hpp"
+#include "trial/wrong_results.hpp"
+
+namespace lapidary::trial {
+
+/// Why a run ended, or could not begin.
+struct Fault {
+  std::string message;            ///< with shared memory by the names of its variables and source lines with their text
+  std::optional<FaultKind> kind;  ///< of what the emulated machine stops for; none if there was no legal launch
+};
+
+/// One run on the emulated machine, every access counted and checked.
+struct EmulatedRun {
+  bench::RandomProblem spec;
+  LaunchShape shape;
+  Operands operands;
+  std::optional<Fault> fault;
+  /// Of no results if a fault left none. After a race or a read of what nobody wrote these are the results of one order
+  /// of the threads.
+  bench::Verification verification;
+  WrongResults wrong;
+  emulator::Report report;
+  std::string printed;  ///< by the kernel, of much the beginning
+
+  bool ok() const { return !fault && verification.ok; }
+};
+
+EmulatedRun run_emulated(const KernelObject& object, const bench::RandomProblem& spec, const LaunchShape& shape,
+                         const Operands& operands, UnusedC unused = UnusedC::poison);
+
+}  // namespace lapidary::trial

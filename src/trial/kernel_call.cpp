@@ -1,0 +1,215 @@
+#include "trial/kernel_call.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <cctype>
+
+#include "core/error.hpp"
+#include "trial/evaluate.hpp"
+#include "trial/tokens.hpp"
+
+namespace lapidary::trial {
+namespace {
+
+constexpr std::array roles = {"M", "N", "K", "alpha", "beta", "A", "B", "C", "D", "lda", "ldb", "ldc", "ldd"};
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+std::string names_of(const CudaSource& source) {
+  std::vector<std::string> names;
+  for (const CudaKernel& kernel : source.kernels()) names.push_back(kernel.scope + kernel.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+const CudaKernel& choose_kernel(const CudaSource& source, const std::string& name) {
+  if (source.kernels().empty()) {
+    const std::string included = fmt::format("{}", fmt::join(source.included_kernels(), ", "));
+    throw InvalidArgument(fmt::format(
+        "{} has no __global__ function with a body{}", source.path(),
+        included.empty() ? ""
+                         : fmt::format(", and what it includes is not searched; try the file with the kernel itself, "
+                                       "with --grid and --block: {}",
+                                       included)));
+  }
+  if (name.empty() && source.kernels().size() > 1)
+    throw InvalidArgument(fmt::format("{} has {} kernels; name one of them with --kernel: {}", source.path(),
+                                      source.kernels().size(), names_of(source)));
+  for (const CudaKernel& kernel : source.kernels())
+    if (name.empty() || kernel.name == name || kernel.scope + kernel.name == name ||
+        (kernel.scope + kernel.name).ends_with("::" + name))
+      return kernel;
+  throw InvalidArgument(fmt::format("{} has no kernel {}; it has {}", source.path(), name, names_of(source)));
+}
+
+std::string signature(const CudaKernel& kernel) {
+  std::vector<std::string> parameters;
+  for (const CudaParameter& p : kernel.parameters) parameters.push_back(p.type + " " + p.name);
+  return fmt::format("{}({})", kernel.name, fmt::join(parameters, ", "));
+}
+
+/// Finds the sizes of a kernel that is not given them.
+void bind_constants(Call& call, const CudaSource& source) {
+  if (call.has("M") || call.has("N") || call.has("K")) return;
+  const std::vector<CudaParameter>& parameters = call.kernel->parameters;
+  if (std::any_of(parameters.begin(), parameters.end(), [](const CudaParameter& p) { return !p.members.empty(); }))
+    return;  // structures have their sizes
+  if (source.definitions().constant("M") && source.definitions().constant("N") && source.definitions().constant("K")) {
+    call.constants = {{"M", "M"}, {"N", "N"}, {"K", "K"}};
+    return;
+  }
+  for (const char* name : {"N", "n", "WIDTH", "Width", "width", "SIZE", "Size", "size", "MATRIX_SIZE", "MAT_SIZE",
+                           "MATRIX_WIDTH", "DIM", "DIMENSION"}) {
+    if (!source.definitions().constant(name)) continue;
+    call.square = true;
+    call.constants = {{"M", name}, {"N", name}, {"K", name}};
+    return;
+  }
+  throw InvalidArgument(
+      fmt::format("{}: no parameter is a size, and neither M, N and K nor N, WIDTH or SIZE are constants of the file",
+                  signature(*call.kernel)));
+}
+
+void bind_parameters(Call& call, const CudaSource& source, const Request& request) {
+  const CudaKernel& kernel = *call.kernel;
+  const auto fail = [&](const std::string& why) {
+    throw InvalidArgument(fmt::format("{}: {}; say what its parameters are, as in --args \"M,N,K,alpha,A,B,beta,C\"",
+                                      signature(kernel), why));
+  };
+  const auto by_value = [&](const CudaParameter& parameter, const std::string& role) {
+    throw InvalidArgument(fmt::format(
+        "{0}: `{1}` is a pointer to {2}; numbers are supported that are passed by value: declare it as `{3} {1}` and "
+        "use `{1}` for `*{1}` in a copy of the kernel",
+        signature(kernel), parameter.name, role, role == "alpha" || role == "beta" ? "float" : "int"));
+  };
+  for (const CudaParameter& parameter : kernel.parameters)  // matrices may be called M and N
+    if (const std::string name = lower(parameter.name);
+        request.roles.empty() && parameter.is_pointer() && (name == "alpha" || name == "beta"))
+      by_value(parameter, name);
+  if (!request.roles.empty()) {
+    call.roles = split_arguments(request.roles);
+    if (call.roles.size() != kernel.parameters.size())
+      fail(fmt::format("it has {} parameters and --args names {}", kernel.parameters.size(), call.roles.size()));
+    for (const std::string& role : call.roles)
+      if (std::find(roles.begin(), roles.end(), role) == roles.end())
+        fail(fmt::format("`{}` in --args is none of {}", role, fmt::join(roles, ", ")));
+  } else {
+    std::vector<std::size_t> sizes, pointers;
+    for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
+      const CudaParameter& parameter = kernel.parameters[i];
+      call.roles.push_back(role_of(parameter));
+      if (parameter.elements())
+        pointers.push_back(i);
+      else if (!call.roles[i].starts_with("ld") && call.roles[i] != "alpha" && call.roles[i] != "beta")
+        sizes.push_back(i);
+    }
+    const auto known = [&](const std::vector<std::size_t>& places) {
+      return std::all_of(places.begin(), places.end(), [&](std::size_t i) { return !call.roles[i].empty(); });
+    };
+    if (!known(pointers) && pointers.size() == 3)
+      for (std::size_t i = 0; i < 3; ++i) call.roles[pointers[i]] = std::string(1, "ABC"[i]);
+    if (sizes.size() == 1) call.roles[sizes[0]] = "N";
+    if (!known(sizes) && sizes.size() == 3)
+      for (std::size_t i = 0; i < 3; ++i) call.roles[sizes[i]] = std::string(1, "MNK"[i]);
+    for (std::size_t i = 0; i < call.roles.size(); ++i)
+      if (call.roles[i].empty()) fail(fmt::format("what `{}` means is not known", kernel.parameters[i].name));
+  }
+  for (const char* needed : {"A", "B"})
+    if (!call.has(needed)) fail(fmt::format("no parameter is {}", needed));
+  if (!call.has("C") && !call.has("D")) fail("no parameter is C or D");
+  for (std::size_t i = 0; i < call.roles.size(); ++i) {
+    const bool matrix = call.roles[i].size() == 1 && call.roles[i] >= "A" && call.roles[i] <= "D";
+    if (!matrix && kernel.parameters[i].is_pointer()) by_value(kernel.parameters[i], call.roles[i]);
+    if (matrix != (kernel.parameters[i].elements() != nullptr))
+      fail(fmt::format("`{}` cannot be {}", kernel.parameters[i].name, call.roles[i]));
+    if (std::count(call.roles.begin(), call.roles.end(), call.roles[i]) > 1)
+      fail(fmt::format("two parameters are {}", call.roles[i]));
+  }
+  call.square = call.has("M") + call.has("N") + call.has("K") == 1;
+  bind_constants(call, source);
+  for (const CudaParameter& parameter : kernel.parameters) {
+    const CudaParameter* const elements = parameter.elements();
+    const std::string type = source.definitions().without_aliases(
+        with_arguments(elements ? elements->type : parameter.type, kernel.template_parameters, call.template_values));
+    const auto is = [&](const char* word) { return type.find(word) != type.npos; };
+    if (elements && !is("half") && !is("bfloat16") && !is("float") && !is("double"))
+      throw InvalidArgument(
+          fmt::format("{}: `{}` is of type {}; matrices of float, half, bfloat16 and double are supported",
+                      signature(kernel), parameter.name, type));
+    call.elements.push_back(is("half")       ? Element::f16
+                            : is("bfloat16") ? Element::bf16
+                            : is("double")   ? Element::f64
+                                             : Element::f32);
+  }
+}
+
+}  // namespace
+
+std::string role_of(const CudaParameter& parameter) {
+  std::string name = lower(parameter.name);
+  if (parameter.elements()) {
+    for (const char* prefix : {"d_", "dev_", "device_", "mat_", "matrix_", "matrix", "mat", "g_", "ptr_"})
+      if (name.starts_with(prefix) && name.size() > std::string_view(prefix).size())
+        name = name.substr(std::string_view(prefix).size());
+    for (const char* suffix : {"_d", "_ptr", "_dev", "_device", "mat"})
+      if (name.ends_with(suffix) && name.size() > std::string_view(suffix).size())
+        name.resize(name.size() - std::string_view(suffix).size());
+    if (name.size() == 2 && (name[0] == 'd' || name[0] == 'g')) name = name.substr(1);
+    static const std::map<std::string, std::string> names = {{"a", "A"},   {"b", "B"},      {"c", "C"},
+                                                             {"d", "D"},   {"x", "A"},      {"y", "B"},
+                                                             {"out", "C"}, {"output", "C"}, {"result", "C"}};
+    const auto found = names.find(name);
+    return found == names.end() ? "" : found->second;
+  }
+  static const std::map<std::string, std::string> names = {
+      {"m", "M"},          {"n", "N"},     {"k", "K"},      {"alpha", "alpha"}, {"beta", "beta"}, {"lda", "lda"},
+      {"ldb", "ldb"},      {"ldc", "ldc"}, {"ldd", "ldd"},  {"rows", "M"},      {"cols", "N"},    {"num_a_rows", "M"},
+      {"num_b_cols", "N"}, {"inner", "K"}, {"m_size", "M"}, {"n_size", "N"},    {"k_size", "K"}};
+  const auto found = names.find(name);
+  return found == names.end() ? "" : found->second;
+}
+
+Call bind_call(const CudaSource& source, const Request& request) {
+  Call call{};
+  const std::size_t angle = request.kernel.find('<');
+  call.kernel = &choose_kernel(source, request.kernel.substr(0, angle));
+  call.launch = source.launch_of(*call.kernel);
+  if (angle != std::string::npos)
+    call.template_values = split_arguments(request.kernel.substr(angle + 1, request.kernel.rfind('>') - angle - 1));
+  else if (call.launch)
+    call.template_values = call.launch->template_arguments;
+  bind_parameters(call, source, request);
+  if (call.has("D") && !call.has("C"))
+    std::replace(call.roles.begin(), call.roles.end(), std::string("D"), std::string("C"));
+  return call;
+}
+
+std::string instantiate(const CudaSource& source, Call& call) {
+  const CudaKernel& kernel = *call.kernel;
+  std::string instance = kernel.scope + kernel.name;
+  if (!kernel.template_parameters.empty()) {
+    if (call.template_values.empty()) {
+      std::vector<std::string> names;
+      for (const CudaParameter& p : kernel.template_parameters) names.push_back(p.name);
+      throw InvalidArgument(fmt::format("{} is a template of {}; give their values, as in --kernel '{}<64, 64>'",
+                                        kernel.name, fmt::join(names, ", "), kernel.name));
+    }
+    for (std::size_t i = 0; i < call.template_values.size(); ++i) {
+      std::string& value = call.template_values[i];
+      const std::string type = i < kernel.template_parameters.size() ? kernel.template_parameters[i].type : "";
+      if (type == "typename" || type == "class")
+        value = source.definitions().without_aliases(value);  // of a function of the host's
+      if (type == "typename" || type == "class" || type == "bool") continue;
+      value = std::to_string(
+          evaluate(value, [&](const std::string& name) { return source.definitions().before(call.position(), name); }));
+    }
+    instance += fmt::format("<{}>", fmt::join(call.template_values, ", "));
+  }
+  return instance;
+}
+
+}  // namespace lapidary::trial

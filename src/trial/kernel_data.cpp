@@ -1,0 +1,104 @@
+#include "trial/kernel_data.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+
+namespace lapidary::trial {
+namespace {
+
+bench::HostProblem rounded(const bench::RandomProblem& spec, const Operands& operands, UnusedC unused) {
+  bench::RandomProblem made = spec;
+  if (unused == UnusedC::numbers && made.beta == 0) made.beta = 1;  // C is made as one that is read
+  bench::HostProblem problem = bench::make_problem(made);
+  problem.spec = bench::resolve(spec);
+  round_to(problem.A, operands.A.element);
+  round_to(problem.B, operands.B.element);
+  round_to(problem.C, operands.C.element);
+  return problem;
+}
+
+}  // namespace
+
+KernelData::KernelData(const bench::RandomProblem& spec, const Operands& operands, UnusedC unused)
+    : operands_(operands), problem_(rounded(spec, operands, unused)), reference_(problem_) {}
+
+KernelData::Outcome KernelData::run(Device& device, const std::function<void(const KernelArguments&)>& launch) const {
+  const bench::RandomProblem& spec = problem_.spec;
+  const Problem& p = spec.problem;
+  const MatrixImage a(problem_.A, operands_.A), b(problem_.B, operands_.B), c(problem_.C, operands_.C);
+  MatrixImage d = p.in_place ? c : MatrixImage({p.kind.result, p.M, p.N, p.N}, operands_.D);
+  const DeviceBuffer A(device, a.bytes(), "A"), B(device, b.bytes(), "B"), C(device, c.bytes(), "C"),
+      D(device, p.in_place ? 0 : d.bytes(), "D");
+  device.upload(A.data(), a.data(), a.bytes());
+  device.upload(B.data(), b.data(), b.bytes());
+  device.upload(C.data(), c.data(), c.bytes());
+  const DeviceBuffer& result = p.in_place ? C : D;
+  if (!p.in_place) device.upload(D.data(), d.data(), d.bytes());
+  launch(KernelArguments{p.M, p.N, p.K, operands_.A.ld, operands_.B.ld, operands_.C.ld, operands_.D.ld, spec.alpha,
+                         spec.beta, A.data(), B.data(), C.data(), result.data()});
+  device.synchronize();
+  device.download(d.data(), result.data(), d.bytes());
+  Outcome outcome{std::move(d), {}};
+  const auto compare = [&](const char* name, const MatrixImage& before, const DeviceBuffer& buffer) {
+    MatrixImage after = before;
+    device.download(after.data(), buffer.data(), after.bytes());
+    if (const std::int64_t changed = after.changed_from(before)) outcome.changed.emplace_back(name, changed);
+  };
+  compare("A", a, A);
+  compare("B", b, B);
+  if (!p.in_place) compare("C", c, C);
+  return outcome;
+}
+
+bench::Verification KernelData::verify(const Outcome& outcome) const {
+  const MatrixImage& D = outcome.D;
+  bench::Verification found = reference_.verify(D.matrix(problem_.spec.problem.kind.result));
+  if (found.ok && operands_.D.element == Element::f64) verify_double(D, found);
+  found.outside = D.changed_between();
+  if (found.outside > 0) {
+    found.ok = false;
+    found.message += fmt::format("; {} elements between the {} of D were changed", found.outside,
+                                 operands_.D.column_major ? "columns" : "rows");
+  }
+  for (const auto& [name, changed] : outcome.changed) {
+    found.ok = false;
+    found.message += fmt::format("; {} elements of {} were changed, which is an input", changed, name);
+  }
+  return found;
+}
+
+WrongResults KernelData::find_wrong(const Outcome& outcome) const {
+  return find_wrong_results(problem_, reference_, outcome.D.matrix(problem_.spec.problem.kind.result));
+}
+
+// The reference's own error is as large as theirs; twice their sum is allowed.
+void KernelData::verify_double(const MatrixImage& D, bench::Verification& found) const {
+  constexpr double finer = 4 * 0x1p-53 / 0x1p-24;
+  double worst = -1;
+  for (std::int64_t i = 0; i < problem_.spec.problem.M; ++i) {
+    for (std::int64_t j = 0; j < problem_.spec.problem.N; ++j) {
+      const auto place = static_cast<std::size_t>(i * problem_.spec.problem.N + j);
+      const double error = std::abs(D.at(i, j) - reference_.results()[place]);
+      const double bound = finer * reference_.bounds()[place];
+      found.wrong += error > bound;
+      if (error / bound <= worst) continue;
+      worst = error / bound;
+      found.max_error = error;
+      found.bound = bound;
+      found.row = i;
+      found.col = j;
+    }
+  }
+  found.ok = found.wrong == 0;
+  const std::string verdict = found.ok ? fmt::format("all {} results are right", found.results)
+                                       : fmt::format(
+                                             "{} of {} results are right to single precision only, so "
+                                             "something that they are computed with is float",
+                                             found.wrong, found.results);
+  found.message = fmt::format("{}; the largest error is {:.2g} where {:.2g} is allowed", verdict, found.max_error,
+                              found.bound);
+}
+
+}  // namespace lapidary::trial

@@ -1,0 +1,46 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "bench/problem.hpp"
+#include "bench/verify.hpp"
+#include "device/device.hpp"
+#include "trial/cuda/arguments.hpp"
+#include "trial/kernel_problem.hpp"
+#include "trial/matrix_image.hpp"
+#include "trial/wrong_results.hpp"
+
+namespace lapidary::trial {
+
+/// What a kernel finds in C where beta is 0: NaN, which it must not read, or numbers, which beta takes off.
+enum class UnusedC : bool { poison, numbers };
+
+/// Random data in the types of a kernel, and its product.
+class KernelData {
+ public:
+  explicit KernelData(const bench::RandomProblem& spec, const Operands& operands, UnusedC unused = UnusedC::poison);
+
+  /// What a run left behind.
+  struct Outcome {
+    MatrixImage D;
+    std::vector<std::pair<const char*, std::int64_t>> changed;  ///< inputs and how many of their elements are others
+  };
+
+  /// Copies the operands to a device, lets `launch` run the kernel there and reads them back.
+  Outcome run(Device& device, const std::function<void(const KernelArguments&)>& launch) const;
+
+  bench::Verification verify(const Outcome& outcome) const;
+  WrongResults find_wrong(const Outcome& outcome) const;
+
+ private:
+  /// Holds results of f64 that are right as f32 against the bound once more, in units of f64.
+  void verify_double(const MatrixImage& D, bench::Verification& found) const;
+
+  Operands operands_;
+  bench::HostProblem problem_;
+  bench::Reference reference_;
+};
+
+}  // namespace lapidary::trial

@@ -1,0 +1,128 @@
+#include "trial/kernel_launch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+#include <vector>
+
+#include "core/error.hpp"
+#include "trial/call_text.hpp"
+#include "trial/evaluate.hpp"
+#include "trial/tokens.hpp"
+
+namespace lapidary::trial {
+namespace {
+
+/// Whether M, N or K in the file's launch is something else than the size: a constant that the kernel is not passed.
+bool is_other_constant(const CudaSource& source, const Call& call, const std::string& size) {
+  if (!call.launch || !source.definitions().constant(size) || !call.constants.empty()) return false;
+  const auto role = std::find(call.roles.begin(), call.roles.end(), size);
+  const auto place = static_cast<std::size_t>(role - call.roles.begin());
+  if (place >= call.launch->arguments.size()) return false;
+  std::optional<std::string> passed = call.launch->arguments[place];
+  for (int i = 0; i < 4 && passed; ++i) {
+    if (*passed == size) return false;
+    passed = source.definitions().before(call.position(), *passed);
+  }
+  return true;
+}
+
+/// Names in launch expressions: sizes, template parameters, what the launch passes for a size, definitions of the file.
+/// @param in_file  the expression is the file's, not the user's
+std::optional<std::string> look_up(const CudaSource& source, const Call& call, const Problem& problem,
+                                   const std::string& name, bool in_file) {
+  const auto size = [&](const std::string& role) {
+    return std::to_string(role == "M" ? problem.M : role == "N" ? problem.N : problem.K);
+  };
+  const auto is_size = [](const std::string& role) { return role == "M" || role == "N" || role == "K"; };
+  for (std::size_t i = 0; i < call.roles.size(); ++i) {
+    if (!is_size(call.roles[i])) continue;
+    if (call.launch && i < call.launch->arguments.size() && call.launch->arguments[i] == name)
+      return size(call.roles[i]);
+    if (call.kernel->parameters[i].name == name) return size(call.roles[i]);
+  }
+  if (is_size(name) && !(in_file && is_other_constant(source, call, name))) return size(name);
+  if (const std::size_t dot = name.find('.'); dot != name.npos) {  // of a matrix of the host's, as in `B.width`
+    const std::string role = role_of({"*", name.substr(0, dot)});
+    const std::string member = role.empty() ? "" : argument_of(name.substr(dot + 1), role);
+    return is_size(member) ? std::optional(size(member)) : std::nullopt;
+  }
+  if (name.find("::") != name.npos) {
+    const std::string meaning = source.definitions().without_aliases(name);
+    return meaning.find("::") == meaning.npos ? std::optional(meaning) : std::nullopt;
+  }
+  for (const auto& [role, constant] : call.constants)
+    if (constant == name) return size(role);
+  for (std::size_t i = 0; i < std::min(call.template_values.size(), call.kernel->template_parameters.size()); ++i)
+    if (call.kernel->template_parameters[i].name == name && call.template_values[i] != name)
+      return call.template_values[i];
+  return source.definitions().before(call.position(), name);
+}
+
+/// The expressions of a grid or a block: what the user gave, or the launch in the file with its dim3 variable resolved.
+std::vector<std::string> extents_of(const CudaSource& source, const Call& call, const std::string& given,
+                                    std::size_t place) {
+  std::string text = given;
+  if (text.empty() && call.launch && place < call.launch->configuration.size())
+    text = call.launch->configuration[place];
+  if (text.empty()) return {};
+  if (given.empty()) {
+    for (int i = 0; i < 4; ++i) {
+      if (text.starts_with("dim3")) {
+        const std::size_t open = text.find_first_of("({");
+        text = text.substr(open + 1, text.size() - open - 2);
+        break;
+      }
+      const bool word = std::all_of(text.begin(), text.end(), [](char c) { return std::isalnum(c) || c == '_'; });
+      const auto definition = word ? source.definitions().before(call.position(), text) : std::nullopt;
+      if (!definition) break;
+      text = *definition;
+    }
+  }
+  return split_arguments(text);
+}
+
+}  // namespace
+
+LaunchShape shape_of(const CudaSource& source, const Call& call, const Request& request, const Problem& problem) {
+  const auto value = [&](const std::string& expression, bool in_file) {
+    return evaluate(expression, [&](const std::string& name) { return look_up(source, call, problem, name, in_file); });
+  };
+  const std::string example =
+      "; give the launch, as in --grid \"ceil_div(N,32), ceil_div(M,32)\" --block \"32,32\" [--shared \"2*32*32*4\"]";
+  const auto extent = [&](const std::string& given, std::size_t place, const char* what) {
+    const std::vector<std::string> parts = extents_of(source, call, given, place);
+    if (parts.empty() || parts.size() > 3)
+      throw InvalidArgument(
+          fmt::format("{} has no launch of {} that tells the {}{}", source.path(), call.kernel->name, what, example));
+    std::array<std::int64_t, 3> values = {1, 1, 1};
+    try {
+      for (std::size_t i = 0; i < parts.size(); ++i) values[i] = value(parts[i], given.empty());
+    } catch (const InvalidArgument& error) {
+      throw InvalidArgument(fmt::format("the {} is not known: {}{}", what, error.what(), example));
+    }
+    for (const std::int64_t side : values)
+      if (side < 1 || side > LaunchLimits::grid_x)
+        throw InvalidArgument(fmt::format("the {} has an extent of {}; it must be at least 1", what, side));
+    return Extent3(values[0], values[1], values[2]);
+  };
+  LaunchShape shape{};
+  shape.kernel = call.kernel->name.c_str();
+  shape.grid = extent(request.grid, 0, "grid");
+  shape.block = extent(request.block, 1, "block");
+  std::string shared = request.shared;
+  if (shared.empty() && call.launch && call.launch->configuration.size() > 2) shared = call.launch->configuration[2];
+  if (!shared.empty()) {
+    const std::int64_t bytes = value(shared, request.shared.empty());
+    if (bytes < 0 || bytes > LaunchLimits::shared_bytes_opt_in)
+      throw InvalidArgument(
+          fmt::format("--shared is {} bytes; a block has at most {}", bytes, LaunchLimits::shared_bytes_opt_in));
+    shape.shared_bytes = static_cast<unsigned>(bytes);
+  }
+  return shape;
+}
+
+}  // namespace lapidary::trial

@@ -1,0 +1,107 @@
+#include "trial/kernel_problem.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <regex>
+#include <tuple>
+#include <utility>
+
+#include "core/error.hpp"
+#include "trial/evaluate.hpp"
+
+namespace lapidary::trial {
+namespace {
+
+/// The value of alpha or beta: one that integers hold, too, and that tells it from the other one.
+float factor_of(const Call& call, const std::string& role, const std::optional<float>& given, float usual,
+                float untold) {
+  if (!call.has(role)) {
+    if (given)
+      throw InvalidArgument(fmt::format("--{} is given, and {} has no such parameter", role, call.kernel->name));
+    return untold;
+  }
+  static const std::regex integer(R"(\b(u?int\d*(_t)?|size_t|short|long|char|unsigned|signed)\b)");
+  const auto place = std::find(call.roles.begin(), call.roles.end(), role) - call.roles.begin();
+  const CudaParameter& parameter = call.kernel->parameters[static_cast<std::size_t>(place)];
+  if (given && *given != std::trunc(*given) && std::regex_search(parameter.type, integer))
+    throw InvalidArgument(fmt::format("--{} is {}; `{}` of {} is of type {}, which has whole numbers", role, *given,
+                                      parameter.name, call.kernel->name, parameter.type));
+  return given.value_or(usual);
+}
+
+}  // namespace
+
+std::optional<Type> type_of(Element element) {
+  if (element == Element::f64) return std::nullopt;
+  return element == Element::f16 ? Type::f16 : element == Element::bf16 ? Type::bf16 : Type::f32;
+}
+
+bench::RandomProblem problem_of(const CudaSource& source, const Call& call, const Request& request) {
+  bench::RandomProblem spec;
+  Problem& p = spec.problem;
+  const std::int64_t side = request.n.value_or(request.m.value_or(request.k.value_or(128)));
+  p.M = request.m.value_or(call.square ? side : 128);
+  p.N = request.n.value_or(call.square ? side : 256);
+  p.K = request.k.value_or(call.square ? side : 64);
+  const bool sizes_given = request.m || request.n || request.k;
+  if (!call.constants.empty() && !sizes_given) {
+    const auto own = [&](const char* role) {
+      return evaluate(call.constants.at(role),
+                      [&](const std::string& name) { return source.definitions().constant(name); });
+    };
+    const std::int64_t M = own("M"), N = own("N"), K = own("K");
+    constexpr double quick = 1 << 24;  // multiply-adds, a second or two of the emulated machine
+    if (M > 0 && N > 0 && K > 0 && static_cast<double>(M) * static_cast<double>(N) * static_cast<double>(K) <= quick)
+      std::tie(p.M, p.N, p.K) = std::tuple(M, N, K);
+  }
+  if (call.square && (p.M != p.N || p.N != p.K))
+    throw InvalidArgument(
+        fmt::format("{} has one size: M, N and K must be equal, not {}", call.kernel->name, bench::sizes_of(p)));
+  p.in_place = !call.has("D") || !call.has("C");
+  p.kind = type_of(call.element(p.in_place ? "C" : "D")).value_or(Type::f32);
+  spec.alpha = factor_of(call, "alpha", request.alpha, 2, 1);
+  spec.beta = factor_of(call, "beta", request.beta, 3, 0);
+  spec.seed = static_cast<std::uint64_t>(request.seed);
+  spec = bench::resolve(spec);
+  if (p.M * p.N > std::int64_t{1} << 22 || p.M * p.N * p.K > std::int64_t{1} << 30)
+    throw InvalidArgument(
+        fmt::format("{} takes the emulated machine too long; stay below M N K = 2^30", bench::sizes_of(p)));
+  return spec;
+}
+
+Operands operands_of(const Call& call, const Layouts& layouts, const Problem& problem, const Request& request,
+                     std::int64_t padding) {
+  const auto storage = [&](const char* role, bool column_major, std::int64_t rows, std::int64_t cols,
+                           std::initializer_list<std::pair<const char*, std::optional<std::int64_t>>> leading) {
+    const std::int64_t least = least_ld(column_major, rows, cols);
+    Storage stored{call.element(role), column_major, least};
+    for (const auto& [name, given] : leading) {
+      if (call.has(name)) stored.ld = given.value_or(least + padding);
+      if (given && !call.has(name))
+        throw InvalidArgument(fmt::format("--{} is given, and {} has no such parameter", name, call.kernel->name));
+      if (given && *given < least)
+        throw InvalidArgument(fmt::format("--{} is {}; a {} of {} has {} elements, so that is the least", name, *given,
+                                          column_major ? "column" : "row", role, least));
+    }
+    return stored;
+  };
+  Operands operands{storage("A", layouts.a, problem.M, problem.K, {{"lda", request.lda}}),
+                    storage("B", layouts.b, problem.K, problem.N, {{"ldb", request.ldb}}),
+                    {},
+                    {}};
+  if (problem.in_place) {
+    const bool named_d = call.has("ldd") || request.ldd;
+    operands.C = storage("C", layouts.c, problem.M, problem.N,
+                         {{named_d ? "ldd" : "ldc", named_d ? request.ldd : request.ldc}});
+    operands.D = operands.C;
+  } else {
+    operands.C = storage("C", layouts.c, problem.M, problem.N, {{"ldc", request.ldc}});
+    operands.D = storage("D", layouts.c, problem.M, problem.N, {{"ldd", request.ldd}});
+  }
+  return operands;
+}
+
+}  // namespace lapidary::trial

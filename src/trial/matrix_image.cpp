@@ -1,0 +1,135 @@
+#include "trial/matrix_image.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "core/error.hpp"
+
+namespace lapidary::trial {
+namespace {
+
+/// Quiet NaNs with payloads that arithmetic does not produce, by the size of their type: in place of an element, and
+/// between rows or columns. Arithmetic passes payloads on, so that a result of what lies between rows would look as if
+/// it was never written, were they the same.
+constexpr std::uint64_t poison_of(Element element) {
+  constexpr std::uint64_t bits[] = {0x7ead, 0x7fed, 0x7fc0dead, 0x7ff8dead0000dead};
+  return bits[static_cast<int>(element)];
+}
+constexpr std::uint64_t gap_of(Element element) {
+  constexpr std::uint64_t bits[] = {0x7eef, 0x7feb, 0x7fc0beef, 0x7ff8beef0000beef};
+  return bits[static_cast<int>(element)];
+}
+
+template <class T>
+T read(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  return value;
+}
+
+}  // namespace
+
+Layouts parse_layouts(std::string_view text) {
+  const auto all_of = [&](std::string_view letters) { return text.find_first_not_of(letters) == text.npos; };
+  if (text.size() == 3 && all_of("RC")) return {text[0] == 'C', text[1] == 'C', text[2] == 'C'};
+  if (text.size() == 2 && all_of("NT")) return {text[0] == 'N', text[1] == 'N', true};
+  throw InvalidArgument(
+      fmt::format("--layout is `{}`; legal are three letters for A, B and C, R for row-major and C for column-major "
+                  "(RRR, RCR), and two of BLAS for A and B, where C is column-major (NN is CCC, TN is RCC)",
+                  text));
+}
+
+std::string to_string(const Layouts& layouts) {
+  std::string text;
+  for (const bool column_major : {layouts.a, layouts.b, layouts.c}) text += column_major ? 'C' : 'R';
+  return text;
+}
+
+void round_to(bench::HostMatrix& matrix, Element element) {
+  const bool half = element == Element::f16 && matrix.type() != Type::f16;
+  if (!half && (element != Element::bf16 || matrix.type() == Type::bf16)) return;
+  const auto rounded = [&](float value) {
+    return half ? to_float(from_float<f16>(value)) : to_float(from_float<bf16>(value));
+  };
+  for (std::int64_t i = 0; i < matrix.rows(); ++i)
+    for (std::int64_t j = 0; j < matrix.cols(); ++j)
+      if (!matrix.poisoned(i * matrix.ld() + j)) matrix.set(i, j, rounded(matrix.at(i, j)));
+}
+
+MatrixImage::MatrixImage(const bench::HostMatrix& matrix, const Storage& storage)
+    : storage_(storage), rows_(matrix.rows()), cols_(matrix.cols()) {
+  const std::int64_t lines = storage.column_major ? cols_ : rows_, length = storage.column_major ? rows_ : cols_;
+  const std::int64_t elements = lines == 0 || length == 0 ? 0 : (lines - 1) * storage.ld + length;
+  memory_.resize(static_cast<std::size_t>(elements * size_of(storage.element)));
+  for (std::int64_t i = 0; i < elements; ++i) set_bits(i, gap_of(storage.element));
+  for (std::int64_t i = 0; i < rows_; ++i) {
+    for (std::int64_t j = 0; j < cols_; ++j) {
+      if (matrix.poisoned(i * matrix.ld() + j))
+        set_bits(place(i, j), poison_of(storage.element));
+      else
+        set(place(i, j), matrix.at(i, j));
+    }
+  }
+}
+
+bench::HostMatrix MatrixImage::matrix(Type type) const {
+  bench::HostMatrix matrix(type, rows_, cols_, cols_);
+  for (std::int64_t i = 0; i < rows_; ++i)
+    for (std::int64_t j = 0; j < cols_; ++j)
+      if (!has_bits(place(i, j), poison_of(storage_.element))) matrix.set(i, j, static_cast<float>(at(i, j)));
+  return matrix;
+}
+
+std::int64_t MatrixImage::changed_between() const {
+  const std::int64_t lines = storage_.column_major ? cols_ : rows_, length = storage_.column_major ? rows_ : cols_;
+  std::int64_t changed = 0;
+  for (std::int64_t line = 0; line + 1 < lines; ++line)  // the last one ends with its last element
+    for (std::int64_t i = length; i < storage_.ld; ++i)
+      changed += !has_bits(line * storage_.ld + i, gap_of(storage_.element));
+  return changed;
+}
+
+std::int64_t MatrixImage::changed_from(const MatrixImage& other) const {
+  const auto size = static_cast<std::size_t>(size_of(storage_.element));
+  std::int64_t changed = 0;
+  for (std::size_t i = 0; i < memory_.size(); i += size)
+    changed += std::memcmp(memory_.data() + i, other.memory_.data() + i, size) != 0;
+  return changed;
+}
+
+double MatrixImage::value(std::int64_t place) const {
+  const std::byte* const from = memory_.data() + place * size_of(storage_.element);
+  switch (storage_.element) {
+    case Element::f16: return to_float(read<f16>(from));
+    case Element::bf16: return to_float(read<bf16>(from));
+    case Element::f32: return read<float>(from);
+    case Element::f64: break;
+  }
+  return read<double>(from);
+}
+
+void MatrixImage::set(std::int64_t place, double value) {
+  std::byte* const to = memory_.data() + place * size_of(storage_.element);
+  const float single = static_cast<float>(value);
+  const f16 half = from_float<f16>(single);
+  const bf16 brain = from_float<bf16>(single);
+  switch (storage_.element) {
+    case Element::f16: std::memcpy(to, &half, sizeof(half)); break;
+    case Element::bf16: std::memcpy(to, &brain, sizeof(brain)); break;
+    case Element::f32: std::memcpy(to, &single, sizeof(single)); break;
+    case Element::f64: std::memcpy(to, &value, sizeof(value)); break;
+  }
+}
+
+void MatrixImage::set_bits(std::int64_t place, std::uint64_t bits) {
+  const auto size = static_cast<std::size_t>(size_of(storage_.element));
+  std::memcpy(memory_.data() + static_cast<std::size_t>(place) * size, &bits, size);
+}
+
+bool MatrixImage::has_bits(std::int64_t place, std::uint64_t bits) const {
+  const auto size = static_cast<std::size_t>(size_of(storage_.element));
+  return std::memcmp(memory_.data() + static_cast<std::size_t>(place) * size, &bits, size) == 0;
+}
+
+}  // namespace lapidary::trial

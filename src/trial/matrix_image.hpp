@@ -1,0 +1,83 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/problem.hpp"
+
+namespace lapidary::trial {
+
+/// Types of the elements that a kernel of the user's may have.
+enum class Element : std::uint8_t { f16, bf16, f32, f64 };
+
+constexpr int size_of(Element element) { return element == Element::f64 ? 8 : element == Element::f32 ? 4 : 2; }
+constexpr const char* name_of(Element element) {
+  constexpr const char* names[] = {"f16", "bf16", "f32", "f64"};
+  return names[static_cast<int>(element)];
+}
+
+/// Which matrices are column-major; D is stored as C is.
+struct Layouts {
+  bool a = false, b = false, c = false;
+  friend bool operator==(const Layouts&, const Layouts&) = default;
+};
+
+/// Three letters for A, B and C, R for row-major and C for column-major; or two in the way of BLAS for A and B, where
+/// everything is column-major and T stands for transposed: TN is RCC.
+/// @throws InvalidArgument saying so
+Layouts parse_layouts(std::string_view text);
+std::string to_string(const Layouts& layouts);
+
+/// How a kernel has a matrix in memory.
+struct Storage {
+  Element element = Element::f32;
+  bool column_major = false;
+  std::int64_t ld = 0;  ///< elements from one row to the next, or from one column to the next
+};
+
+/// The least leading dimension of a matrix.
+constexpr std::int64_t least_ld(bool column_major, std::int64_t rows, std::int64_t cols) {
+  return column_major ? rows : cols;
+}
+
+/// Rounds the elements of a matrix to a type that may be narrower than its own.
+void round_to(bench::HostMatrix& matrix, Element element);
+
+/// The memory of a matrix as a kernel has it: exactly (n - 1) * ld + length elements for n rows or columns of that
+/// length. Elements that the matrix has poisoned are poison here, a certain NaN; those between the rows or columns are
+/// another.
+class MatrixImage {
+ public:
+  /// @param matrix  whose elements the type holds
+  MatrixImage(const bench::HostMatrix& matrix, const Storage& storage);
+
+  std::size_t bytes() const { return memory_.size(); }
+  std::byte* data() { return memory_.data(); }
+  const std::byte* data() const { return memory_.data(); }
+
+  double at(std::int64_t row, std::int64_t col) const { return value(place(row, col)); }
+  /// The matrix in a type of the host's, without gaps; what is still poison is poisoned there.
+  bench::HostMatrix matrix(Type type) const;
+  /// How many elements between the rows or columns are no longer what they were.
+  std::int64_t changed_between() const;
+  /// How many elements of the memory, those between the rows or columns included, are not bit for bit another's of the
+  /// same shape.
+  std::int64_t changed_from(const MatrixImage& other) const;
+
+ private:
+  std::int64_t place(std::int64_t row, std::int64_t col) const {
+    return storage_.column_major ? col * storage_.ld + row : row * storage_.ld + col;
+  }
+  double value(std::int64_t place) const;
+  void set(std::int64_t place, double value);
+  void set_bits(std::int64_t place, std::uint64_t bits);  ///< of the type's size, the low ones
+  bool has_bits(std::int64_t place, std::uint64_t bits) const;
+
+  Storage storage_;
+  std::int64_t rows_, cols_;
+  std::vector<std::byte> memory_;
+};
+
+}  // namespace lapidary::trial

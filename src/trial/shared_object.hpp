@@ -1,0 +1,59 @@
+#pragma once
+#include <filesystem>
+#include <string>
+
+// Compiling while the program runs.
+
+namespace lapidary::trial {
+
+/// A text as one word of a shell's command.
+std::string quoted(const std::string& text);
+
+struct Finished {
+  int status;          ///< 0 if all went well
+  std::string output;  ///< standard output and error
+};
+Finished run_command(const std::string& command);
+
+/// The folder of the CUDA headers that stand in for those of NVIDIA (src/trial/cuda).
+/// @throws InvalidArgument if neither the sources nor an installation has it
+std::filesystem::path stand_in_headers();
+
+/// A folder for what is compiled, removed with its content in the end.
+class WorkFolder {
+ public:
+  /// @param keep  a folder that stays, made if it is not there; empty for one that does not
+  /// @throws InvalidArgument if it cannot be made
+  explicit WorkFolder(const std::string& keep);
+  ~WorkFolder();
+  WorkFolder(const WorkFolder&) = delete;
+  WorkFolder& operator=(const WorkFolder&) = delete;
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+  bool keep_;
+};
+
+/// A loaded shared object.
+class SharedObject {
+ public:
+  SharedObject() = default;
+  /// @throws InvalidArgument with the loader's reason
+  explicit SharedObject(const std::string& file);
+  ~SharedObject();
+  SharedObject(SharedObject&& other) noexcept : handle_(other.handle_) { other.handle_ = nullptr; }
+  SharedObject& operator=(SharedObject&& other) noexcept;
+
+  /// A function with a type of the caller's choice.
+  template <class Function>
+  Function function(const char* name) const {
+    return reinterpret_cast<Function>(symbol(name));
+  }
+
+ private:
+  void* symbol(const char* name) const;
+  void* handle_ = nullptr;
+};
+
+}  // namespace lapidary::trial

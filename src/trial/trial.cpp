@@ -1,0 +1,106 @@
+#include "trial/trial.hpp"
+
+#include <utility>
+
+#include "core/error.hpp"
+#include "trial/cuda_source.hpp"
+#include "trial/kernel_call.hpp"
+#include "trial/kernel_launch.hpp"
+#include "trial/kernel_object.hpp"
+#include "trial/kernel_problem.hpp"
+
+namespace lapidary::trial {
+namespace {
+
+/// The same problem with factors for which kernels take ways of their own: where beta is 0, and where alpha is 1. Those
+/// that are given stay. Returns what it was tried with; `run` becomes the first that is wrong.
+std::vector<Factors> try_factors(const KernelObject& object, const Call& call, const Request& request,
+                                 EmulatedRun& run) {
+  const bench::RandomProblem spec = run.spec;
+  std::vector<Factors> tried = {{spec.alpha, spec.beta}};
+  const auto try_with = [&](float alpha, float beta) {
+    if (!run.ok()) return;
+    bench::RandomProblem other = spec;
+    other.alpha = alpha;
+    other.beta = beta;
+    tried.push_back({alpha, beta});
+    // That C is not read is no more than a promise of BLAS: most kernels that are given beta compute beta C always.
+    EmulatedRun again = run_emulated(object, bench::resolve(other), run.shape, run.operands, UnusedC::numbers);
+    if (!again.ok()) run = std::move(again);
+  };
+  if (call.has("beta") && !request.beta) try_with(spec.alpha, 0);
+  if (call.has("alpha") && !request.alpha) try_with(1, spec.beta);
+  return tried;
+}
+
+/// The same kernel on sizes that no tile divides, and leading dimensions longer than rows, where it is told.
+EmulatedRun try_ragged(const KernelObject& object, const CudaSource& source, const Call& call, const Layouts& layouts,
+                       const bench::RandomProblem& spec, const Request& request) {
+  bench::RandomProblem odd = spec;
+  Problem& p = odd.problem;
+  p.M = 101;
+  p.N = call.square ? 101 : 133;
+  p.K = call.square ? 101 : 75;
+  p.lda = p.ldb = p.ldc = p.ldd = 0;
+  odd = bench::resolve(odd);
+  Request longer = request;
+  longer.lda = longer.ldb = longer.ldc = longer.ldd = std::nullopt;
+  const Operands operands = operands_of(call, layouts, p, longer, 3);
+  LaunchShape shape{};
+  try {
+    shape = shape_of(source, call, request, p);
+  } catch (const InvalidArgument& error) {  // a number of blocks that is rounded down may be 0
+    return {odd, shape, operands, Fault{error.what(), {}}, {}, {}, {}, {}};
+  }
+  return run_emulated(object, odd, shape, operands);
+}
+
+/// Layouts with which a kernel is right that is wrong or out of bounds with those that were tried.
+std::optional<Layouts> other_layouts(const KernelObject& object, const Call& call, const Request& request,
+                                     const EmulatedRun& run, const Layouts& tried) {
+  const bool given = !request.layout.empty() || request.lda || request.ldb || request.ldc || request.ldd;
+  const bool of_layouts = run.fault ? run.fault->kind == FaultKind::out_of_bounds : !is_of_factors(run.wrong.mistake);
+  if (run.ok() || given || !of_layouts) return std::nullopt;
+  for (const Layouts& layouts :
+       {Layouts{true, true, true}, Layouts{false, true, false}, Layouts{true, false, false}, Layouts{false, true, true},
+        Layouts{true, false, true}, Layouts{true, true, false}, Layouts{false, false, true}}) {
+    if (layouts == tried) continue;
+    if (run_emulated(object, run.spec, run.shape, operands_of(call, layouts, run.spec.problem, request, 0)).ok())
+      return layouts;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Trial try_kernel(const Request& request) {
+  CudaSource source(request.file);
+  Call call = bind_call(source, request);
+  const Layouts layouts = request.layout.empty() ? Layouts() : parse_layouts(request.layout);
+  const bench::RandomProblem spec = problem_of(source, call, request);
+  const Problem& p = spec.problem;
+  for (const auto& [role, constant] : call.constants)
+    source.redefine(constant, std::to_string(role == "M" ? p.M : role == "N" ? p.N : p.K));
+
+  const std::string instance = instantiate(source, call);
+  const LaunchShape shape = shape_of(source, call, request, p);
+  const KernelObject object(source, *call.kernel, instance, call.roles, request.keep);
+  Trial trial{.kernel = instance,
+              .layouts = layouts,
+              .shared_bytes = object.static_shared_bytes() + shape.shared_bytes,
+              .takes_leading_dimensions = call.has("lda") || call.has("ldb") || call.has("ldc") || call.has("ldd"),
+              .constants = call.constants,
+              .run = run_emulated(object, spec, shape, operands_of(call, layouts, p, request, 0))};
+  trial.factors = try_factors(object, call, request, trial.run);
+  if (trial.run.ok()) {
+    if (!request.m && !request.n && !request.k && call.constants.empty())
+      trial.ragged = try_ragged(object, source, call, layouts, spec, request);
+    trial.gpu = run_on_gpu(source, call, instance, layouts, request, trial.run);
+  } else {
+    trial.right_with = other_layouts(object, call, request, trial.run, layouts);
+  }
+  trial.advice = advice_of(trial.run.report);
+  return trial;
+}
+
+}  // namespace lapidary::trial

@@ -1,0 +1,53 @@
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trial/advice.hpp"
+#include "trial/emulated_run.hpp"
+#include "trial/gpu_run.hpp"
+#include "trial/matrix_image.hpp"
+#include "trial/request.hpp"
+
+// What `lapidary try` does: a kernel of the user's is compiled, run and judged.
+//
+// The program that calls try_kernel() has to export the emulated machine to the kernels that it loads: CMake's
+// lapidary_loads_kernels(<target>) sees to it.
+
+namespace lapidary::trial {
+
+/// What D = alpha A B + beta C is computed with.
+struct Factors {
+  float alpha, beta;
+};
+
+/// What became of a kernel.
+struct Trial {
+  std::string kernel;         ///< with its namespaces and the values of its template parameters
+  Layouts layouts;            ///< that it was tried with
+  unsigned shared_bytes = 0;  ///< of a block: its variables and `extern __shared__` memory
+  bool takes_leading_dimensions = false;
+  /// Of a kernel that is given no size: the constants of the file in place of M, N and K, whose values are the run's.
+  std::map<std::string, std::string> constants;
+
+  EmulatedRun run;  ///< the first that went wrong; if all is well, the one with the request's factors
+  std::vector<Factors> factors =
+      {};  ///< those that were tried, the request's first and those of `run` last if it is wrong
+  /// The same on sizes that no tile divides, with leading dimensions longer than lines; of a kernel that is right and
+  /// was given no sizes.
+  std::optional<EmulatedRun> ragged = {};
+  std::optional<Layouts> right_with = {};  ///< of a kernel that is wrong: layouts with which it is right
+  std::vector<Advice> advice = {};
+  GpuRun gpu = {};
+
+  /// Right on the emulated machine at the request's sizes, and on the GPU if there is one.
+  bool ok() const { return run.ok() && !gpu.wrong(); }
+};
+
+/// Compiles a kernel for the emulated machine, runs it there with every access checked, and, if it is right and there
+/// is a GPU and nvcc, on the GPU, too. What is wrong with the kernel is in the result.
+/// @throws InvalidArgument if it cannot be run: what is not supported, not known or does not compile, with its line
+Trial try_kernel(const Request& request);
+
+}  // namespace lapidary::trial

@@ -1,0 +1,43 @@
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "bench/problem.hpp"
+#include "bench/verify.hpp"
+
+namespace lapidary::trial {
+
+/// What the values of wrong results tell of the mistake.
+enum class Mistake : std::uint8_t {
+  unknown,
+  unwritten,       ///< no thread writes them
+  not_numbers,     ///< all of them
+  no_factors,      ///< neither alpha nor beta is applied
+  c_without_beta,  ///< C is added as it is: where beta is 0, or without beta
+  no_alpha,
+  no_beta_c,
+  exchanged_factors,
+  transposed,
+  no_sum,
+  short_sums,  ///< they end before K
+  half_sums    ///< as far off as sums of half precision are
+};
+
+/// Whether that is alpha or beta alone, A B being right.
+constexpr bool is_of_factors(Mistake mistake) {
+  return mistake >= Mistake::no_factors && mistake <= Mistake::exchanged_factors;
+}
+
+/// Which results of D are wrong.
+struct WrongResults {
+  std::string pattern;  ///< in words: "rows 64 to 127, columns 0 to 31", or empty if it takes the map
+  Mistake mistake = Mistake::unknown;
+  std::string cause;  ///< the mistake in words; empty if it is not known
+  std::string map;    ///< lines of `.` (right) and `#` (a wrong result among those the place stands for)
+};
+
+/// @param reference  of all rows of the problem
+WrongResults find_wrong_results(const bench::HostProblem& problem, const bench::Reference& reference,
+                                const bench::HostMatrix& D);
+
+}  // namespace lapidary::trial
