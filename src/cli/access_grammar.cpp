@@ -7,6 +7,7 @@
 
 #include "cli/type_names.hpp"
 #include "core/error.hpp"
+#include "core/expression.hpp"
 
 namespace lapidary::cli {
 
@@ -81,7 +82,8 @@ class Reader {
     return value;
   }
 
-  void back_to(std::size_t position) { at_ = position; }
+  std::string_view text() const { return text_; }
+  void go_to(std::size_t position) { at_ = position; }
 
   /// A word of letters and digits that begins with a letter; empty if none comes next.
   std::string word() {
@@ -155,102 +157,26 @@ int bytes_of(const Reader& reader, std::size_t at, const std::string& type) {
   reader.fail_at(at, fmt::format("\"{}\" is no element type; there are {}", type, names));
 }
 
-/// An expression in `lane`, evaluated for all lanes as it is read.
+/// An expression in `lane`, by lane.
 using Lanes = std::array<std::int64_t, 32>;
 
-class ExpressionReader {
- public:
-  explicit ExpressionReader(Reader& reader) : reader_(reader) {}
-  Lanes read() { return binary(0); }
-
- private:
-  struct Operator {
-    std::string_view symbol;
-    int level;  ///< 0 binds weakest
-  };
-  // Symbols that begin with another one come before it.
-  static constexpr Operator operators[] = {{"<<", 5}, {">>", 5}, {"<=", 4}, {">=", 4}, {"==", 3}, {"!=", 3},
-                                           {"<", 4},  {">", 4},  {"|", 0},  {"^", 1},  {"&", 2},  {"+", 6},
-                                           {"-", 6},  {"*", 7},  {"/", 7},  {"%", 7}};
-  static constexpr int levels = 8;
-
-  Lanes binary(int level) {
-    if (level == levels) return operand();
-    Lanes left = binary(level + 1);
-    while (true) {
-      const std::size_t at = reader_.position();
-      const Operator* found = nullptr;
-      for (const Operator& o : operators) {
-        if (reader_.take(o.symbol)) {
-          found = &o;
-          break;
-        }
-      }
-      if (!found) return left;
-      if (found->level != level) {
-        reader_.back_to(at);
-        return left;
-      }
-      const Lanes right = binary(level + 1);
-      for (std::size_t lane = 0; lane < left.size(); ++lane) {
-        left[lane] = apply(found->symbol, left[lane], right[lane], at);
-      }
+Lanes read_lanes(Reader& reader) {
+  Lanes values;
+  const std::size_t begin = reader.position();
+  for (std::size_t lane = 0; lane < values.size(); ++lane) {
+    const auto meaning = [lane](const std::string& name) {
+      return name == "lane" ? std::optional(std::to_string(lane)) : std::nullopt;
+    };
+    std::size_t end = begin;
+    try {
+      values[lane] = evaluate_at(reader.text(), end, {meaning, "the only variable is lane"});
+    } catch (const ExpressionError& error) {
+      reader.fail_at(error.position(), error.what());
     }
+    reader.go_to(end);
   }
-
-  Lanes operand() {
-    if (reader_.take("(")) {
-      if (++depth_ > most_depth) reader_.fail(fmt::format("at most {} parentheses are nested", most_depth));
-      const Lanes value = binary(0);
-      --depth_;
-      reader_.expect(")");
-      return value;
-    }
-    Lanes value;
-    if (reader_.digit_next()) {
-      value.fill(reader_.number("a number"));
-      return value;
-    }
-    const std::size_t at = reader_.position();
-    const std::string name = reader_.word();
-    if (name.empty()) reader_.fail("expected a number, lane or \"(\"");
-    if (name != "lane") reader_.fail_at(at, fmt::format("\"{}\" is unknown; the only variable is lane", name));
-    for (std::size_t lane = 0; lane < value.size(); ++lane) value[lane] = static_cast<std::int64_t>(lane);
-    return value;
-  }
-
-  std::int64_t apply(std::string_view symbol, std::int64_t x, std::int64_t y, std::size_t at) const {
-    if (symbol == "<=") return x <= y;
-    if (symbol == ">=") return x >= y;
-    if (symbol == "==") return x == y;
-    if (symbol == "!=") return x != y;
-    if (symbol == "<") return x < y;
-    if (symbol == ">") return x > y;
-    if (symbol == "|") return x | y;
-    if (symbol == "^") return x ^ y;
-    if (symbol == "&") return x & y;
-    if (symbol == "<<" || symbol == ">>") {
-      if (y < 0 || y > 31) reader_.fail_at(at, fmt::format("a shift is by 0 to 31 bits, not {}", y));
-      if (symbol == ">>") return x >> y;
-      return limited(x * (std::int64_t{1} << y), at);
-    }
-    if (symbol == "/" || symbol == "%") {
-      if (y == 0) reader_.fail_at(at, "division by 0");
-      return symbol == "/" ? x / y : x % y;
-    }
-    return limited(symbol == "+" ? x + y : symbol == "-" ? x - y : x * y, at);
-  }
-  /// Values stay below 2^31, so that no product of two overflows.
-  std::int64_t limited(std::int64_t value, std::size_t at) const {
-    if (value >= -limit && value <= limit) return value;
-    reader_.fail_at(at, fmt::format("values are at most {}; got {}", limit, value));
-  }
-
-  static constexpr std::int64_t limit = (std::int64_t{1} << 31) - 1;
-  static constexpr int most_depth = 50;
-  Reader& reader_;
-  int depth_ = 0;
-};
+  return values;
+}
 
 std::uint32_t mask_of(const Lanes& condition) {
   std::uint32_t mask = 0;
@@ -349,7 +275,7 @@ TileAccess parse_access(std::string_view text, const TypedLayout& tile) {
   std::vector<std::size_t> index_at;
   do {
     index_at.push_back(reader.position());
-    indices.push_back(ExpressionReader(reader).read());
+    indices.push_back(read_lanes(reader));
   } while (reader.take(","));
   const int rank = tile.layout.rank();
   if (static_cast<int>(indices.size()) != rank) {
@@ -358,7 +284,7 @@ TileAccess parse_access(std::string_view text, const TypedLayout& tile) {
   reader.expect("]");
   const std::size_t condition_at = reader.position();
   if (const std::string word = reader.word(); word == "if") {
-    access.active &= mask_of(ExpressionReader(reader).read());
+    access.active &= mask_of(read_lanes(reader));
     if (access.active == 0) reader.fail_at(condition_at, "no lane takes part");
   } else if (!word.empty()) {
     reader.fail_at(condition_at, fmt::format("expected \"if\" or the end instead of \"{}\"", word));

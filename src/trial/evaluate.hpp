@@ -6,8 +6,9 @@
 
 namespace lapidary::trial {
 
-/// The value of an integer expression of C: + - * / % << >>, brackets, casts, sizeof, min, max, ceil, and ceil_div(a,
-/// b) by the names it has in tutorials. Names are looked up; for `block.x` what `block` stands for is a list.
+/// The value of an expression of a CUDA file (core/expression.hpp), without what it has behind the point.
+/// @param lookup  what a name stands for; of `block.x` it is asked for itself and for `block`, of which it is the first
+///                part, or 1 if there are not as many
 /// @throws InvalidArgument naming what cannot be evaluated
 std::int64_t evaluate(const std::string& expression,
                       const std::function<std::optional<std::string>(const std::string&)>& lookup);
