@@ -1,0 +1,368 @@
+// Kernels in the styles of tutorials, sound and broken.
+#include "trial/trial.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <fstream>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "core/error.hpp"
+
+namespace lapidary::trial {
+namespace {
+
+Trial run(Request request) {
+  request.file.insert(0, LAPIDARY_KERNELS "/");
+  return try_kernel(request);
+}
+
+Request in_tiles_of_16(Request request) {
+  request.grid = "ceil_div(N, 16), ceil_div(M, 16)";
+  request.block = "16, 16";
+  return request;
+}
+
+/// All that is said of a run that is not right.
+std::string text_of(const EmulatedRun& run) {
+  return fmt::format("{}\n{}\n{}\n{}", run.fault ? run.fault->message : "", run.verification.message, run.wrong.pattern,
+                     run.wrong.cause);
+}
+
+void expect_right(const Request& request, bool at_every_size = true) {
+  const Trial trial = run(request);
+  EXPECT_TRUE(trial.ok()) << text_of(trial.run);
+  ASSERT_TRUE(trial.ragged);
+  EXPECT_EQ(trial.ragged->ok(), at_every_size) << text_of(*trial.ragged);
+  EXPECT_GT(trial.run.report.total.global_load.requests, 0u);
+}
+
+void expect_text(const std::string& text, std::initializer_list<const char*> parts) {
+  for (const char* part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+}
+
+void expect_refused(const Request& request, const std::string& why) {
+  try {
+    run(request);
+    ADD_FAILURE() << request.file << " is run";
+  } catch (const InvalidArgument& error) {
+    expect_text(error.what(), {why.c_str()});
+  }
+}
+
+// Sound ones.
+
+TEST(Trial, CoalescedTemplateIsRight) {
+  expect_right({.file = "coalesced.cu",
+                .kernel = "sgemm_coalesced<32>",
+                .grid = "ceil_div(M,32), ceil_div(N,32)",
+                .block = "1024"});
+}
+TEST(Trial, WholeProgramIsRightWithItsOwnLaunch) { expect_right({.file = "program.cu"}); }
+TEST(Trial, BlockTiles1dAreRightWhereTilesDivideTheSize) { expect_right({.file = "block_1d.cu"}, false); }
+TEST(Trial, VectorisedBlockTiles2dAreRightWhereTilesDivideTheSize) {
+  expect_right({.file = "block_2d.cuh",
+                .kernel = "sgemm_vectorized<64, 64, 8, 8, 4>",
+                .grid = "ceil_div(N, BN), ceil_div(M, BM)",
+                .block = "(BM * BN) / (TM * TN)"},
+               false);
+}
+TEST(Trial, DynamicSharedMemoryIsRight) {
+  expect_right(in_tiles_of_16({.file = "dynamic.cu", .shared = "2 * 16 * 16 * sizeof(float)"}));
+}
+TEST(Trial, HalfIsRight) { expect_right({.file = "half.cu"}); }
+TEST(Trial, WarpMatricesInSharedMemoryAreRightAndLoadedByLdmatrix) {
+  const Trial trial = run({.file = "wmma.cu"});
+  ASSERT_TRUE(trial.ok()) << text_of(trial.run);
+  EXPECT_TRUE(trial.ragged->ok()) << text_of(*trial.ragged);
+  // 8 x 16 tiles, 4 steps of k: one instruction for each of A and B; then 8 loads to copy the results.
+  constexpr std::uint64_t loads = 8 * 16 * 4 * 2, copies = 8 * 16 * 8;
+  const emulator::SharedCounters& counted = trial.run.report.total.shared_load;
+  EXPECT_EQ(counted.instructions, loads + copies);
+  EXPECT_EQ(counted.wavefronts, 4 * loads + copies) << "padded: no conflicts";
+}
+TEST(Trial, WarpMatricesOfBfloat16InGlobalMemoryAreRight) {
+  expect_right({.file = "wmma_global.cu", .layout = "RCR"}, false);
+}
+TEST(Trial, SumsInHalfAreToldFromMistakes) {
+  for (const Request& request :
+       {Request{.file = "wmma_half.cu", .layout = "CRC"}, in_tiles_of_16({.file = "half_sums.cu"})}) {
+    const Trial trial = run(request);
+    EXPECT_FALSE(trial.ok());
+    EXPECT_EQ(trial.run.wrong.mistake, Mistake::half_sums) << text_of(trial.run);
+  }
+}
+TEST(Trial, LeadingDimensionsAndSeparateDAreRight) { expect_right(in_tiles_of_16({.file = "pitched.cu"})); }
+TEST(Trial, ColumnMajorMatricesAreRightAndFoundToBe) {
+  expect_right({.file = "column_major.cu", .layout = "NN"});
+  const Trial trial = run({.file = "column_major.cu"});
+  EXPECT_FALSE(trial.ok());
+  EXPECT_EQ(trial.right_with, (Layouts{true, true, true}));
+}
+TEST(Trial, HalfOperandsWithAFloatResultAreHeldAgainstTheBoundOfFloat) {
+  const Trial trial = run({.file = "half_to_float.cu"});
+  ASSERT_TRUE(trial.ok()) << text_of(trial.run);
+  EXPECT_EQ(trial.run.operands.A.element, Element::f16);
+  EXPECT_EQ(trial.run.operands.D.element, Element::f32);
+  EXPECT_TRUE(trial.ragged->ok());
+  EXPECT_LT(trial.run.verification.bound, 1e-3);
+  EXPECT_EQ(trial.run.report.total.fma, 128u * 256 * 64);
+  for (const emulator::LineCounters& line : trial.run.report.lines)
+    EXPECT_EQ(line.file.find("cuda_fp16.h"), std::string::npos) << "accesses of half2 belong to the kernel's line";
+}
+TEST(Trial, DoubleWithLeadingDimensionsAndATransposedIsRightInDouble) {
+  expect_right({.file = "dgemm_tn.cu", .layout = "TN"});
+  expect_right({.file = "dgemm_tn.cu", .layout = "RCC", .lda = 65, .ldb = 80, .ldc = 131});
+  expect_text(text_of(run(in_tiles_of_16({.file = "broken.cu", .kernel = "float_sum"})).run),
+              {"right to single precision only"});
+}
+TEST(Trial, SizesThatAreConstantsOfTheFileAreGivenValues) {
+  const Trial trial = run({.file = "constants.cu"});
+  ASSERT_TRUE(trial.ok()) << text_of(trial.run);
+  EXPECT_EQ(trial.run.spec.problem.M, 128) << "1024 takes too long";
+  EXPECT_EQ(trial.run.shape.grid.x, 8u);
+  EXPECT_EQ(trial.run.shape.grid.y, 16u);
+  EXPECT_FALSE(trial.constants.empty());
+  EXPECT_EQ(run({.file = "constants.cu", .n = 48}).run.spec.problem.K, 48);
+}
+TEST(Trial, MatricesAsStructuresWithTheirSizesAreRight) { expect_right({.file = "structures.cu"}, false); }
+TEST(Trial, NamesInNamespacesAndTemplatesAreResolved) {
+  expect_right({.file = "namespaces.cu", .kernel = "product"});
+  expect_right(in_tiles_of_16({.file = "namespaces.cu", .kernel = "gemm::of_matrices<16>"}));
+  expect_refused({.file = "namespaces.cu"}, "gemm::detail::product, gemm::of_matrices");
+}
+TEST(Trial, IntegerFactorsAndSmallSizesBesideATileInCapitalsAreRight) {
+  expect_right({.file = "integers.cu"});
+  expect_refused({.file = "integers.cu", .beta = 0.5f}, "--beta is 0.5; `beta` of sgemm is of type int");
+}
+TEST(Trial, SaysWhyItWasNotTimedOrHow) {
+  const GpuRun gpu = run({.file = "half.cu"}).gpu;
+  EXPECT_NE(gpu.time.has_value(), !gpu.not_timed.empty());
+}
+
+// What published walk-throughs of matrix multiplication build, with their mistakes.
+
+/// Counters of one line of a kernel that is right.
+emulator::Counters line_of(const Request& request, int line) {
+  const Trial trial = run(request);
+  EXPECT_TRUE(trial.ok()) << text_of(trial.run);
+  for (const emulator::LineCounters& counted : trial.run.report.lines)
+    if (counted.line == line) return counted.counters;
+  ADD_FAILURE() << "nothing is counted at line " << line;
+  return {};
+}
+std::uint64_t ways(const emulator::SharedCounters& counted) { return counted.wavefronts / counted.instructions; }
+
+TEST(Trial, PaddingByAWordHelpsNarrowAccessesOfHalvesAndMakesWideOnesFault) {
+  const auto padded = [](const char* kernel) {
+    return line_of({.file = "half_padded.cu", .kernel = kernel, .m = 128, .n = 128, .k = 64}, 41).shared_store;
+  };
+  EXPECT_EQ(ways(padded("hgemm<0, 128>")), 8u) << "A, transposed";
+  EXPECT_EQ(ways(padded("hgemm<2, 32>")), 4u);
+  const Trial wide = run({.file = "half_padded.cu", .kernel = "hgemm<2, 128>"});
+  ASSERT_TRUE(wide.run.fault);
+  EXPECT_EQ(wide.run.fault->kind, FaultKind::misaligned);
+  expect_text(wide.run.fault->message, {"misaligned shared load of 16 bytes", "half_padded.cu:20"});
+}
+TEST(Trial, SizesOfWholeTilesAreToldToBeNeeded) {
+  const Trial trial = run({.file = "half_padded.cu"});
+  EXPECT_TRUE(trial.ok()) << text_of(trial.run);
+  ASSERT_TRUE(trial.ragged && trial.ragged->fault);
+  EXPECT_FALSE(trial.ragged->fault->kind) << "it is not launched";
+  expect_text(trial.ragged->fault->message, {"the grid has an extent of 0"});
+}
+TEST(Trial, TransposingAWarpTilesOperandMovesItsConflictToTheStores) {
+  const auto tiles = [](const char* kernel, int line) {
+    return line_of({.file = "warp_tiles.cu", .kernel = kernel, .m = 128, .n = 128, .k = 8}, line);
+  };
+  EXPECT_EQ(ways(tiles("sgemm<false, false>", 25).shared_load), 4u) << "sequential";
+  EXPECT_EQ(ways(tiles("sgemm<true, true>", 18).shared_store), 8u) << "strided, transposed";
+}
+TEST(Trial, FactorsThatAreNotAppliedAreNamed) {
+  const auto mistake = [](const char* kernel) {
+    return run({.file = "unscaled.cu", .kernel = kernel, .grid = "8, 4", .block = "16, 16", .m = 64, .n = 128, .k = 24})
+        .run.wrong.mistake;
+  };
+  EXPECT_EQ(mistake("product<false, false>"), Mistake::no_factors);
+  EXPECT_EQ(mistake("product<true, false>"), Mistake::no_beta_c);
+  expect_right(in_tiles_of_16({.file = "unscaled.cu", .kernel = "product<false, false>", .alpha = 1, .beta = 0}));
+}
+
+Request with_factors(const char* kernel) {
+  return {
+      .file = "factors.cu", .kernel = kernel, .grid = "M", .block = "64", .shared = "K * 4", .m = 32, .n = 48, .k = 16};
+}
+TEST(Trial, FactorsThatKernelsTreatApartAreTried) {
+  const Trial right = run(with_factors("product<0>"));
+  EXPECT_TRUE(right.ok()) << text_of(right.run);
+  const auto factors_of = [](const Trial& trial) {
+    std::vector<std::pair<float, float>> factors;
+    for (const Factors& one : trial.factors) factors.emplace_back(one.alpha, one.beta);
+    return factors;
+  };
+  EXPECT_EQ(factors_of(right), (std::vector<std::pair<float, float>>{{2, 3}, {2, 0}, {1, 3}}));
+  for (const auto& [kernel, factors, mistake] : {std::tuple("product<1>", std::pair(2.f, 0.f), Mistake::no_alpha),
+                                                 std::tuple("product<2>", std::pair(2.f, 0.f), Mistake::c_without_beta),
+                                                 std::tuple("product<3>", std::pair(1.f, 3.f), Mistake::no_beta_c)}) {
+    const Trial trial = run(with_factors(kernel));
+    EXPECT_FALSE(trial.ok()) << kernel;
+    EXPECT_EQ(trial.run.wrong.mistake, mistake) << text_of(trial.run);
+    EXPECT_EQ(std::pair(trial.run.spec.alpha, trial.run.spec.beta), factors) << kernel;
+    EXPECT_EQ(factors_of(trial).back(), factors) << kernel;
+  }
+  Request given = with_factors("product<1>");
+  given.beta = 3;
+  EXPECT_TRUE(run(given).ok()) << "what is given is not varied";
+}
+TEST(Trial, InputsThatAreChangedAreFound) {
+  Request request = with_factors("product<4>");
+  request.n = {};
+  expect_text(run(request).run.verification.message, {"512 elements of A were changed, which is an input"});
+  request = with_factors("by_way_of_c");
+  request.shared = {};
+  expect_text(run(request).run.verification.message, {"1536 elements of C were changed"});
+}
+TEST(Trial, WrongAssertionAndExchangedBlockOffsetsAreFound) {
+  const Trial assertion = run({.file = "wrong_blocks.cu", .kernel = "sgemm<true, false>"});
+  ASSERT_TRUE(assertion.run.fault);
+  expect_text(assertion.run.fault->message, {"assert(blockDim.x == threads) is false\n  at ", "wrong_blocks.cu:11"});
+  Request request{.file = "wrong_blocks.cu", .kernel = "sgemm<false, true>", .layout = "RRR"};
+  expect_text(text_of(run(request).run), {"out-of-bounds global load of 4 bytes", "wrong_blocks.cu:19"});
+  request.m = request.n = 128;
+  request.k = 8;
+  expect_text(text_of(run(request).run), {"8192 of 16384 results are wrong"});
+}
+
+TEST(Trial, InlinePtxOfTensorCoresIsRight) {
+  const Trial trial = run({.file = "mma_ptx.cu", .layout = "RCR", .m = 128, .n = 64, .k = 64});
+  EXPECT_TRUE(trial.ok()) << text_of(trial.run);
+  const emulator::Counters& counted = trial.run.report.total;
+  // 2 blocks of 4 warps, 8 products of 32 x 32 x 8 each, of m16n8k8.
+  EXPECT_EQ(counted.mma.instructions, 2u * 4 * 8 * 8);
+  EXPECT_EQ(counted.mma.flop, 2u * 128 * 64 * 64);
+  // 8 bytes a lane of A and 4 of B: no conflicts in padded rows.
+  EXPECT_EQ(counted.shared_load.wavefronts, 2u * 4 * 8 * (2 * 2 + 4));
+  EXPECT_EQ(counted.async_copy.requests, 2u * 2 * 4 * 2 * 2);
+}
+TEST(Trial, QualifiersOfInlinePtxAreTakenInEveryOrderThatPtxasTakes) {
+  for (const unsigned at_a_time : {4u, 2u, 1u}) {
+    const Trial trial = run({.file = "ldmatrix_orders.cu",
+                             .kernel = fmt::format("gemm<{}>", at_a_time),
+                             .grid = "N / 16, M / 16",
+                             .block = "32",
+                             .m = 32,
+                             .n = 48,
+                             .k = 64});
+    EXPECT_TRUE(trial.ok()) << text_of(trial.run);
+    // 6 tiles, 4 steps along k, 4 matrices of A and of B.
+    EXPECT_EQ(trial.run.report.total.shared_load.instructions, 6 * 4 * 2 * (4 / at_a_time));
+  }
+}
+TEST(Trial, WhatKernelsPrintIsSetApart) {
+  const std::string file = testing::TempDir() + "lapidary_printing.cu";
+  std::ofstream(file) << "#include <cstdio>\n"
+                         "__global__ void gemm(const float* A, const float* B, float* C, int N) {\n"
+                         "  if (threadIdx.x == 0) printf(\"row %d\\a\\n\", N);\n"
+                         "  float sum = 0;\n"
+                         "  for (int k = 0; k < N; ++k) sum += A[blockIdx.x * N + k] * B[k * N + threadIdx.x];\n"
+                         "  C[blockIdx.x * N + threadIdx.x] = sum;\n}\n";
+  const Trial trial = try_kernel({.file = file, .grid = "N", .block = "N", .n = 2});
+  EXPECT_TRUE(trial.ok()) << text_of(trial.run);
+  EXPECT_EQ(trial.run.printed, "row 2?\nrow 2?\n");
+}
+
+// Broken ones.
+
+EmulatedRun broken(const char* kernel) { return run(in_tiles_of_16({.file = "broken.cu", .kernel = kernel})).run; }
+
+TEST(Trial, PitchThatIsNotUsedIsFoundWithLongerRows) {
+  const Trial trial = run(in_tiles_of_16({.file = "broken.cu", .kernel = "forgotten_lda"}));
+  EXPECT_TRUE(trial.ok()) << text_of(trial.run);
+  EXPECT_TRUE(trial.takes_leading_dimensions);
+  ASSERT_TRUE(trial.ragged);
+  EXPECT_EQ(trial.ragged->wrong.pattern, "all rows from 1 on");
+  EXPECT_NE(trial.ragged->wrong.mistake, Mistake::unwritten);
+}
+TEST(Trial, MissingBarrierIsARaceWithBothLines) {
+  const EmulatedRun run = broken("missing_barrier");
+  ASSERT_TRUE(run.fault);
+  EXPECT_EQ(run.fault->kind, FaultKind::race);
+  expect_text(run.fault->message,
+              {"race on shared memory", "writes it at ", "broken.cu:9\n", "reads it at ", "broken.cu:12\n"});
+  EXPECT_GT(run.verification.results, 0) << "it is run past";
+}
+TEST(Trial, WrongPitchIsFoundAtSizesThatDiffer) {
+  expect_text(broken("wrong_pitch").fault.value().message,
+              {"out-of-bounds global load", "of A", "broken.cu:20", "thread ("});
+}
+TEST(Trial, MissingBoundsCheckIsFoundAtRaggedSizes) {
+  const Trial trial = run(in_tiles_of_16({.file = "broken.cu", .kernel = "no_bounds", .m = 100, .n = 70, .k = 33}));
+  expect_text(trial.run.fault.value().message, {"out-of-bounds global load", "broken.cu:27", "thread (6, 0, 0)"});
+}
+TEST(Trial, UnalignedVectorIsFound) {
+  expect_text(broken("unaligned").fault.value().message,
+              {"misaligned global load of 16 bytes", "broken.cu:35", "thread (0, 0, 0)"});
+}
+TEST(Trial, ForgottenLastTileIsToldByItsSums) {
+  const WrongResults wrong =
+      run(in_tiles_of_16({.file = "broken.cu", .kernel = "forgotten_tile", .m = 32, .n = 48, .k = 40})).run.wrong;
+  EXPECT_EQ(wrong.pattern, "every result");
+  EXPECT_EQ(wrong.mistake, Mistake::short_sums);
+  expect_text(wrong.cause, {"their sums end before k = 32"});
+}
+TEST(Trial, UninitialisedSharedMemoryIsNamed) {
+  expect_text(broken("uninitialised").fault.value().message,
+              {"As[15][16] that no thread of this block has written", "broken.cu:57"});
+}
+TEST(Trial, SharedArrayOverrunIsNamed) {
+  expect_text(broken("past_the_end").fault.value().message, {"element 256 of As, which has 256", "broken.cu:66"});
+}
+TEST(Trial, UnwrittenRowsAreDescribed) {
+  const WrongResults wrong = broken("rows_left_out").wrong;
+  EXPECT_EQ(wrong.pattern, "rows 12 to 15 of every 16");
+  EXPECT_EQ(wrong.mistake, Mistake::unwritten);
+}
+
+// What cannot be run.
+
+TEST(Trial, LayoutsAndLeadingDimensionsThatCannotBeAreRefused) {
+  expect_refused({.file = "dgemm_tn.cu", .layout = "TN", .lda = 63}, "--lda is 63; a row of A has 64 elements");
+  expect_refused({.file = "column_major.cu", .lda = 512}, "gemm_tiled has no such parameter");
+  expect_refused({.file = "column_major.cu", .layout = "RRX"}, "two of BLAS");
+}
+TEST(Trial, CompilerErrorsNameTheLineOfTheFile) {
+  expect_refused(in_tiles_of_16({.file = "mistyped.cu"}), "mistyped.cu:4:");
+}
+TEST(Trial, MissingLaunchIsAskedForWithAnExample) {
+  expect_refused({.file = "naive.cu"}, "--grid \"ceil_div(N,32), ceil_div(M,32)\"");
+}
+TEST(Trial, ExpressionsOfALaunchThatCannotBeEvaluatedAreNamed) {
+  expect_refused({.file = "naive.cu", .grid = "N / BX", .block = "32"},
+                 "the grid is not known: `N / BX`: \"BX\" is unknown; give the launch, as in");
+}
+TEST(Trial, WhatIsNotSupportedIsNamedWithItsLine) {
+  expect_refused({.file = "cooperative.cu"}, "cooperative.cu:3: `cooperative_groups` is not supported");
+}
+TEST(Trial, InlinePtxThatIsNoneOrNotKnownIsNamed) {
+  const auto expect = [](const std::string& assembly, const std::string& why) {
+    const std::string file = testing::TempDir() + "lapidary_inline_ptx.cu";
+    std::ofstream(file) << "__global__ void gemm(const float* A, const float* B, float* C, int N) {\n"
+                        << "  asm volatile(\"" << assembly << "\");\n}\n";
+    try {
+      try_kernel({.file = file, .grid = "1", .block = "32"});
+      ADD_FAILURE() << assembly;
+    } catch (const InvalidArgument& error) {
+      expect_text(error.what(), {why.c_str()});
+    }
+  };
+  expect("mma.sync.aligned.m16n8k6.row.col.f32.bf16.bf16.f32 a, b, c, d;",
+         ".cu:2: `mma.sync.aligned.m16n8k6.row.col.f32.bf16.bf16.f32` is no instruction: of bf16 there are m16n8k8 and "
+         "m16n8k16");
+  expect("ctva.to.shared.u64 a, b;", ".cu:2: `ctva.to.shared.u64` of inline PTX is not supported");
+}
+
+}  // namespace
+}  // namespace lapidary::trial
