@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "cli/type_names.hpp"
 #include "core/error.hpp"
@@ -304,24 +307,6 @@ TileAccess parse_access(std::string_view text, const TypedLayout& tile) {
     }
   }
   return access;
-}
-
-WarpAccess addresses(const TileAccess& access, const Layout& layout, int element_bytes) {
-  WarpAccess result{{}, access.active, access.bits / 8};
-  for (int lane = 0; lane < 32; ++lane) {
-    if ((access.active >> lane & 1) == 0) continue;
-    const TileAccess::Index& i = access.index[static_cast<std::size_t>(lane)];
-    const auto at = [&] {
-      switch (layout.rank()) {
-        case 1: return layout(i[0]);
-        case 2: return layout(i[0], i[1]);
-        case 3: return layout(i[0], i[1], i[2]);
-        default: return layout(i[0], i[1], i[2], i[3]);
-      }
-    }();
-    result.address[lane] = static_cast<std::uint64_t>(at) * static_cast<std::uint64_t>(element_bytes);
-  }
-  return result;
 }
 
 }  // namespace lapidary::cli

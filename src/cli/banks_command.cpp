@@ -36,31 +36,6 @@ struct Arguments {
   bool json = false;
 };
 
-std::int64_t offset_of(const Layout& layout, const TileAccess::Index& i) {
-  switch (layout.rank()) {
-    case 1: return layout(i[0]);
-    case 2: return layout(i[0], i[1]);
-    case 3: return layout(i[0], i[1], i[2]);
-    default: return layout(i[0], i[1], i[2], i[3]);
-  }
-}
-
-/// Whether the `count` elements from `first` on, along the layout's contiguous mode, lie side by side.
-bool is_contiguous(const Layout& layout, TileAccess::Index first, int count) {
-  if (count == 1) return true;
-  int mode = 0;
-  while (mode < layout.rank() && (layout.stride(mode) != 1 || layout.shape(mode) == 1)) ++mode;
-  if (mode == layout.rank()) return false;
-  const std::int64_t start = offset_of(layout, first);
-  std::int64_t& index = first[static_cast<std::size_t>(mode)];
-  if (index + count > layout.shape(mode)) return false;
-  for (int e = 1; e < count; ++e) {
-    ++index;
-    if (offset_of(layout, first) != start + e) return false;
-  }
-  return true;
-}
-
 /// An access in one layout: as typed, or without its padding and swizzle.
 BankView view_of(const TileAccess& access, const Layout& layout, const TypedLayout& tile) {
   const lens::SharedAccess kinds[] = {lens::SharedAccess::read, lens::SharedAccess::write,
@@ -69,13 +44,7 @@ BankView view_of(const TileAccess& access, const Layout& layout, const TypedLayo
                                   kinds[access.kind]);
   view.layout = layout;
   view.element_bytes = tile.element_bytes;
-  const int count = access.bits / 8 / tile.element_bytes;
-  for (int lane = 0; lane < 32; ++lane) {
-    if ((access.active >> lane & 1) == 0) continue;
-    if (!is_contiguous(layout, access.index[static_cast<std::size_t>(lane)], count)) {
-      view.torn |= std::uint32_t{1} << lane;
-    }
-  }
+  view.torn = torn_lanes(access, layout, tile.element_bytes);
   return view;
 }
 

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <memory>
 #include <string>
@@ -12,6 +11,7 @@
 #include "cli/json.hpp"
 #include "cli/type_names.hpp"
 #include "core/error.hpp"
+#include "layout/descriptor_report.hpp"
 #include "layout/matrix_descriptor.hpp"
 #include "lens/fragment_map.hpp"
 #include "report/table.hpp"
@@ -43,29 +43,6 @@ std::uint64_t parse_bits(std::string_view text) {
   return bits;
 }
 
-/// 8 rows (columns, where they are MN-major) of 16 bytes.
-struct CoreMatrix {
-  int mn, k;  ///< its first element
-  std::array<std::uint32_t, 8> rows;
-};
-
-std::vector<CoreMatrix> core_matrices(const MatrixDescriptor& descriptor, Major major, int element_bytes, int MN) {
-  const int chunk = 16 / element_bytes, K = 32 / element_bytes;
-  const int mn_step = major == Major::k ? 8 : chunk, k_step = major == Major::k ? chunk : 8;
-  std::vector<CoreMatrix> all;
-  for (int mn = 0; mn < MN; mn += mn_step) {
-    for (int k = 0; k < K; k += k_step) {
-      CoreMatrix core{mn, k, {}};
-      for (int row = 0; row < 8; ++row)
-        core.rows[static_cast<std::size_t>(row)] = major == Major::k
-                                                       ? address_of(descriptor, major, element_bytes, mn + row, k)
-                                                       : address_of(descriptor, major, element_bytes, mn, k + row);
-      all.push_back(core);
-    }
-  }
-  return all;
-}
-
 Json to_json(const CoreMatrix& core) { return {{"mn", core.mn}, {"k", core.k}, {"rows", core.rows}}; }
 
 ExitCode show_descriptor(const Arguments& a) {
@@ -83,7 +60,7 @@ ExitCode show_descriptor(const Arguments& a) {
   const MatrixDescriptor d = decode_matrix_descriptor(bits);
   const int S = span_of(d.swizzle);
   const char* const problem = misalignment_of(d, major);
-  const std::vector<CoreMatrix> cores = core_matrices(d, major, element_bytes, a.mn);
+  const std::vector<CoreMatrix> cores = descriptor_report(d, major, element_bytes, a.mn);
   if (a.json) {
     Json list = Json::array();
     for (const CoreMatrix& core : cores) list.push_back(to_json(core));

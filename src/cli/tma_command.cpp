@@ -10,6 +10,7 @@
 #include "cli/json.hpp"
 #include "cli/type_names.hpp"
 #include "core/error.hpp"
+#include "layout/box_report.hpp"
 #include "layout/tensor_map.hpp"
 #include "report/table.hpp"
 
@@ -34,13 +35,6 @@ constexpr NamedType types[] = {
     {"u32", TensorType::u32}, {"i32", TensorType::i32},   {"u64", TensorType::u64}, {"i64", TensorType::i64},
     {"f16", TensorType::f16}, {"bf16", TensorType::bf16}, {"f32", TensorType::f32}, {"tf32", TensorType::tf32},
     {"f64", TensorType::f64},
-};
-
-/// A row of the box: where it comes from, and where each of its chunks goes.
-struct BoxRow {
-  std::int64_t global = 0;
-  int inside_first = 0, inside_end = 0;  ///< bytes of the row
-  std::vector<int> offsets;              ///< in shared memory, of each chunk
 };
 
 template <class T>
@@ -92,23 +86,6 @@ TensorBox tensor_of(const Arguments& a) {
   return tensor;
 }
 
-std::vector<BoxRow> rows_of(const TensorBox& tensor, const int* coordinates) {
-  const Swizzle swizzle = byte_swizzle(tensor.swizzle);
-  const int pitch = row_pitch(tensor);
-  std::vector<BoxRow> rows(static_cast<std::size_t>(box_rows(tensor)));
-  for_each_chunk(tensor, coordinates, [&](const BoxChunk& chunk) {
-    BoxRow& to = rows[static_cast<std::size_t>(chunk.offset / pitch)];
-    const int column = chunk.offset % pitch;
-    if (column == 0) to.global = chunk.global;
-    if (chunk.inside_end > chunk.inside_first) {
-      if (to.inside_end == 0) to.inside_first = column + chunk.inside_first;
-      to.inside_end = column + chunk.inside_end;
-    }
-    to.offsets.push_back(swizzle(chunk.offset));
-  });
-  return rows;
-}
-
 ExitCode tma(const Arguments& a) {
   const TensorBox tensor = tensor_of(a);
   int coordinates[TensorBox::max_rank] = {};
@@ -116,7 +93,7 @@ ExitCode tma(const Arguments& a) {
   if (const int beyond = misalignment_of(tensor, coordinates); beyond != 0)
     throw InvalidArgument(fmt::format("--at begins with {}; a box begins at a multiple of 16 bytes, the nearest is {}",
                                       coordinates[0], coordinates[0] - beyond / size_of(tensor.type)));
-  const std::vector<BoxRow> rows = rows_of(tensor, coordinates);
+  const std::vector<BoxRow> rows = box_report(tensor, coordinates);
   const int period = 8 * span_of(tensor.swizzle), alignment = std::max(128, period);
   if (a.json) {
     Json list = Json::array();
