@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "bench/timing.hpp"
+#include "bench/tuning.hpp"
 #include "cli/command.hpp"
 #include "cli/json.hpp"
 #include "cli/measurements.hpp"
@@ -76,70 +75,6 @@ std::vector<Candidate> ranked(const GemmKind& kind, std::int64_t size, const mod
   return all;
 }
 
-/// What is known from before; empty if there is no such file.
-Json load(const std::string& path) {
-  std::ifstream file(path);
-  if (path.empty() || !file) return {{"receipts", Json::array()}, {"measured", Json::array()}, {"best", Json::array()}};
-  try {
-    return Json::parse(file);
-  } catch (const Json::exception& error) {
-    throw InvalidArgument(fmt::format("{}: {}", path, error.what()));
-  }
-}
-
-/// Whether two measurements are of the same work, and of the same kernel and tile too.
-bool same_work(const Json& a, const Json& b) {
-  return a["type"] == b["type"] && a["size"] == b["size"] && a["mode"] == b["mode"];
-}
-bool same_kernel(const Json& a, const Json& b) { return a["kernel"] == b["kernel"] && a["tile"] == b["tile"]; }
-
-/// Puts a measurement in the place of an older one like it.
-void remember(Json& measured, Json one) {
-  for (Json& known : measured) {
-    if (!same_work(known, one) || !same_kernel(known, one)) continue;
-    known = std::move(one);
-    return;
-  }
-  measured.push_back(std::move(one));
-}
-
-/// Of each type, size and mode the fastest that was ever measured, by its share of what cuBLAS reached beside it: rates
-/// of different runs are those of a card at different temperatures. Fast accumulation is nobody's choice.
-Json best_of(const Json& measured) {
-  const auto merit = [](const Json& m) {
-    const double rate = m["tflops"]["median"];
-    return m["cublas_tflops"].is_null() ? rate : rate / m["cublas_tflops"]["median"].get<double>();
-  };
-  Json best = Json::array();
-  for (const Json& one : measured) {
-    if (one.value("fast_accumulation", false)) continue;
-    const auto known = std::find_if(best.begin(), best.end(), [&](const Json& b) { return same_work(b, one); });
-    if (known == best.end())
-      best.push_back(one);
-    else if (merit(one) > merit(*known))
-      *known = one;
-  }
-  Json table = Json::array();
-  for (const Json& one : best)
-    table.push_back({{"type", one["type"]},
-                     {"size", one["size"]},
-                     {"mode", one["mode"]},
-                     {"kernel", one["kernel"]},
-                     {"tile", one["tile"]},
-                     {"share", one["cublas_tflops"].is_null() ? Json() : Json(merit(one))}});
-  return table;
-}
-
-/// Receipts that a measurement still refers to, by their dates.
-void forget_receipts(Json& document) {
-  Json kept = Json::array();
-  for (const Json& receipt : document["receipts"]) {
-    const auto refers = [&](const Json& m) { return m["receipt"] == receipt["date"]; };
-    if (std::any_of(document["measured"].begin(), document["measured"].end(), refers)) kept.push_back(receipt);
-  }
-  document["receipts"] = std::move(kept);
-}
-
 report::Table to_table(const Json& document, const std::vector<std::string>& dates) {
   using report::Column;
   report::Table table({{"type"},
@@ -174,7 +109,7 @@ ExitCode tune(const Arguments& arguments) {
     throw InvalidArgument("tune needs a GPU: it measures what the lens expects most of; see lapidary device");
   const std::unique_ptr<Device> device = open_gpu();
   const model::Gpu gpu = chosen_gpu({});
-  Json document = load(arguments.output);
+  bench::TuningRecord record(arguments.output);
   std::optional<OutputFile> output;
   if (!arguments.output.empty()) output.emplace(arguments.output);
   std::vector<std::string> types = arguments.types, dates, wrong, left_out;
@@ -200,7 +135,7 @@ ExitCode tune(const Arguments& arguments) {
         for (const bench::LeftOut& one : report.left_out)
           left_out.push_back(fmt::format("{}, {}, {}: {}", one.kernel, to_string(one.kind), size, one.why));
         wrong.insert(wrong.end(), report.wrong.begin(), report.wrong.end());
-        document["receipts"].push_back(report.receipt);
+        record.add_receipt(report.receipt);
         dates.push_back(report.receipt["date"]);
         for (const bench::LadderMeasurement& result : report.results) {
           const auto of = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
@@ -211,12 +146,11 @@ ExitCode tune(const Arguments& arguments) {
           one["predicted_tflops"] = of->predicted_tflops ? Json(*of->predicted_tflops) : Json();
           one["receipt"] = report.receipt["date"];
           if (result.entry.kernel->fast_accumulation) one["fast_accumulation"] = true;
-          remember(document["measured"], std::move(one));
+          record.add_measurement(std::move(one));
         }
       }
   }
-  forget_receipts(document);
-  document["best"] = best_of(document["measured"]);
+  const Json document = record.document();
   if (output) output->write(text_of(document, 1) + "\n");
   if (arguments.json)
     print(document);
