@@ -70,8 +70,8 @@ class Evaluator {
     int& depth;
   };
 
-  [[noreturn]] static void fail(std::size_t position, const std::string& message) {
-    throw ExpressionError(position, message);
+  [[noreturn]] void fail(std::size_t position, const std::string& message) const {
+    throw ExpressionError(position, definitions_ == 0 ? message : fmt::format("{} in `{}`", message, text_));
   }
   std::string instead() {
     return position() == text_.size() ? "but the text ends" : fmt::format("instead of \"{}\"", text_[at_]);
@@ -109,7 +109,7 @@ class Evaluator {
     }
     if (take("+")) return operand();
     if (take("(")) {
-      if (const std::optional<bool> to_real = type_before(")")) return converted(operand(), *to_real);
+      if (const std::optional<bool> to_real = type_of_cast()) return converted(operand(), *to_real);
       const Number number = value();
       expect(")");
       return number;
@@ -151,8 +151,8 @@ class Evaluator {
     return limited(result, begin);
   }
 
-  /// Takes a type and what closes it if they come next. Returns whether its numbers are real.
-  std::optional<bool> type_before(std::string_view close) {
+  /// Takes a type and the bracket that closes its cast if they come next. Returns whether its numbers are real.
+  std::optional<bool> type_of_cast() {
     constexpr std::array whole = {"const", "unsigned", "signed", "int", "uint", "long", "short", "size_t"};
     const std::size_t begin = at_;
     bool real = false;
@@ -162,7 +162,7 @@ class Evaluator {
         real = true;
       else if (std::find(whole.begin(), whole.end(), name) == whole.end())
         break;
-      if (take(close)) return real;
+      if (take(")")) return real;
     }
     at_ = begin;
     return std::nullopt;
@@ -223,11 +223,11 @@ class Evaluator {
       evaluator.expect_end();
       return number;
     } catch (const ExpressionError& error) {
-      fail(at, fmt::format("\"{}\" is `{}`: {}", name, *text, error.what()));
+      throw ExpressionError(at, error.what());
     }
   }
 
-  static Number apply(std::string_view symbol, Number left, Number right, std::size_t at) {
+  Number apply(std::string_view symbol, Number left, Number right, std::size_t at) const {
     const double x = left.value, y = right.value;
     const bool real = left.real || right.real;
     const auto truth = [](bool of) { return Number{of ? 1.0 : 0.0, false}; };
@@ -254,7 +254,7 @@ class Evaluator {
     }
     return limited({symbol == "+" ? x + y : symbol == "-" ? x - y : x * y, real}, at);
   }
-  static Number limited(Number number, std::size_t at) {
+  Number limited(Number number, std::size_t at) const {
     if (number.value >= -most && number.value <= most) return number;
     fail(at, fmt::format("values are at most {:.0f}; got {:.0f}", most, number.value));
   }

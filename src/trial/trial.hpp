@@ -31,9 +31,10 @@ struct Trial {
   /// Of a kernel that is given no size: the constants of the file in place of M, N and K, whose values are the run's.
   std::map<std::string, std::string> constants;
 
-  EmulatedRun run;  ///< the first that went wrong; if all is well, the one with the request's factors
-  std::vector<Factors> factors =
-      {};  ///< those that were tried, the request's first and those of `run` last if it is wrong
+  /// The first that went wrong; if all is well, the one with the request's factors.
+  EmulatedRun run;
+  /// Those that were tried, the request's first; those of `run` last if it is wrong.
+  std::vector<Factors> factors = {};
   /// The same on sizes that no tile divides, with leading dimensions longer than lines; of a kernel that is right and
   /// was given no sizes.
   std::optional<EmulatedRun> ragged = {};

@@ -8,9 +8,9 @@
 namespace lapidary {
 namespace {
 
-const std::map<std::string, std::string> definitions = {{"N", "100"},        {"tile", "32.0f"},
-                                                        {"BM", "2 * BN"},    {"BN", "tile::K + 4"},
-                                                        {"tile::K", "0x10"}, {"self", "self + 1"}};
+const std::map<std::string, std::string> definitions = {
+    {"N", "100"},        {"tile", "32.0f"},    {"BM", "2 * BN"}, {"BN", "tile::K + 4"},
+    {"tile::K", "0x10"}, {"self", "self + 1"}, {"none", "1 / 0"}};
 
 ExpressionNames names() {
   const auto meaning = [](const std::string& name) {
@@ -68,8 +68,9 @@ TEST(Expression, SaysWhatIsWrongWhere) {
   };
   expect_error("N / (N - 100)", 2, "division by 0");
   expect_error("cdiv(N, 0)", 0, "division by 0");
+  expect_error("N + none", 4, "division by 0 in `1 / 0`");
   expect_error("N + M", 4, "\"M\" is unknown; there are N, BM and BN");
-  expect_error("N + self", 4, "\"self\" is `self + 1`: \"self\" is");
+  expect_error("N + self", 4, "\"self\" is defined by itself in `self + 1`");
   expect_error("N +", 3, "expected a number, a name or \"(\" but the text ends");
   expect_error("(N ]", 3, "expected \")\" instead of \"]\"");
   expect_error("N << 63", 2, "a shift is by 0 to 62 bits, not 63");

@@ -80,9 +80,9 @@ __global__ void kernel(float* C) {
   __shared__ float a[8][33],
       b;
   extern __shared__ char c[];
-  asm volatile("bar.sync 0;"
-               ::: "memory");
-}
+)"
+                           "  asm volatile(\"bar.sync 0;\"\n ::: \"memory\");\n"
+                           R"(}
 int main() {
   kernel<<<1, 1>>>(nullptr);
 }
