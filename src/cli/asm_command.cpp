@@ -189,18 +189,18 @@ ExitCode run(const Arguments& a) {
 
 }  // namespace
 
-Command add_asm(CLI::App& program) {
-  CLI::App* app = program.add_subcommand(
-      "asm", "the machine code or the PTX that nvcc made of a kernel, under its source lines");
+Command add_asm(App program) {
+  App app = program.add_subcommand("asm",
+                                   "the machine code or the PTX that nvcc made of a kernel, under its source lines");
   const auto a = std::make_shared<Arguments>();
-  app->add_option("KERNEL", a->kernel, "a name that `lapidary list` shows")->required()->type_name("");
-  CLI::Option* sass = app->add_flag("--sass", a->sass, "the machine code (what is shown without an option)");
-  app->add_flag("--ptx", a->ptx, "the PTX that ptxas made it of")->excludes(sass);
-  app->add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)")->type_name("TILE");
-  add_type_option(*app, a->type);
-  app->add_option("--line", a->line, "of this source line alone")->check(whole_number(1, 100000));
-  app->add_flag("--summary", a->summary, "registers and the mix of instructions alone");
-  app->add_flag("--json", a->json, "print registers and mix as JSON");
+  app.add_option("KERNEL", a->kernel, "a name that `lapidary list` shows").required().type_name("");
+  Option sass = app.add_flag("--sass", a->sass, "the machine code (what is shown without an option)");
+  app.add_flag("--ptx", a->ptx, "the PTX that ptxas made it of").excludes(sass);
+  app.add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)").type_name("TILE");
+  add_type_option(app, a->type);
+  app.add_option("--line", a->line, "of this source line alone").check(whole_number(1, 100000));
+  app.add_flag("--summary", a->summary, "registers and the mix of instructions alone");
+  app.add_flag("--json", a->json, "print registers and mix as JSON");
   return {app, [a] { return run(*a); }};
 }
 

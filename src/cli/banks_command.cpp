@@ -162,31 +162,30 @@ ExitCode banks(const Arguments& arguments) {
 
 }  // namespace
 
-Command add_banks(CLI::App& program) {
-  CLI::App* app = program.add_subcommand(
+Command add_banks(App program) {
+  App app = program.add_subcommand(
       "banks", "the banks of shared memory that a warp's access meets in, before and after padding or swizzling");
   const auto a = std::make_shared<Arguments>();
-  app->add_option("LAYOUT", a->layout,
-                  "where the elements of a tile live, see below; or a kernel, whose own accesses are shown")
-      ->required();
-  CLI::Option* access = app->add_option("ACCESS", a->access, "what the lanes of a warp read or write; see below");
-  app->add_option("--tile", a->tile, "which tile of the kernel (its first one)")->excludes(access)->type_name("TILE");
-  app->add_option("--type", a->type,
-                  "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC' (the kernel's first one)")
-      ->excludes(access)
-      ->type_name("TYPE");
-  app->add_option("--lane", a->lane, "the lane that is marked in the picture (0)")->check(CLI::Range(0, 31));
-  add_picture_options(*app, a->picture);
-  app->add_flag("--json", a->json, "print JSON");
-  app->footer(
-      std::string(
-          "\nA warp stores two rows of a half-precision tile, with two halves of padding after every 64 in 1 "
-          "wavefront instead of 4:\n"
-          "  lapidary banks \"half 64x128+2/64\" \"write 32 [lane / 16, lane % 16 * 8]\" --svg banks.svg\n"
-          "The tile's other accesses: \"read 32 [1, lane % 16 * 8]\" (2 to 1), \"write 16 [lane % 8 * 8, lane / "
-          "8]\" (A, transposed: 8 to 4);\n\"read 128 [0, lane % 16 * 8]\" (4, the least) faults with the "
-          "padding.\n\n") +
-      layout_grammar + "\n" + access_grammar);
+  app.add_option("LAYOUT", a->layout,
+                 "where the elements of a tile live, see below; or a kernel, whose own accesses are shown")
+      .required();
+  Option access = app.add_option("ACCESS", a->access, "what the lanes of a warp read or write; see below");
+  app.add_option("--tile", a->tile, "which tile of the kernel (its first one)").excludes(access).type_name("TILE");
+  app.add_option("--type", a->type,
+                 "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC' (the kernel's first one)")
+      .excludes(access)
+      .type_name("TYPE");
+  app.add_option("--lane", a->lane, "the lane that is marked in the picture (0)").check(in_range(0, 31));
+  add_picture_options(app, a->picture);
+  app.add_flag("--json", a->json, "print JSON");
+  app.footer(std::string(
+                 "\nA warp stores two rows of a half-precision tile, with two halves of padding after every 64 in 1 "
+                 "wavefront instead of 4:\n"
+                 "  lapidary banks \"half 64x128+2/64\" \"write 32 [lane / 16, lane % 16 * 8]\" --svg banks.svg\n"
+                 "The tile's other accesses: \"read 32 [1, lane % 16 * 8]\" (2 to 1), \"write 16 [lane % 8 * 8, lane / "
+                 "8]\" (A, transposed: 8 to 4);\n\"read 128 [0, lane % 16 * 8]\" (4, the least) faults with the "
+                 "padding.\n\n") +
+             layout_grammar + "\n" + access_grammar);
   return {app, [a] { return banks(*a); }};
 }
 

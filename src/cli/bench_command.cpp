@@ -228,43 +228,43 @@ ExitCode measure(const Arguments& arguments) {
 
 }  // namespace
 
-Command add_bench(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("bench", "time kernels on a GPU in turns with cuBLAS, with a receipt");
+Command add_bench(App program) {
+  App app = program.add_subcommand("bench", "time kernels on a GPU in turns with cuBLAS, with a receipt");
   const auto a = std::make_shared<Arguments>();
   const auto whole = whole_number(1, bench::most_timed_size);
-  app->add_option("KERNEL", a->kernels, "names that `lapidary list` shows; all kernels");
-  CLI::Option* const cubes = app->add_option("--size", a->sizes, "M = N = K, may be given several times; 4096")
-                                 ->check(whole)
-                                 ->allow_extra_args(false);
-  CLI::Option* const lists =
-      app->add_option(
+  app.add_option("KERNEL", a->kernels, "names that `lapidary list` shows; all kernels");
+  const Option cubes = app.add_option("--size", a->sizes, "M = N = K, may be given several times; 4096")
+                           .check(whole)
+                           .allow_extra_args(false);
+  const Option lists =
+      app.add_option(
              "--problems", a->lists,
              "a list of problems, may be given several times: lines of M N K, the orders of A and B (RR, RC, CR "
              "or CC; those of the type), a label; # begins a comment. Lists of DeepBench, of layers of language "
              "models, a grid and random sizes are in data/shapes: --problems data/shapes/llm.txt")
-          ->type_name("FILE")
-          ->allow_extra_args(false);
-  app->add_option("-m", a->m, "rows of A and D, for one problem (4096 if -n or -k is given)")
-      ->check(whole)
-      ->excludes(cubes)
-      ->excludes(lists);
-  app->add_option("-n", a->n, "columns of B and D")->check(whole)->excludes(cubes)->excludes(lists);
-  app->add_option("-k", a->k, "columns of A and rows of B")->check(whole)->excludes(cubes)->excludes(lists);
-  app->add_option(
+          .type_name("FILE")
+          .allow_extra_args(false);
+  app.add_option("-m", a->m, "rows of A and D, for one problem (4096 if -n or -k is given)")
+      .check(whole)
+      .excludes(cubes)
+      .excludes(lists);
+  app.add_option("-n", a->n, "columns of B and D").check(whole).excludes(cubes).excludes(lists);
+  app.add_option("-k", a->k, "columns of A and rows of B").check(whole).excludes(cubes).excludes(lists);
+  app.add_option(
          "--type", a->types,
          "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC', may be given several times; each "
          "kernel's first one")
-      ->allow_extra_args(false);
-  app->add_option("--mode", a->mode,
-                  "burst (a cold card, after a rest), sustained (a warm one, launches without a pause) or both; both");
-  app->add_option("--seconds", a->seconds, "of sustained launches of each kernel; 2")->check(CLI::Range(0.1, 600.0));
-  app->add_option("--rounds", a->rounds, "of bursts; 3")->check(CLI::Range(1, 1000));
-  app->add_flag("--all-tiles", a->all_tiles, "every tile of a kernel; its first one");
-  app->add_option("-o,--output", a->output,
-                  "write results and receipt to this file as JSON, whenever a problem has been measured");
-  app->add_flag("--json", a->json,
-                "print JSON, in the end; Ctrl-C ends measuring behind the problem that is under way, and prints what "
-                "there is");
+      .allow_extra_args(false);
+  app.add_option("--mode", a->mode,
+                 "burst (a cold card, after a rest), sustained (a warm one, launches without a pause) or both; both");
+  app.add_option("--seconds", a->seconds, "of sustained launches of each kernel; 2").check(in_range(0.1, 600.0));
+  app.add_option("--rounds", a->rounds, "of bursts; 3").check(in_range(1, 1000));
+  app.add_flag("--all-tiles", a->all_tiles, "every tile of a kernel; its first one");
+  app.add_option("-o,--output", a->output,
+                 "write results and receipt to this file as JSON, whenever a problem has been measured");
+  app.add_flag("--json", a->json,
+               "print JSON, in the end; Ctrl-C ends measuring behind the problem that is under way, and prints what "
+               "there is");
   return {app, [a] { return measure(*a); }};
 }
 

@@ -63,12 +63,11 @@ ExitCode run(const Arguments& a) {
 
 }  // namespace
 
-Command add_calibrate(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("calibrate",
-                                         "measure the constants that predicted times are built on, on a GPU");
+Command add_calibrate(App program) {
+  App app = program.add_subcommand("calibrate", "measure the constants that predicted times are built on, on a GPU");
   const auto a = std::make_shared<Arguments>();
-  app->add_option("-o,--output", a->output, "write them to this file as JSON")->type_name("FILE");
-  app->add_flag("--json", a->json, "print JSON");
+  app.add_option("-o,--output", a->output, "write them to this file as JSON").type_name("FILE");
+  app.add_flag("--json", a->json, "print JSON");
   return {app, [a] { return run(*a); }};
 }
 

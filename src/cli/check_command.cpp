@@ -136,30 +136,30 @@ ExitCode run(const Arguments& arguments) {
 
 }  // namespace
 
-Command add_check(CLI::App& program) {
-  CLI::App* app = program.add_subcommand(
+Command add_check(App program) {
+  App app = program.add_subcommand(
       "check",
       "look for races, missing barriers, accesses out of bounds, uninitialised reads, divergence, deadlock and wrong "
       "results, on the emulated machine");
   const auto a = std::make_shared<Arguments>();
-  app->add_option("KERNEL", a->kernel, "a name that `lapidary list` shows")->type_name("");
-  add_type_option(*app, a->type);
-  app->add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)")->type_name("TILE");
-  app->add_option("-m", a->m, "rows of A and D (with none of these three: sizes around the tile's)")
-      ->check(whole_number(0));
-  app->add_option("-n", a->n, "columns of B and D (256 if another one is given)")->check(whole_number(0));
-  app->add_option("-k", a->k, "columns of A and rows of B (256 if another one is given)")->check(whole_number(0));
-  app->add_option("--schedules", a->schedules,
-                  fmt::format("how many random orders of threads each problem is run in ({})", default_schedules))
-      ->check(whole_number(1, 1 << 20));
-  app->add_option("--seed", a->seed,
-                  "of the first schedule (1), the next one has the next; 0 is no random order; of the puzzle (random)")
-      ->check(whole_number(0, std::int64_t{1} << 32));
-  app->add_flag("--puzzle", a->puzzle, "shows a kernel with a bug, asks for the line, and tells what happens");
-  app->add_option("--answer", a->answer, "the line, for a puzzle that is not to ask")
-      ->check(whole_number(1))
-      ->type_name("LINE");
-  app->add_flag("--json", a->json, "print JSON");
+  app.add_option("KERNEL", a->kernel, "a name that `lapidary list` shows").type_name("");
+  add_type_option(app, a->type);
+  app.add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)").type_name("TILE");
+  app.add_option("-m", a->m, "rows of A and D (with none of these three: sizes around the tile's)")
+      .check(whole_number(0));
+  app.add_option("-n", a->n, "columns of B and D (256 if another one is given)").check(whole_number(0));
+  app.add_option("-k", a->k, "columns of A and rows of B (256 if another one is given)").check(whole_number(0));
+  app.add_option("--schedules", a->schedules,
+                 fmt::format("how many random orders of threads each problem is run in ({})", default_schedules))
+      .check(whole_number(1, 1 << 20));
+  app.add_option("--seed", a->seed,
+                 "of the first schedule (1), the next one has the next; 0 is no random order; of the puzzle (random)")
+      .check(whole_number(0, std::int64_t{1} << 32));
+  app.add_flag("--puzzle", a->puzzle, "shows a kernel with a bug, asks for the line, and tells what happens");
+  app.add_option("--answer", a->answer, "the line, for a puzzle that is not to ask")
+      .check(whole_number(1))
+      .type_name("LINE");
+  app.add_flag("--json", a->json, "print JSON");
   return {app, [a] { return run(*a); }};
 }
 

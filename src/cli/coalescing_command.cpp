@@ -154,34 +154,34 @@ ExitCode coalescing(const Arguments& a) {
 
 }  // namespace
 
-Command add_coalescing(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("coalescing", "which lanes of a warp touch which 32-byte sectors");
+Command add_coalescing(App program) {
+  App app = program.add_subcommand("coalescing", "which lanes of a warp touch which 32-byte sectors");
   const auto a = std::make_shared<Arguments>();
-  CLI::Option* kernel = app->add_option(
+  Option kernel = app.add_option(
       "KERNEL", a->kernel,
       "whose accesses to global memory are shown, as its first block makes them; without it, the "
       "access that the options below describe");
-  app->add_option("--tile", a->tile, "which tile of the kernel (its first one)")->needs(kernel)->type_name("TILE");
-  add_type_option(*app, a->type)->needs(kernel);
-  app->add_option("-m", a->m, "rows of A and D (1024)")->needs(kernel)->check(whole_number(1, 1 << 14));
-  app->add_option("-n", a->n, "columns of B and D (1024)")->needs(kernel)->check(whole_number(1, 1 << 14));
-  app->add_option("-k", a->k, "columns of A, rows of B (1024)")->needs(kernel)->check(whole_number(1, 1 << 14));
-  app->add_option("--warp", a->warp, "which warp of the block (0)")->needs(kernel)->check(CLI::Range(0, 31));
-  const auto shape = [&](CLI::Option* option) { option->excludes(kernel)->group("The access without a KERNEL"); };
-  shape(app->add_option("--element", a->element_bytes, "bytes of an element: 1, 2, 4 or 8 (4)")
-            ->check(CLI::IsMember({1, 2, 4, 8})));
-  shape(app->add_option("--vector", a->vector, "elements that a lane reads at once: 1, 2, 4, 8 or 16 (1)")
-            ->check(CLI::IsMember({1, 2, 4, 8, 16})));
-  shape(app->add_option("--columns", a->columns,
-                        "lanes side by side in a row; the next ones are a row below. 1: a column (32)")
-            ->check(CLI::Range(1, 32)));
-  shape(app->add_option("--ld", a->ld, "elements from one row to the next (1024)")->check(whole_number(1, 1 << 24)));
-  shape(app->add_option("--offset", a->offset, "element of row 0 that lane 0 reads (0)")
-            ->check(whole_number(0, 1 << 24)));
-  app->add_option("--lane", a->lane, "the lane that is marked in the picture (0)")->check(CLI::Range(0, 31));
-  add_picture_options(*app, a->picture);
-  app->add_flag("--json", a->json, "print JSON");
-  app->footer(
+  app.add_option("--tile", a->tile, "which tile of the kernel (its first one)").needs(kernel).type_name("TILE");
+  add_type_option(app, a->type).needs(kernel);
+  app.add_option("-m", a->m, "rows of A and D (1024)").needs(kernel).check(whole_number(1, 1 << 14));
+  app.add_option("-n", a->n, "columns of B and D (1024)").needs(kernel).check(whole_number(1, 1 << 14));
+  app.add_option("-k", a->k, "columns of A, rows of B (1024)").needs(kernel).check(whole_number(1, 1 << 14));
+  app.add_option("--warp", a->warp, "which warp of the block (0)").needs(kernel).check(in_range(0, 31));
+  const auto shape = [&](Option option) { option.excludes(kernel).group("The access without a KERNEL"); };
+  shape(app.add_option("--element", a->element_bytes, "bytes of an element: 1, 2, 4 or 8 (4)")
+            .check(one_of({1, 2, 4, 8})));
+  shape(app.add_option("--vector", a->vector, "elements that a lane reads at once: 1, 2, 4, 8 or 16 (1)")
+            .check(one_of({1, 2, 4, 8, 16})));
+  shape(app.add_option("--columns", a->columns,
+                       "lanes side by side in a row; the next ones are a row below. 1: a column (32)")
+            .check(in_range(1, 32)));
+  shape(app.add_option("--ld", a->ld, "elements from one row to the next (1024)").check(whole_number(1, 1 << 24)));
+  shape(
+      app.add_option("--offset", a->offset, "element of row 0 that lane 0 reads (0)").check(whole_number(0, 1 << 24)));
+  app.add_option("--lane", a->lane, "the lane that is marked in the picture (0)").check(in_range(0, 31));
+  add_picture_options(app, a->picture);
+  app.add_flag("--json", a->json, "print JSON");
+  app.footer(
       "\n  lapidary coalescing naive          each access of the kernel\n"
       "  lapidary coalescing                one row of f32: 4 sectors, all of them wanted\n"
       "  lapidary coalescing --offset 1     shifted by one element: 5 sectors\n"

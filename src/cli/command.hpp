@@ -1,6 +1,7 @@
 #pragma once
-#include <CLI/CLI.hpp>
 #include <functional>
+
+#include "cli/arguments.hpp"
 
 namespace lapidary::cli {
 
@@ -15,32 +16,32 @@ enum ExitCode : int {
 
 /// A command of the program: its options, and what it does once they are parsed.
 struct Command {
-  CLI::App* app;
+  App app;
   std::function<ExitCode()> execute;
 };
 
-Command add_list(CLI::App& program);
-Command add_run(CLI::App& program);
-Command add_ladder(CLI::App& program);
-Command add_device(CLI::App& program);
-Command add_check(CLI::App& program);
-Command add_descriptor(CLI::App& program);
-Command add_diff(CLI::App& program);
-Command add_bench(CLI::App& program);
-Command add_gpus(CLI::App& program);
-Command add_occupancy(CLI::App& program);
-Command add_roofline(CLI::App& program);
-Command add_raster(CLI::App& program);
-Command add_report(CLI::App& program);
-Command add_try(CLI::App& program);
-Command add_explain(CLI::App& program);
-Command add_calibrate(CLI::App& program);
-Command add_asm(CLI::App& program);
-Command add_banks(CLI::App& program);
-Command add_coalescing(CLI::App& program);
-Command add_fragment(CLI::App& program);
-Command add_tiles(CLI::App& program);
-Command add_tma(CLI::App& program);
-Command add_tune(CLI::App& program);
+Command add_list(App program);
+Command add_run(App program);
+Command add_ladder(App program);
+Command add_device(App program);
+Command add_check(App program);
+Command add_descriptor(App program);
+Command add_diff(App program);
+Command add_bench(App program);
+Command add_gpus(App program);
+Command add_occupancy(App program);
+Command add_roofline(App program);
+Command add_raster(App program);
+Command add_report(App program);
+Command add_try(App program);
+Command add_explain(App program);
+Command add_calibrate(App program);
+Command add_asm(App program);
+Command add_banks(App program);
+Command add_coalescing(App program);
+Command add_fragment(App program);
+Command add_tiles(App program);
+Command add_tma(App program);
+Command add_tune(App program);
 
 }  // namespace lapidary::cli

@@ -107,22 +107,22 @@ ExitCode show_descriptor(const Arguments& a) {
 
 }  // namespace
 
-Command add_descriptor(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("descriptor",
-                                         "a matrix descriptor of wgmma, and the bytes that an instruction reads by it");
+Command add_descriptor(App program) {
+  App app = program.add_subcommand("descriptor",
+                                   "a matrix descriptor of wgmma, and the bytes that an instruction reads by it");
   const auto a = std::make_shared<Arguments>();
-  app->add_option("BITS", a->bits, "its 64 bits, such as 0x4000004000010240")->required();
-  app->add_option("--major", a->major, "k or mn: which mode neighbours in memory are along (k)")
-      ->check(CLI::IsMember({"k", "mn"}));
+  app.add_option("BITS", a->bits, "its 64 bits, such as 0x4000004000010240").required();
+  app.add_option("--major", a->major, "k or mn: which mode neighbours in memory are along (k)")
+      .check(one_of({"k", "mn"}));
   std::vector<std::string> types;
   for (const ElementType& type : element_types) types.emplace_back(type.name);
-  app->add_option("--type", a->type, "of the elements: f16, bf16, tf32, e4m3, e5m2, s8 or u8 (bf16)")
-      ->transform(known_type())
-      ->check(CLI::IsMember(types))
-      ->type_name("TYPE");
-  app->add_option("--mn", a->mn, "rows of A or columns of B that an instruction reads (64, as all have of A)")
-      ->check(CLI::Range(8, 256));
-  app->add_flag("--json", a->json, "print JSON");
+  app.add_option("--type", a->type, "of the elements: f16, bf16, tf32, e4m3, e5m2, s8 or u8 (bf16)")
+      .transform(known_type())
+      .check(one_of(types))
+      .type_name("TYPE");
+  app.add_option("--mn", a->mn, "rows of A or columns of B that an instruction reads (64, as all have of A)")
+      .check(in_range(8, 256));
+  app.add_flag("--json", a->json, "print JSON");
   return {app, [a] { return show_descriptor(*a); }};
 }
 

@@ -64,10 +64,10 @@ ExitCode device(bool json) {
 
 }  // namespace
 
-Command add_device(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("device", "the machines that kernels can run on here");
+Command add_device(App program) {
+  App app = program.add_subcommand("device", "the machines that kernels can run on here");
   const auto json = std::make_shared<bool>(false);
-  app->add_flag("--json", *json, "print JSON");
+  app.add_flag("--json", *json, "print JSON");
   return {app, [json] { return device(*json); }};
 }
 

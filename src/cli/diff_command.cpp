@@ -64,12 +64,12 @@ ExitCode diff(const Arguments& arguments) {
 
 }  // namespace
 
-Command add_diff(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("diff", "what changes in the source from kernel A to kernel B");
+Command add_diff(App program) {
+  App app = program.add_subcommand("diff", "what changes in the source from kernel A to kernel B");
   const auto arguments = std::make_shared<Arguments>();
-  app->add_option("A", arguments->a, "a kernel; alone, it is compared with its parent")->required()->type_name("");
-  app->add_option("B", arguments->b, "the kernel to compare it with")->type_name("");
-  app->add_flag("--json", arguments->json, "print JSON");
+  app.add_option("A", arguments->a, "a kernel; alone, it is compared with its parent").required().type_name("");
+  app.add_option("B", arguments->b, "the kernel to compare it with").type_name("");
+  app.add_flag("--json", arguments->json, "print JSON");
   return {app, [arguments] { return diff(*arguments); }};
 }
 

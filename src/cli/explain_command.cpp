@@ -234,22 +234,22 @@ ExitCode run(const Arguments& a) {
 
 }  // namespace
 
-Command add_explain(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("explain", "what a kernel costs and why, on any card, without one");
+Command add_explain(App program) {
+  App app = program.add_subcommand("explain", "what a kernel costs and why, on any card, without one");
   const auto a = std::make_shared<Arguments>();
-  app->add_option("KERNEL", a->kernel, "a name that `lapidary list` shows")->required()->type_name("");
-  app->add_option("-m", a->m, "rows of A and D (1024)")->check(whole_number(1, most_predicted_size));
-  app->add_option("-n", a->n, "columns of B and D (1024)")->check(whole_number(1, most_predicted_size));
-  app->add_option("-k", a->k, "columns of A and rows of B (1024)")->check(whole_number(1, most_predicted_size));
-  add_type_option(*app, a->type);
-  app->add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)")->type_name("TILE");
-  app->add_flag("--beta", a->beta, "beta is not 0: C is read");
-  app->add_flag("--as-compiled", a->as_compiled,
-                "also the mix of machine instructions, and each access to memory as written and as compiled");
-  app->add_option("--html", a->html, "write the page into this file, as HTML that loads nothing")->type_name("FILE");
-  app->add_flag("--predict", a->predict, "ask for your guess first");
-  app->add_flag("--json", a->json, "print JSON");
-  add_gpu_options(*app, a->gpu);
+  app.add_option("KERNEL", a->kernel, "a name that `lapidary list` shows").required().type_name("");
+  app.add_option("-m", a->m, "rows of A and D (1024)").check(whole_number(1, most_predicted_size));
+  app.add_option("-n", a->n, "columns of B and D (1024)").check(whole_number(1, most_predicted_size));
+  app.add_option("-k", a->k, "columns of A and rows of B (1024)").check(whole_number(1, most_predicted_size));
+  add_type_option(app, a->type);
+  app.add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)").type_name("TILE");
+  app.add_flag("--beta", a->beta, "beta is not 0: C is read");
+  app.add_flag("--as-compiled", a->as_compiled,
+               "also the mix of machine instructions, and each access to memory as written and as compiled");
+  app.add_option("--html", a->html, "write the page into this file, as HTML that loads nothing").type_name("FILE");
+  app.add_flag("--predict", a->predict, "ask for your guess first");
+  app.add_flag("--json", a->json, "print JSON");
+  add_gpu_options(app, a->gpu);
   return {app, [a] { return run(*a); }};
 }
 

@@ -194,21 +194,21 @@ ExitCode show_fragment(const Arguments& a) {
 
 }  // namespace
 
-Command add_fragment(CLI::App& program) {
-  CLI::App* app = program.add_subcommand(
-      "fragment", "which lane holds which elements of the operands of an instruction of tensor cores");
+Command add_fragment(App program) {
+  App app = program.add_subcommand("fragment",
+                                   "which lane holds which elements of the operands of an instruction of tensor cores");
   const auto a = std::make_shared<Arguments>();
-  app->add_option("INSTRUCTION", a->instruction, "as below; without it, what there is");
-  app->add_option("--lane", a->lane, "the lane that is marked, of wgmma the thread of the warpgroup (0)")
-      ->check(whole_number(0, 127))
-      ->type_name("N");
-  add_picture_options(*app, a->picture);
-  app->add_flag("--json", a->json, "print JSON");
-  app->footer("\n" + lens::tensor_instruction_grammar() +
-              "\n  lapidary fragment mma m16n8k16 bf16 --lane 5 --svg fragment.svg\n"
-              "  lapidary fragment ldmatrix x4.trans\n"
-              "  lapidary fragment wgmma m64n128k16 bf16 a=k/128 b=mn/64\n"
-              "  lapidary fragment HMMA.1688.F32.BF16");
+  app.add_option("INSTRUCTION", a->instruction, "as below; without it, what there is");
+  app.add_option("--lane", a->lane, "the lane that is marked, of wgmma the thread of the warpgroup (0)")
+      .check(whole_number(0, 127))
+      .type_name("N");
+  add_picture_options(app, a->picture);
+  app.add_flag("--json", a->json, "print JSON");
+  app.footer("\n" + lens::tensor_instruction_grammar() +
+             "\n  lapidary fragment mma m16n8k16 bf16 --lane 5 --svg fragment.svg\n"
+             "  lapidary fragment ldmatrix x4.trans\n"
+             "  lapidary fragment wgmma m64n128k16 bf16 a=k/128 b=mn/64\n"
+             "  lapidary fragment HMMA.1688.F32.BF16");
   return {app, [a] { return show_fragment(*a); }};
 }
 

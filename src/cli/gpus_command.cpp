@@ -115,13 +115,13 @@ ExitCode gpus(const Arguments& arguments) {
 
 }  // namespace
 
-Command add_gpus(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("gpus", "the GPUs that predictions can be made for");
+Command add_gpus(App program) {
+  App app = program.add_subcommand("gpus", "the GPUs that predictions can be made for");
   const auto a = std::make_shared<Arguments>();
-  app->add_option("NAME", a->name, "one of them, with its sources")->type_name("");
-  app->add_option("--gpu-file", a->file, "a table of your own, as docs/gpus.md tells; LAPIDARY_GPUS names one, too")
-      ->type_name("FILE");
-  app->add_flag("--json", a->json, "print JSON");
+  app.add_option("NAME", a->name, "one of them, with its sources").type_name("");
+  app.add_option("--gpu-file", a->file, "a table of your own, as docs/gpus.md tells; LAPIDARY_GPUS names one, too")
+      .type_name("FILE");
+  app.add_flag("--json", a->json, "print JSON");
   return {app, [a] { return gpus(*a); }};
 }
 

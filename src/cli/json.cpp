@@ -6,6 +6,8 @@
 
 #include "cli/counters.hpp"
 
+template class nlohmann::basic_json<nlohmann::ordered_map>;
+
 namespace lapidary::cli {
 namespace {
 

@@ -1,17 +1,14 @@
 #pragma once
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "bench/problem.hpp"
 #include "bench/verify.hpp"
+#include "cli/json_value.hpp"
 #include "emulator/report.hpp"
 #include "model/address_work.hpp"
 #include "model/occupancy.hpp"
 
 namespace lapidary::cli {
-
-/// Keys keep the order in which they were added. docs/json.md tells what each of them means.
-using Json = nlohmann::ordered_json;
 
 /// All counters.
 Json counters_json(const emulator::Counters& counters);

@@ -292,15 +292,15 @@ ExitCode climb_ladder(const Arguments& arguments) {
 
 }  // namespace
 
-Command add_ladder(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("ladder", "run every kernel on one problem, check it and show what it costs");
+Command add_ladder(App program) {
+  App app = program.add_subcommand("ladder", "run every kernel on one problem, check it and show what it costs");
   const auto a = std::make_shared<Arguments>();
-  app->add_option("--size", a->size, "M = N = K (256, on a GPU 4096)")->check(whole_number(1));
-  app->add_option("--type", a->type,
-                  "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC' (of each kernel the first one)")
-      ->type_name("TYPE");
-  app->add_option("--device", a->device, "gpu or emulator (gpu where there is one)")->type_name("DEVICE");
-  app->add_flag("--json", a->json, "print JSON");
+  app.add_option("--size", a->size, "M = N = K (256, on a GPU 4096)").check(whole_number(1));
+  app.add_option("--type", a->type,
+                 "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC' (of each kernel the first one)")
+      .type_name("TYPE");
+  app.add_option("--device", a->device, "gpu or emulator (gpu where there is one)").type_name("DEVICE");
+  app.add_flag("--json", a->json, "print JSON");
   return {app, [a] { return climb_ladder(*a); }};
 }
 

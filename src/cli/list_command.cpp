@@ -112,10 +112,10 @@ ExitCode list(bool json) {
 
 }  // namespace
 
-Command add_list(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("list", "the kernels: parent, types, architecture, tiles, idea");
+Command add_list(App program) {
+  App app = program.add_subcommand("list", "the kernels: parent, types, architecture, tiles, idea");
   const auto json = std::make_shared<bool>(false);
-  app->add_flag("--json", *json, "print JSON");
+  app.add_flag("--json", *json, "print JSON");
   return {app, [json] { return list(*json); }};
 }
 

@@ -18,15 +18,15 @@ ExitCode fail(ExitCode code, const std::string& message) {
 }
 
 const Command* chosen(const std::vector<Command>& commands) {
-  const auto command = std::find_if(commands.begin(), commands.end(), [](const Command& c) { return c.app->parsed(); });
+  const auto command = std::find_if(commands.begin(), commands.end(), [](const Command& c) { return c.app.parsed(); });
   return command == commands.end() ? nullptr : &*command;
 }
 
 /// What there is instead of a command line that cannot be read.
 std::string advice(const std::vector<Command>& commands) {
-  if (const Command* command = chosen(commands)) return "see lapidary " + command->app->get_name() + " --help";
+  if (const Command* command = chosen(commands)) return "see lapidary " + command->app.name() + " --help";
   std::string names;
-  for (const Command& command : commands) names += (names.empty() ? "" : ", ") + command.app->get_name();
+  for (const Command& command : commands) names += (names.empty() ? "" : ", ") + command.app.name();
   return "the commands are " + names + ", see lapidary --help";
 }
 
@@ -45,10 +45,11 @@ ExitCode execute(const Command& command) {
 }
 
 ExitCode run_program(int argc, char** argv) {
-  CLI::App program("Matrix multiplication on NVIDIA GPUs, one kernel at a time, on the GPU or on an emulated one.",
-                   "lapidary");
-  program.set_version_flag("--version", "lapidary " LAPIDARY_VERSION);
-  program.require_subcommand(0, 1);
+  CLI::App parser("Matrix multiplication on NVIDIA GPUs, one kernel at a time, on the GPU or on an emulated one.",
+                  "lapidary");
+  parser.set_version_flag("--version", "lapidary " LAPIDARY_VERSION);
+  parser.require_subcommand(0, 1);
+  const App program(parser);
   const std::vector<Command> commands = {
       add_list(program),   add_run(program),   add_ladder(program),     add_explain(program),
       add_report(program), add_check(program), add_try(program),        add_asm(program),
@@ -57,9 +58,9 @@ ExitCode run_program(int argc, char** argv) {
       add_tiles(program),  add_tma(program),   add_descriptor(program), add_device(program),
       add_bench(program),  add_tune(program),  add_calibrate(program)};
   try {
-    program.parse(argc, argv);
+    parser.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help or --version
-    program.exit(request);
+    parser.exit(request);
     return success;
   } catch (const CLI::ParseError& error) {
     std::string text = error.what();

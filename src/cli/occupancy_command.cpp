@@ -193,26 +193,26 @@ ExitCode run(const Arguments& a) {
 
 }  // namespace
 
-Command add_occupancy(CLI::App& program) {
-  CLI::App* app = program.add_subcommand(
+Command add_occupancy(App program) {
+  App app = program.add_subcommand(
       "occupancy", "how many blocks a multiprocessor holds, by each limit, and at which values that changes");
   const auto a = std::make_shared<Arguments>();
   constexpr int most = std::numeric_limits<int>::max();
-  CLI::Option* kernel = app->add_option("KERNEL", a->kernel, "a name that `lapidary list` shows; or none, and numbers")
-                            ->type_name("");
-  app->add_option("--tile", a->tile, "which tile of the kernel (its first one)")->needs(kernel)->type_name("TILE");
-  add_type_option(*app, a->type)->needs(kernel);
-  app->add_option("--threads", a->threads, "of a block (the kernel's)")->check(whole_number(1, most));
-  app->add_option("--registers", a->registers, "of a thread (those of the record of the kernel's machine code)")
-      ->check(whole_number(1, most));
-  app->add_option("--shared", a->shared_bytes, "bytes of a block, static and dynamic (the kernel's, or 0)")
-      ->check(whole_number(0, most));
-  app->add_option("--barriers", a->barriers, "those of __syncthreads() and bar.sync that a block uses (1)")
-      ->check(whole_number(0, most));
-  add_gpu_options(*app, a->gpu);
-  add_picture_options(*app, a->picture);
-  app->add_flag("--json", a->json, "print JSON");
-  app->footer(
+  Option kernel = app.add_option("KERNEL", a->kernel, "a name that `lapidary list` shows; or none, and numbers")
+                      .type_name("");
+  app.add_option("--tile", a->tile, "which tile of the kernel (its first one)").needs(kernel).type_name("TILE");
+  add_type_option(app, a->type).needs(kernel);
+  app.add_option("--threads", a->threads, "of a block (the kernel's)").check(whole_number(1, most));
+  app.add_option("--registers", a->registers, "of a thread (those of the record of the kernel's machine code)")
+      .check(whole_number(1, most));
+  app.add_option("--shared", a->shared_bytes, "bytes of a block, static and dynamic (the kernel's, or 0)")
+      .check(whole_number(0, most));
+  app.add_option("--barriers", a->barriers, "those of __syncthreads() and bar.sync that a block uses (1)")
+      .check(whole_number(0, most));
+  add_gpu_options(app, a->gpu);
+  add_picture_options(app, a->picture);
+  app.add_flag("--json", a->json, "print JSON");
+  app.footer(
       "\nA number that is given beside a kernel stands in place of the kernel's own.\n\n"
       "  lapidary occupancy vectorized --gpu \"a100 sxm4 80gb\"\n"
       "  lapidary occupancy --registers 37 --threads 1024 --shared 0 --gpu \"rtx 4090\" --svg occupancy.svg\n"

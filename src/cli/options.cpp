@@ -26,28 +26,26 @@ std::optional<Number> parse(std::string_view text) {
 
 // Both write the number back, so that CLI11, which would take "010" for an octal number, reads what was checked.
 
-CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
-  return {[least, most](std::string& text) -> std::string {
-            const std::optional<std::int64_t> number = parse<std::int64_t>(text);
-            if (!number || *number < least || *number > most) {
-              return fmt::format("{} is not a whole number from {} to {}", text, least, most);
-            }
-            text = fmt::format("{}", *number);
-            return {};
-          },
-          ""};
+Check whole_number(std::int64_t least, std::int64_t most) {
+  return Check([least, most](std::string& text) -> std::string {
+    const std::optional<std::int64_t> number = parse<std::int64_t>(text);
+    if (!number || *number < least || *number > most) {
+      return fmt::format("{} is not a whole number from {} to {}", text, least, most);
+    }
+    text = fmt::format("{}", *number);
+    return {};
+  });
 }
 
-CLI::Validator finite_number() {
-  return {[](std::string& text) -> std::string {
-            const std::optional<float> number = parse<float>(text);
-            if (!number || !std::isfinite(*number)) {
-              return fmt::format("{} is not a finite number of single precision, as in 1, -0.5 or 2e-3", text);
-            }
-            text = fmt::format("{}", *number);
-            return {};
-          },
-          ""};
+Check finite_number() {
+  return Check([](std::string& text) -> std::string {
+    const std::optional<float> number = parse<float>(text);
+    if (!number || !std::isfinite(*number)) {
+      return fmt::format("{} is not a finite number of single precision, as in 1, -0.5 or 2e-3", text);
+    }
+    text = fmt::format("{}", *number);
+    return {};
+  });
 }
 
 Type parse_type(std::string_view name) { return lapidary::parse_type(known_type_name(name)); }
@@ -61,11 +59,11 @@ GemmKind parse_kind(std::string_view text) {
   return lapidary::parse_kind(known + std::string(text.substr(end)));
 }
 
-CLI::Option* add_type_option(CLI::App& app, std::optional<std::string>& type) {
+Option add_type_option(App app, std::optional<std::string>& type) {
   return app
       .add_option("--type", type,
                   "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC' (the kernel's first one)")
-      ->type_name("TYPE");
+      .type_name("TYPE");
 }
 
 DeviceKind parse_device(std::string_view name) {
@@ -92,10 +90,10 @@ TileShape parse_tile(std::string_view text) {
   throw InvalidArgument(fmt::format("'{}' is no tile; it is written as in 128x128 or 128x128x8", text));
 }
 
-void add_gpu_options(CLI::App& app, GpuChoice& choice) {
+void add_gpu_options(App app, GpuChoice& choice) {
   app.add_option("--gpu", choice.name, "the GPU, as in h200 (the one at hand, or h200); lapidary gpus lists them")
-      ->type_name("NAME");
-  app.add_option("--gpu-file", choice.file, "a table of your own, as docs/gpus.md tells")->type_name("FILE");
+      .type_name("NAME");
+  app.add_option("--gpu-file", choice.file, "a table of your own, as docs/gpus.md tells").type_name("FILE");
 }
 
 model::Gpu chosen_gpu(const GpuChoice& choice) {

@@ -1,5 +1,4 @@
 #pragma once
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -7,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/arguments.hpp"
 #include "core/launch_shape.hpp"
 #include "core/problem.hpp"
 #include "core/types.hpp"
@@ -16,13 +16,13 @@
 namespace lapidary::cli {
 
 /// A decimal number from `least` to `most`.
-CLI::Validator whole_number(std::int64_t least, std::int64_t most = std::numeric_limits<std::int64_t>::max());
+Check whole_number(std::int64_t least, std::int64_t most = std::numeric_limits<std::int64_t>::max());
 
 /// What commands that predict take for M, N and K at most: the bytes of such a problem can still be counted.
 constexpr std::int64_t most_predicted_size = std::int64_t{1} << 24;
 
 /// A decimal number that is a finite f32.
-CLI::Validator finite_number();
+Check finite_number();
 
 /// As in kernels/registry.hpp, also by the other names that known_type_name() knows.
 /// @throws InvalidArgument naming those there are
@@ -30,7 +30,7 @@ Type parse_type(std::string_view name);
 GemmKind parse_kind(std::string_view text);
 
 /// Adds --type, which types and orders of a kernel are meant: parse_kind() reads it.
-CLI::Option* add_type_option(CLI::App& app, std::optional<std::string>& type);
+Option add_type_option(App app, std::optional<std::string>& type);
 
 DeviceKind parse_device(std::string_view name);
 
@@ -45,7 +45,7 @@ struct GpuChoice {
 };
 
 /// Adds --gpu and --gpu-file.
-void add_gpu_options(CLI::App& app, GpuChoice& choice);
+void add_gpu_options(App app, GpuChoice& choice);
 
 /// The GPU that was named; otherwise the card at hand, or the H200 that the ladder was measured on.
 /// @throws InvalidArgument as model::find_gpu()

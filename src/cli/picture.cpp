@@ -2,9 +2,9 @@
 
 namespace lapidary::cli {
 
-void add_picture_options(CLI::App& app, PictureFiles& files) {
-  app.add_option("--svg", files.svg, "write the picture into this file")->type_name("FILE");
-  app.add_option("--png", files.png, "the same as PNG, by rsvg-convert")->type_name("FILE");
+void add_picture_options(App app, PictureFiles& files) {
+  app.add_option("--svg", files.svg, "write the picture into this file").type_name("FILE");
+  app.add_option("--png", files.png, "the same as PNG, by rsvg-convert").type_name("FILE");
   app.add_flag("--dark", files.dark, "a dark picture; without it the SVG follows its reader's theme");
 }
 

@@ -1,7 +1,7 @@
 #pragma once
-#include <CLI/CLI.hpp>
 #include <string>
 
+#include "cli/arguments.hpp"
 #include "report/svg.hpp"
 
 namespace lapidary::cli {
@@ -15,7 +15,7 @@ struct PictureFiles {
 };
 
 /// Adds --svg, --png and --dark.
-void add_picture_options(CLI::App& app, PictureFiles& files);
+void add_picture_options(App app, PictureFiles& files);
 
 /// Writes what was asked for. @throws InvalidArgument as report::write_svg() and write_png()
 void write(const report::Svg& picture, const PictureFiles& files);

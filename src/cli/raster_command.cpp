@@ -152,34 +152,32 @@ ExitCode raster(const Arguments& arguments) {
 
 }  // namespace
 
-Command add_raster(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("raster",
-                                         "the order in which tiles are visited, and what L2 and DRAM make of it");
+Command add_raster(App program) {
+  App app = program.add_subcommand("raster", "the order in which tiles are visited, and what L2 and DRAM make of it");
   const auto a = std::make_shared<Arguments>();
-  app->add_option("-m", a->m, "rows of A and D (8192)")->check(whole_number(1, most_predicted_size));
-  app->add_option("-n", a->n, "columns of B and D (8192)")->check(whole_number(1, most_predicted_size));
-  app->add_option("-k", a->k, "columns of A, rows of B (8192)")->check(whole_number(1, most_predicted_size));
-  app->add_option("--kernel", a->kernel, "a name that `lapidary list` shows: its own order too, and its tile and type")
-      ->type_name("KERNEL");
-  app->add_option("--tile", a->tile, "block tile, as in 128x128 or 128x128x8 (128x128x8, or the kernel's first one)")
-      ->type_name("TILE");
-  app->add_option("--type", a->type, "f32, f16 or bf16 (f32), or one of the kernel's (its first one)")
-      ->type_name("TYPE");
-  app->add_option("--beta", a->beta, "C is read unless it is 0 (0)")->check(finite_number());
-  app->add_option("--blocks-per-sm", a->blocks_per_sm,
-                  "blocks that an SM holds (1); where a kernel's blocks stay, its grid decides")
-      ->check(CLI::Range(1, 64));
-  app->add_option("--cluster", a->cluster, "blocks that get what they share by multicast, neighbours in the order (1)")
-      ->check(CLI::Range(1, 16));
-  app->add_flag("--there-and-back", a->there_and_back, "every other wave walks K backwards");
-  app->add_option("--order", a->orders,
-                  "rows, columns, grouped:N (N tile rows at a time, column by column) or hilbert; several, separated "
-                  "by commas (a choice of all). One alone is drawn")
-      ->delimiter(',')
-      ->type_name("ORDER");
-  add_gpu_options(*app, a->gpu);
-  add_picture_options(*app, a->picture);
-  app->add_flag("--json", a->json, "print JSON");
+  app.add_option("-m", a->m, "rows of A and D (8192)").check(whole_number(1, most_predicted_size));
+  app.add_option("-n", a->n, "columns of B and D (8192)").check(whole_number(1, most_predicted_size));
+  app.add_option("-k", a->k, "columns of A, rows of B (8192)").check(whole_number(1, most_predicted_size));
+  app.add_option("--kernel", a->kernel, "a name that `lapidary list` shows: its own order too, and its tile and type")
+      .type_name("KERNEL");
+  app.add_option("--tile", a->tile, "block tile, as in 128x128 or 128x128x8 (128x128x8, or the kernel's first one)")
+      .type_name("TILE");
+  app.add_option("--type", a->type, "f32, f16 or bf16 (f32), or one of the kernel's (its first one)").type_name("TYPE");
+  app.add_option("--beta", a->beta, "C is read unless it is 0 (0)").check(finite_number());
+  app.add_option("--blocks-per-sm", a->blocks_per_sm,
+                 "blocks that an SM holds (1); where a kernel's blocks stay, its grid decides")
+      .check(in_range(1, 64));
+  app.add_option("--cluster", a->cluster, "blocks that get what they share by multicast, neighbours in the order (1)")
+      .check(in_range(1, 16));
+  app.add_flag("--there-and-back", a->there_and_back, "every other wave walks K backwards");
+  app.add_option("--order", a->orders,
+                 "rows, columns, grouped:N (N tile rows at a time, column by column) or hilbert; several, separated "
+                 "by commas (a choice of all). One alone is drawn")
+      .delimiter(',')
+      .type_name("ORDER");
+  add_gpu_options(app, a->gpu);
+  add_picture_options(app, a->picture);
+  app.add_flag("--json", a->json, "print JSON");
   return {app, [a] { return raster(*a); }};
 }
 

@@ -200,21 +200,20 @@ ExitCode run(const Arguments& a) {
 
 }  // namespace
 
-Command add_report(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("report", "the whole ladder as one page: what each kernel costs and why");
+Command add_report(App program) {
+  App app = program.add_subcommand("report", "the whole ladder as one page: what each kernel costs and why");
   const auto a = std::make_shared<Arguments>();
-  app->add_option(
-         "-o,--output", a->folder,
-         "the folder of index.html, a page that loads nothing (report, unless --markdown or --record is given)")
-      ->type_name("DIR");
-  app->add_option("--markdown", a->markdown, "write a Markdown page for each kernel, and its pictures, into DIR")
-      ->type_name("DIR");
-  app->add_flag("--check", a->check, "write no Markdown pages; fail unless those in DIR are what they would be");
-  app->add_option("--record", a->record,
-                  "write into DIR, a file each, what programs that were built without optional kernels show of them")
-      ->type_name("DIR");
-  add_gpu_options(*app, a->gpu);
-  app->add_flag("--json", a->json, "print as JSON which files were written, or are stale");
+  app.add_option("-o,--output", a->folder,
+                 "the folder of index.html, a page that loads nothing (report, unless --markdown or --record is given)")
+      .type_name("DIR");
+  app.add_option("--markdown", a->markdown, "write a Markdown page for each kernel, and its pictures, into DIR")
+      .type_name("DIR");
+  app.add_flag("--check", a->check, "write no Markdown pages; fail unless those in DIR are what they would be");
+  app.add_option("--record", a->record,
+                 "write into DIR, a file each, what programs that were built without optional kernels show of them")
+      .type_name("DIR");
+  add_gpu_options(app, a->gpu);
+  app.add_flag("--json", a->json, "print as JSON which files were written, or are stale");
   return {app, [a] { return run(*a); }};
 }
 

@@ -143,16 +143,16 @@ ExitCode roofline(const Arguments& arguments) {
 
 }  // namespace
 
-Command add_roofline(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("roofline", "the ladder below a GPU's ceilings, with what was measured");
+Command add_roofline(App program) {
+  App app = program.add_subcommand("roofline", "the ladder below a GPU's ceilings, with what was measured");
   const auto a = std::make_shared<Arguments>();
-  app->add_option("--size", a->size, "M = N = K (4096)")->check(whole_number(1, most_predicted_size));
-  add_gpu_options(*app, a->gpu);
-  app->add_option("--mode", a->mode, "which measurement: burst or sustained (burst)")
-      ->check(CLI::IsMember({"burst", "sustained"}))
-      ->type_name("MODE");
-  add_picture_options(*app, a->picture);
-  app->add_flag("--json", a->json, "print JSON");
+  app.add_option("--size", a->size, "M = N = K (4096)").check(whole_number(1, most_predicted_size));
+  add_gpu_options(app, a->gpu);
+  app.add_option("--mode", a->mode, "which measurement: burst or sustained (burst)")
+      .check(one_of({"burst", "sustained"}))
+      .type_name("MODE");
+  add_picture_options(app, a->picture);
+  app.add_flag("--json", a->json, "print JSON");
   return {app, [a] { return roofline(*a); }};
 }
 

@@ -146,28 +146,28 @@ ExitCode run(const Arguments& arguments) {
 
 }  // namespace
 
-Command add_run(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("run", "run one kernel on one problem and check the result");
+Command add_run(App program) {
+  App app = program.add_subcommand("run", "run one kernel on one problem and check the result");
   const auto a = std::make_shared<Arguments>();
-  app->add_option("KERNEL", a->kernel, "a name that `lapidary list` shows")->required()->type_name("");
-  app->add_option("-m", a->m, "rows of A and D (256, on a GPU 4096)")->check(whole_number(0));
-  app->add_option("-n", a->n, "columns of B and D (256, on a GPU 4096)")->check(whole_number(0));
-  app->add_option("-k", a->k, "columns of A and rows of B (256, on a GPU 4096)")->check(whole_number(0));
-  app->add_option("--alpha", a->alpha, "factor of A B (1)")->check(finite_number());
-  app->add_option("--beta", a->beta, "factor of C (0)")->check(finite_number());
-  app->add_option("--lda", a->lda, "leading dimension of A in elements (the length of a row)")->check(whole_number(1));
-  app->add_option("--ldb", a->ldb, "of B")->check(whole_number(1));
-  app->add_option("--ldc", a->ldc, "of C")->check(whole_number(1));
-  app->add_option("--ldd", a->ldd, "of D")->check(whole_number(1));
-  add_type_option(*app, a->type);
-  app->add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)")->type_name("TILE");
-  app->add_option("--seed", a->seed, "seed of the random data (1)")->check(whole_number(0));
-  app->add_option("--device", a->device, "gpu or emulator (gpu where there is one and nothing is counted or checked)")
-      ->type_name("DEVICE");
-  app->add_flag("--count", a->count, "count memory traffic by source line, on the emulated machine");
-  app->add_flag("--check", a->check, "stop at the first illegal access or race, on the emulated machine");
-  app->add_option("--save", a->save, "write A, B, C and D to this directory as .npy files")->type_name("DIR");
-  app->add_flag("--json", a->json, "print JSON");
+  app.add_option("KERNEL", a->kernel, "a name that `lapidary list` shows").required().type_name("");
+  app.add_option("-m", a->m, "rows of A and D (256, on a GPU 4096)").check(whole_number(0));
+  app.add_option("-n", a->n, "columns of B and D (256, on a GPU 4096)").check(whole_number(0));
+  app.add_option("-k", a->k, "columns of A and rows of B (256, on a GPU 4096)").check(whole_number(0));
+  app.add_option("--alpha", a->alpha, "factor of A B (1)").check(finite_number());
+  app.add_option("--beta", a->beta, "factor of C (0)").check(finite_number());
+  app.add_option("--lda", a->lda, "leading dimension of A in elements (the length of a row)").check(whole_number(1));
+  app.add_option("--ldb", a->ldb, "of B").check(whole_number(1));
+  app.add_option("--ldc", a->ldc, "of C").check(whole_number(1));
+  app.add_option("--ldd", a->ldd, "of D").check(whole_number(1));
+  add_type_option(app, a->type);
+  app.add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)").type_name("TILE");
+  app.add_option("--seed", a->seed, "seed of the random data (1)").check(whole_number(0));
+  app.add_option("--device", a->device, "gpu or emulator (gpu where there is one and nothing is counted or checked)")
+      .type_name("DEVICE");
+  app.add_flag("--count", a->count, "count memory traffic by source line, on the emulated machine");
+  app.add_flag("--check", a->check, "stop at the first illegal access or race, on the emulated machine");
+  app.add_option("--save", a->save, "write A, B, C and D to this directory as .npy files").type_name("DIR");
+  app.add_flag("--json", a->json, "print JSON");
   return {app, [a] { return run(*a); }};
 }
 

@@ -93,16 +93,15 @@ ExitCode tiles(const Arguments& a) {
 
 }  // namespace
 
-Command add_tiles(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("tiles",
-                                         "the block, warp and thread tiles of a kernel, with one thread marked");
+Command add_tiles(App program) {
+  App app = program.add_subcommand("tiles", "the block, warp and thread tiles of a kernel, with one thread marked");
   const auto a = std::make_shared<Arguments>();
-  app->add_option("KERNEL", a->kernel, "its name; see lapidary list")->required();
-  app->add_option("--tile", a->tile, "which tile of the kernel (its first one)")->type_name("TILE");
-  add_type_option(*app, a->type);
-  app->add_option("--thread", a->thread, "the thread that is marked (0)")->check(CLI::Range(0, 1023));
-  add_picture_options(*app, a->picture);
-  app->add_flag("--json", a->json, "print JSON");
+  app.add_option("KERNEL", a->kernel, "its name; see lapidary list").required();
+  app.add_option("--tile", a->tile, "which tile of the kernel (its first one)").type_name("TILE");
+  add_type_option(app, a->type);
+  app.add_option("--thread", a->thread, "the thread that is marked (0)").check(in_range(0, 1023));
+  add_picture_options(app, a->picture);
+  app.add_flag("--json", a->json, "print JSON");
   return {app, [a] { return tiles(*a); }};
 }
 

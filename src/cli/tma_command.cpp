@@ -134,36 +134,34 @@ ExitCode tma(const Arguments& a) {
 
 }  // namespace
 
-Command add_tma(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("tma", "where the Tensor Memory Accelerator puts each row of a box");
+Command add_tma(App program) {
+  App app = program.add_subcommand("tma", "where the Tensor Memory Accelerator puts each row of a box");
   const auto a = std::make_shared<Arguments>();
-  app->add_option("--size", a->size, "the tensor's elements along each mode, innermost first, such as 4096,4096")
-      ->required()
-      ->delimiter(',')
-      ->type_name("N,...");
-  app->add_option("--box", a->box, "the box's elements along each mode, such as 64,128")
-      ->required()
-      ->delimiter(',')
-      ->type_name("N,...");
-  app->add_option("--type", a->type, "of the elements, such as e4m3, bf16, f32 (bf16)")
-      ->transform(known_type())
-      ->type_name("TYPE");
-  app->add_option("--swizzle", a->swizzle, "0, 32, 64 or 128 bytes (0)")->type_name("BYTES");
-  app->add_option("--stride", a->stride,
-                  "bytes from an element to the next of mode 1, 2, ... (those of a dense tensor)")
-      ->delimiter(',')
-      ->type_name("BYTES,...");
-  app->add_option("--element-strides", a->element_strides, "of the box's elements every so many-th is copied (1,...)")
-      ->delimiter(',')
-      ->type_name("N,...");
-  app->add_option("--at", a->at, "the box's coordinates, which may lie outside (0,...)")
-      ->delimiter(',')
-      ->type_name("N,...");
-  app->add_option("--fill", a->fill, "what is outside becomes zero or nan (zero)")->type_name("FILL");
-  app->add_option("--base", a->base, "the tensor's first byte, counted from an aligned address (0)")
-      ->type_name("BYTES");
-  app->add_option("--rows", a->rows, "how many rows are printed (16)")->check(CLI::Range(1, 1 << 20));
-  app->add_flag("--json", a->json, "print JSON");
+  app.add_option("--size", a->size, "the tensor's elements along each mode, innermost first, such as 4096,4096")
+      .required()
+      .delimiter(',')
+      .type_name("N,...");
+  app.add_option("--box", a->box, "the box's elements along each mode, such as 64,128")
+      .required()
+      .delimiter(',')
+      .type_name("N,...");
+  app.add_option("--type", a->type, "of the elements, such as e4m3, bf16, f32 (bf16)")
+      .transform(known_type())
+      .type_name("TYPE");
+  app.add_option("--swizzle", a->swizzle, "0, 32, 64 or 128 bytes (0)").type_name("BYTES");
+  app.add_option("--stride", a->stride, "bytes from an element to the next of mode 1, 2, ... (those of a dense tensor)")
+      .delimiter(',')
+      .type_name("BYTES,...");
+  app.add_option("--element-strides", a->element_strides, "of the box's elements every so many-th is copied (1,...)")
+      .delimiter(',')
+      .type_name("N,...");
+  app.add_option("--at", a->at, "the box's coordinates, which may lie outside (0,...)")
+      .delimiter(',')
+      .type_name("N,...");
+  app.add_option("--fill", a->fill, "what is outside becomes zero or nan (zero)").type_name("FILL");
+  app.add_option("--base", a->base, "the tensor's first byte, counted from an aligned address (0)").type_name("BYTES");
+  app.add_option("--rows", a->rows, "how many rows are printed (16)").check(in_range(1, 1 << 20));
+  app.add_flag("--json", a->json, "print JSON");
   return {app, [a] { return tma(*a); }};
 }
 

@@ -240,42 +240,42 @@ ExitCode execute(const TryOptions& options) {
 
 }  // namespace
 
-Command add_try(CLI::App& program) {
-  CLI::App* app = program.add_subcommand(
+Command add_try(App program) {
+  App app = program.add_subcommand(
       "try", "compile a CUDA file of your own and say what its matrix multiplication gets wrong and what it costs");
   const auto options = std::make_shared<TryOptions>();
   trial::Request* const a = &options->request;
-  app->add_option("FILE", a->file, "CUDA C++ with a __global__ function that computes D = alpha A B + beta C")
-      ->required()
-      ->type_name("");
-  app->add_option("--kernel", a->kernel, "which one, with template arguments if it has them: 'sgemm<64, 64, 8, 8>'")
-      ->type_name("NAME");
-  app->add_option("--args", a->roles,
-                  "what its parameters are, in their order (by their names): M N K alpha beta A B C D lda ldb ldc ldd, "
-                  "with commas")
-      ->type_name("LIST");
-  app->add_option("--grid", a->grid, "blocks, \"x, y, z\", expressions in M, N, K (those of <<<...>>> in the file)")
-      ->type_name("EXPR");
-  app->add_option("--block", a->block, "threads of a block (likewise)")->type_name("EXPR");
-  app->add_option("--shared", a->shared, "bytes of extern __shared__ memory (likewise)")->type_name("EXPR");
-  app->add_option("-m", a->m, "rows of A and D (128; without sizes also 101 x 133 x 75)")->check(whole_number(1));
-  app->add_option("-n", a->n, "columns of B and D (256, for kernels of one size 128)")->check(whole_number(1));
-  app->add_option("-k", a->k, "columns of A and rows of B (64)")->check(whole_number(1));
-  app->add_option("--layout", a->layout,
-                  "of A, B, C: R for row-major and C for column-major (RRR), or as in BLAS: NN is CCC, TN is RCC")
-      ->type_name("LETTERS");
+  app.add_option("FILE", a->file, "CUDA C++ with a __global__ function that computes D = alpha A B + beta C")
+      .required()
+      .type_name("");
+  app.add_option("--kernel", a->kernel, "which one, with template arguments if it has them: 'sgemm<64, 64, 8, 8>'")
+      .type_name("NAME");
+  app.add_option("--args", a->roles,
+                 "what its parameters are, in their order (by their names): M N K alpha beta A B C D lda ldb ldc ldd, "
+                 "with commas")
+      .type_name("LIST");
+  app.add_option("--grid", a->grid, "blocks, \"x, y, z\", expressions in M, N, K (those of <<<...>>> in the file)")
+      .type_name("EXPR");
+  app.add_option("--block", a->block, "threads of a block (likewise)").type_name("EXPR");
+  app.add_option("--shared", a->shared, "bytes of extern __shared__ memory (likewise)").type_name("EXPR");
+  app.add_option("-m", a->m, "rows of A and D (128; without sizes also 101 x 133 x 75)").check(whole_number(1));
+  app.add_option("-n", a->n, "columns of B and D (256, for kernels of one size 128)").check(whole_number(1));
+  app.add_option("-k", a->k, "columns of A and rows of B (64)").check(whole_number(1));
+  app.add_option("--layout", a->layout,
+                 "of A, B, C: R for row-major and C for column-major (RRR), or as in BLAS: NN is CCC, TN is RCC")
+      .type_name("LETTERS");
   for (const auto& [name, place, line] :
        {std::tuple("--lda", &a->lda, "row or column of A"), std::tuple("--ldb", &a->ldb, "row or column of B"),
         std::tuple("--ldc", &a->ldc, "row or column of C"), std::tuple("--ldd", &a->ldd, "row or column of D")})
-    app->add_option(name, *place,
-                    fmt::format("elements from one {} to the next, of kernels that are told (its length)", line))
-        ->check(whole_number(1));
-  app->add_option("--alpha", a->alpha, "of kernels that are told (2)")->check(finite_number());
-  app->add_option("--beta", a->beta, "of kernels that are told (3)")->check(finite_number());
-  app->add_option("--size", a->size, "M = N = K when timed on a GPU (4096)")->check(whole_number(1, 1 << 16));
-  app->add_option("--seed", a->seed, "seed of the random data (1)")->check(whole_number(0));
-  app->add_option("--keep", a->keep, "leave what was compiled in this directory")->type_name("DIR");
-  app->add_flag("--json", options->json, "print JSON");
+    app.add_option(name, *place,
+                   fmt::format("elements from one {} to the next, of kernels that are told (its length)", line))
+        .check(whole_number(1));
+  app.add_option("--alpha", a->alpha, "of kernels that are told (2)").check(finite_number());
+  app.add_option("--beta", a->beta, "of kernels that are told (3)").check(finite_number());
+  app.add_option("--size", a->size, "M = N = K when timed on a GPU (4096)").check(whole_number(1, 1 << 16));
+  app.add_option("--seed", a->seed, "seed of the random data (1)").check(whole_number(0));
+  app.add_option("--keep", a->keep, "leave what was compiled in this directory").type_name("DIR");
+  app.add_flag("--json", options->json, "print JSON");
   return {app, [options] { return execute(*options); }};
 }
 

@@ -163,18 +163,18 @@ ExitCode tune(const Arguments& arguments) {
 
 }  // namespace
 
-Command add_tune(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("tune", "measure the tiles that the lens expects most of, and keep the best");
+Command add_tune(App program) {
+  App app = program.add_subcommand("tune", "measure the tiles that the lens expects most of, and keep the best");
   const auto a = std::make_shared<Arguments>();
-  app->add_option("--type", a->types, "as `lapidary list` shows them, may be given several times; 'bf16 RC'")
-      ->allow_extra_args(false);
-  app->add_option("--size", a->sizes, "M = N = K, may be given several times; 4096")
-      ->check(whole_number(1))
-      ->allow_extra_args(false);
-  app->add_option("--keep", a->keep, "how many of a type and size to measure; 4")->check(CLI::Range(1, 100));
-  app->add_option("--seconds", a->seconds, "of sustained launches of each; 1")->check(CLI::Range(0.1, 600.0));
-  app->add_option("-o,--output", a->output, "add to this file what was learned, as JSON");
-  app->add_flag("--json", a->json, "print JSON");
+  app.add_option("--type", a->types, "as `lapidary list` shows them, may be given several times; 'bf16 RC'")
+      .allow_extra_args(false);
+  app.add_option("--size", a->sizes, "M = N = K, may be given several times; 4096")
+      .check(whole_number(1))
+      .allow_extra_args(false);
+  app.add_option("--keep", a->keep, "how many of a type and size to measure; 4").check(in_range(1, 100));
+  app.add_option("--seconds", a->seconds, "of sustained launches of each; 1").check(in_range(0.1, 600.0));
+  app.add_option("-o,--output", a->output, "add to this file what was learned, as JSON");
+  app.add_flag("--json", a->json, "print JSON");
   return {app, [a] { return tune(*a); }};
 }
 

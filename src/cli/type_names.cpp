@@ -37,12 +37,11 @@ std::string known_type_names(std::string_view text) {
   return known;
 }
 
-CLI::Validator known_type() {
-  return {[](std::string& text) {
-            text = known_type_name(text);
-            return std::string();
-          },
-          ""};
+Check known_type() {
+  return Check([](std::string& text) {
+    text = known_type_name(text);
+    return std::string();
+  });
 }
 
 }  // namespace lapidary::cli

@@ -1,7 +1,8 @@
 #pragma once
-#include <CLI/CLI.hpp>
 #include <string>
 #include <string_view>
+
+#include "cli/arguments.hpp"
 
 namespace lapidary::cli {
 
@@ -13,7 +14,7 @@ std::string_view known_type_name(std::string_view name);
 /// The same for each word of a text in which blanks, dots and slashes part words: "mma m16n8k16 half/float".
 std::string known_type_names(std::string_view text);
 
-/// The same for an option, which holds the known name then: option->transform(known_type()).
-CLI::Validator known_type();
+/// The same for an option, which holds the known name then: option.transform(known_type()).
+Check known_type();
 
 }  // namespace lapidary::cli
