@@ -11,7 +11,9 @@
 #include "core/edit_distance.hpp"
 #include "core/error.hpp"
 #include "core/math.hpp"
+#include "kernels/sources.hpp"
 
+// rungs.def has the rungs of ladder.def that this program was configured with, LAPIDARY_RUNGS.
 // An optional rung is a rung where the build found what it needs.
 #define LAPIDARY_OPTIONAL_RUNG(family, name, what) LAPIDARY_IF(LAPIDARY_WITH_##what)(LAPIDARY_RUNG(family, name))
 #define LAPIDARY_IF(found) LAPIDARY_IF_EXPANDED(found)
@@ -25,7 +27,7 @@ namespace lapidary {
   BuiltRung rung_plain_##name();        \
   BuiltRung rung_instrumented_##name(); \
   BuiltRung rung_gpu_##name();
-#include "kernels/ladder.def"
+#include "kernels/rungs.def"
 #undef LAPIDARY_RUNG
 
 namespace {
@@ -69,7 +71,7 @@ std::vector<Rung> all_rungs() {
   return {
 #define LAPIDARY_RUNG(family, name) \
   make_rung(#family, #name, {rung_plain_##name(), LAPIDARY_RUNG_INSTRUMENTED(name), LAPIDARY_RUNG_GPU(name)}),
-#include "kernels/ladder.def"
+#include "kernels/rungs.def"
 #undef LAPIDARY_RUNG
   };
 }
@@ -91,7 +93,7 @@ std::vector<OptionalRung> all_optional_rungs() {
 #define LAPIDARY_RUNG(family, name) ++place;
 #define LAPIDARY_OPTIONAL_RUNG(family, name, what) \
   rungs.push_back({#name, #family, source_of(#family, #name), needs_##what, LAPIDARY_WITH_##what, place++});
-#include "kernels/ladder.def"
+#include "kernels/rungs.def"
 #undef LAPIDARY_RUNG
 #undef LAPIDARY_OPTIONAL_RUNG
   return rungs;
@@ -209,6 +211,10 @@ const Rung& find_rung(std::string_view name) {
   for (const OptionalRung& rung : optional_rungs()) {
     if (rung.name == name)
       throw InvalidArgument(fmt::format("this program was built without {}, which needs {}", name, rung.needs));
+  }
+  if (!rung_source(name).empty()) {
+    throw InvalidArgument(fmt::format(
+        "this program was built without {}; configure it with -DLAPIDARY_RUNGS=\"\", or with a list that names it", name));
   }
   const std::vector<std::string_view> near = nearest_rungs(name);
   std::string names;
