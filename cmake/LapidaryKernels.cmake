@@ -10,13 +10,13 @@
 # are called by their names: plain::f, instrumented::f, gpu::f. Link <target> to a program to get them.
 
 # The optimiser must not merge or invent accesses: no vectorisation. Nor must a call at a kernel's end lose its line: no tail
-# calls. The rest of -fsanitize=thread, its runtime, is not used; the emulated machine defines the functions that the
-# instrumentation calls. There is a list for each compiler, as `lapidary try` compiles with the one that it finds, by the
-# same list (src/trial/CMakeLists.txt).
-set(LAPIDARY_INSTRUMENTED_OPTIONS_GNU -O2 -g -gdwarf-4
+# calls. Of debug information lines are read, and nothing else: -g1. The rest of -fsanitize=thread, its runtime, is not used;
+# the emulated machine defines the functions that the instrumentation calls. There is a list for each compiler, as
+# `lapidary try` compiles with the one that it finds, by the same list (src/trial/CMakeLists.txt).
+set(LAPIDARY_INSTRUMENTED_OPTIONS_GNU -O2 -gdwarf-4 -g1
     -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -fno-tree-vectorize
     -fno-optimize-sibling-calls -fno-extern-tls-init -Wno-tsan)
-set(LAPIDARY_INSTRUMENTED_OPTIONS_CLANG -O2 -g -gdwarf-4
+set(LAPIDARY_INSTRUMENTED_OPTIONS_CLANG -O2 -gdwarf-4 -g1
     -fsanitize=thread -fno-vectorize -fno-slp-vectorize -fno-unroll-loops
     -fno-optimize-sibling-calls "SHELL:-mllvm -tsan-instrument-read-before-write=1"
     "SHELL:-mllvm -tsan-instrument-func-entry-exit=0")
@@ -62,7 +62,7 @@ function(lapidary_add_kernel target)
     # Reports name files by their path below the root. A relative path would be taken for one below the build folder.
     target_compile_options(${target}_${build} PRIVATE "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=/./")
     if(build STREQUAL "gpu")
-      target_compile_options(${target}_${build} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-lineinfo>)
+      target_compile_options(${target}_${build} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:-lineinfo;-Xfatbin=-compress-all>")
     else()
       # CUDA's pragmas mean nothing to the host compiler. GCC has notes on how it passes structs that are aligned as tensor
       # maps.
@@ -70,7 +70,7 @@ function(lapidary_add_kernel target)
     endif()
     if(build STREQUAL "instrumented")
       target_compile_definitions(${target}_${build} PRIVATE LAPIDARY_INSTRUMENTED)
-      target_compile_options(${target}_${build} PRIVATE ${LAPIDARY_INSTRUMENTED_OPTIONS})
+      target_compile_options(${target}_${build} PRIVATE ${LAPIDARY_INSTRUMENTED_OPTIONS} $<$<CONFIG:Debug>:-g>)
     elseif(build STREQUAL "plain" AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
       target_compile_options(${target}_${build} PRIVATE -O3)
     endif()
