@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "core/pattern.hpp"
 #include "trial/tokens.hpp"
 
 namespace lapidary::trial {
@@ -28,8 +29,8 @@ int CudaText::line_of(std::size_t position) const {
 }
 
 void CudaText::find_scopes() {
-  static const std::regex space(R"(\bnamespace((?:\s+\w+(?:\s*::\s*(?:inline\s+)?\w+)*)?)\s*$)");
-  static const std::regex linkage(R"(\bextern\s*"\s*"\s*$)");
+  static const std::regex space = pattern(R"(\bnamespace((?:\s+\w+(?:\s*::\s*(?:inline\s+)?\w+)*)?)\s*$)");
+  static const std::regex linkage = pattern(R"(\bextern\s*"\s*"\s*$)");
   std::vector<std::optional<std::string>> around = {""};
   scopes_[0] = "";
   for (std::size_t i = 0; i < code_.size(); ++i) {
@@ -39,7 +40,7 @@ void CudaText::find_scopes() {
       const std::string header = code_.substr(begin, i - begin);
       std::smatch match;
       if (scope && std::regex_search(header, match, space)) {
-        const std::string name = std::regex_replace(match[1].str(), std::regex(R"(\s+|\binline\s)"), "");
+        const std::string name = std::regex_replace(match[1].str(), pattern(R"(\s+|\binline\s)"), "");
         *scope += name.empty() ? "" : name + "::";
       } else if (!std::regex_search(header, linkage)) {
         scope.reset();

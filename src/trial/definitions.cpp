@@ -5,18 +5,20 @@
 #include <algorithm>
 #include <regex>
 
+#include "core/pattern.hpp"
 #include "trial/declarations.hpp"
 #include "trial/tokens.hpp"
 
 namespace lapidary::trial {
 
 Definitions::Definitions(const CudaText& source) {
-  static const std::regex macro(R"(#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+))");
-  static const std::regex variable(R"(\b(\w+)[ \t]*=(?!=))");
-  static const std::regex shapes(R"(\bdim3[ \t]+(?:const[ \t]+)?([^;]*);)");
-  static const std::regex shape(R"(\s*(\w+)\s*(?:=\s*(?:dim3\s*)?)?[\(\{]([^]*)[\)\}]\s*)");
-  static const std::regex alias(R"(\btypedef\s+([^;{}]+?)\s+(\w+)\s*;|\busing\s+(\w+)\s*=\s*([^;{}]+);)");
-  static const std::regex structure(R"((?:\btemplate\s*<([^{}]*)>\s*)?\b(?:struct|class)\s+(\w+)[^;{}()]*\{)");
+  static const std::regex macro = pattern(R"(#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+))");
+  static const std::regex variable = pattern(R"(\b(\w+)[ \t]*=(?!=))");
+  static const std::regex shapes = pattern(R"(\bdim3[ \t]+(?:const[ \t]+)?([^;]*);)");
+  static const std::regex shape = pattern(R"(\s*(\w+)\s*(?:=\s*(?:dim3\s*)?)?[\(\{]([^]*)[\)\}]\s*)");
+  static const std::regex alias = pattern(R"(\btypedef\s+([^;{}]+?)\s+(\w+)\s*;|\busing\s+(\w+)\s*=\s*([^;{}]+);)");
+  static const std::regex structure = pattern(
+      R"((?:\btemplate\s*<([^{}]*)>\s*)?\b(?:struct|class)\s+(\w+)[^;{}()]*\{)");
   const std::string &text = source.uncommented(), &code = source.code();
   const auto each = [](const std::string& in, const std::regex& pattern, const auto& add) {
     for (auto match = std::sregex_iterator(in.begin(), in.end(), pattern); match != std::sregex_iterator(); ++match)
@@ -69,7 +71,8 @@ std::vector<Edit> Definitions::redefine(std::string_view name, const std::string
 
 std::string Definitions::member_of(const std::string& structure, const std::vector<std::string>& arguments,
                                    const std::string& member) const {
-  const std::regex alias(fmt::format(R"(\btypedef\s+([^;{{}}]+?)\s+{0}\s*;|\b{0}\s*=\s*([^,;{{}}]+)[,;])", member));
+  const std::regex alias = pattern(
+      fmt::format(R"(\btypedef\s+([^;{{}}]+?)\s+{0}\s*;|\b{0}\s*=\s*([^,;{{}}]+)[,;])", member));
   for (const Structure& one : structures_) {
     std::smatch found;
     if (one.name != structure || !std::regex_search(one.body, found, alias)) continue;
@@ -79,7 +82,8 @@ std::string Definitions::member_of(const std::string& structure, const std::vect
 }
 
 std::string Definitions::without_aliases(std::string type) const {
-  static const std::regex of_structure(R"((?:\btypename\s+)?(?:\b\w+\s*::\s*)*\b(\w+)\s*(?:<([^<>]*)>)?\s*::\s*(\w+))");
+  static const std::regex of_structure = pattern(
+      R"((?:\btypename\s+)?(?:\b\w+\s*::\s*)*\b(\w+)\s*(?:<([^<>]*)>)?\s*::\s*(\w+))");
   std::vector<std::pair<std::string, std::string>> names = aliases_;
   for (const Definition& definition : definitions_)
     if (definition.constant) names.emplace_back(definition.name, definition.value);

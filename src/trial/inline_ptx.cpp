@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/pattern.hpp"
 #include "trial/tokens.hpp"
 
 namespace lapidary::trial {
@@ -71,18 +72,18 @@ Statement take_apart(std::string_view text) {
 /// those of one kind among each other: layouts, state spaces, types.
 std::string in_order(const std::string& name) {
   static const std::array<std::regex, 12> kinds = {
-      std::regex("async"),
-      std::regex("sync"),
-      std::regex("aligned"),
-      std::regex("m\\d+n\\d+(k\\d+)?"),
-      std::regex("x\\d"),
-      std::regex("trans"),
-      std::regex("row|col"),
-      std::regex("satfinite"),
-      std::regex("c[ag]"),
-      std::regex("to"),
-      std::regex("(shared|global)(::\\w+)?"),
-      std::regex("L2::\\w+"),
+      pattern("async"),
+      pattern("sync"),
+      pattern("aligned"),
+      pattern("m\\d+n\\d+(k\\d+)?"),
+      pattern("x\\d"),
+      pattern("trans"),
+      pattern("row|col"),
+      pattern("satfinite"),
+      pattern("c[ag]"),
+      pattern("to"),
+      pattern("(shared|global)(::\\w+)?"),
+      pattern("L2::\\w+"),
   };
   const auto rank = [](const std::string& qualifier) {
     return std::find_if(kinds.begin(), kinds.end(),
@@ -128,7 +129,7 @@ class Translator {
 
   /// The C++ of a register, a literal or an address with an offset.
   std::string value(const std::string& text) const {
-    static const std::regex form(R"(\[?\s*(%?)(\w+)\s*(?:\+\s*(\w+)\s*)?\]?)");
+    static const std::regex form = pattern(R"(\[?\s*(%?)(\w+)\s*(?:\+\s*(\w+)\s*)?\]?)");
     std::smatch match;
     const std::string operand = stripped(text);
     if (!std::regex_match(operand, match, form)) refuse(operand);
@@ -167,9 +168,10 @@ class Translator {
     const auto takes = [&](std::size_t least, std::size_t most) {
       if (operands.size() < least || operands.size() > most) refuse(text);
     };
-    static const std::regex registers(R"(\.reg\s+\.[bus](32|64)\s+([\w\s,]+))");
-    static const std::regex ldmatrix(R"(ldmatrix\.sync\.aligned\.m8n8\.x([124])(\.trans)?\.shared(::cta)?\.b16)");
-    static const std::regex cp_async(R"(cp\.async\.c[ag]\.shared(::cta)?\.global(\.L2::\w+)?)");
+    static const std::regex registers = pattern(R"(\.reg\s+\.[bus](32|64)\s+([\w\s,]+))");
+    static const std::regex ldmatrix = pattern(
+        R"(ldmatrix\.sync\.aligned\.m8n8\.x([124])(\.trans)?\.shared(::cta)?\.b16)");
+    static const std::regex cp_async = pattern(R"(cp\.async\.c[ag]\.shared(::cta)?\.global(\.L2::\w+)?)");
     std::smatch match;
     if (std::regex_match(text, match, registers)) {
       std::string code;
@@ -216,7 +218,7 @@ class Translator {
   }
 
   std::string multiply(const std::string& written, const std::vector<std::string>& operands) const {
-    static const std::regex form(
+    static const std::regex form = pattern(
         R"(mma\.sync\.aligned\.m(\d+)n(\d+)k(\d+)\.row\.col(\.satfinite)?\.(\w+)\.(\w+)\.(\w+)\.(\w+))");
     struct Number {
       const char* type;

@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/launch_shape.hpp"
 #include "core/math.hpp"
+#include "core/pattern.hpp"
 #include "lens/source_text.hpp"
 #include "trial/call_text.hpp"
 
@@ -63,7 +64,7 @@ std::string errors_of(const std::string& output, const std::string& path) {
   bool shown = false;
   int errors = 0;
   for (std::string line; std::getline(lines, line);) {
-    const bool located = std::regex_search(line, std::regex(R"(:\d+:\d+: (fatal )?(error|note|warning):)"));
+    const bool located = std::regex_search(line, pattern(R"(:\d+:\d+: (fatal )?(error|note|warning):)"));
     if (located) {
       shown = line.starts_with("/./" + path) && line.find("error:") != line.npos && ++errors <= 5;
       if (fallback.empty()) fallback = line;
@@ -156,7 +157,7 @@ std::string KernelObject::name_of(std::int64_t offset) const {
 }
 
 std::string KernelObject::explain(const std::string& fault) const {
-  static const std::regex place(R"(at offset (-?\d+)( of the block's \d+ bytes of dynamic shared memory)?)");
+  static const std::regex place = pattern(R"(at offset (-?\d+)( of the block's \d+ bytes of dynamic shared memory)?)");
   std::string text;
   auto last = fault.cbegin();
   for (auto match = std::sregex_iterator(fault.begin(), fault.end(), place); match != std::sregex_iterator(); ++match) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/pattern.hpp"
 #include "trial/evaluate.hpp"
 
 namespace lapidary::trial {
@@ -23,7 +24,7 @@ float factor_of(const Call& call, const std::string& role, const std::optional<f
       throw InvalidArgument(fmt::format("--{} is given, and {} has no such parameter", role, call.kernel->name));
     return untold;
   }
-  static const std::regex integer(R"(\b(u?int\d*(_t)?|size_t|short|long|char|unsigned|signed)\b)");
+  static const std::regex integer = pattern(R"(\b(u?int\d*(_t)?|size_t|short|long|char|unsigned|signed)\b)");
   const auto place = std::find(call.roles.begin(), call.roles.end(), role) - call.roles.begin();
   const CudaParameter& parameter = call.kernel->parameters[static_cast<std::size_t>(place)];
   if (given && *given != std::trunc(*given) && std::regex_search(parameter.type, integer))

@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "core/pattern.hpp"
 #include "trial/inline_ptx.hpp"
 #include "trial/tokens.hpp"
 
@@ -29,7 +30,7 @@ std::string edited(const std::string& text, std::vector<Edit> edits) {
 SharedRewriting rewrite_shared(const CudaText& source) {
   const std::string& code = source.code();
   SharedRewriting rewriting;
-  static const std::regex words(
+  static const std::regex words = pattern(
       R"(\b(extern|static|__shared__|__align__\s*\([^)]*\)|alignas\s*\([^)]*\)|volatile)(?!\w))");
   for (std::size_t place = find_word(code, "__shared__", 0); place != code.npos;
        place = find_word(code, "__shared__", place + 1)) {
@@ -69,7 +70,7 @@ SharedRewriting rewrite_shared(const CudaText& source) {
 std::vector<Edit> rewrite_inline_ptx(const CudaText& source) {
   const std::string& text = source.uncommented();
   std::vector<Edit> edits;
-  static const std::regex head(R"(\b(asm|__asm__|__asm)\s*(volatile|__volatile__)?\s*\()");
+  static const std::regex head = pattern(R"(\b(asm|__asm__|__asm)\s*(volatile|__volatile__)?\s*\()");
   const std::string plain = without_strings(text);
   for (auto m = std::sregex_iterator(plain.begin(), plain.end(), head); m != std::sregex_iterator(); ++m) {
     const auto begin = static_cast<std::size_t>(m->position());
@@ -92,8 +93,8 @@ std::vector<Edit> rewrite_inline_ptx(const CudaText& source) {
 std::vector<Edit> empty_host_functions(const CudaText& source) {
   const std::string& code = source.code();
   std::vector<Edit> edits;
-  static const std::regex runtime(R"(<<<|\b(cuda[A-Z]|cublas|curand|CUDA_|CHECK))");
-  static const std::regex type(R"(^\s*(?:template\s*<[^{]*>\s*)?(struct|class|union|enum|typedef)\b)");
+  static const std::regex runtime = pattern(R"(<<<|\b(cuda[A-Z]|cublas|curand|CUDA_|CHECK))");
+  static const std::regex type = pattern(R"(^\s*(?:template\s*<[^{]*>\s*)?(struct|class|union|enum|typedef)\b)");
   for (std::size_t i = 0, begin = 0; i < code.size(); ++i) {
     if (code[i] == ';' || code[i] == '}') begin = i + 1;
     if (code[i] != '{') continue;
@@ -124,9 +125,9 @@ std::vector<Edit> empty_host_functions(const CudaText& source) {
 HeaderRewriting rewrite_headers(const CudaText& source) {
   const std::string& text = source.uncommented();
   HeaderRewriting rewriting;
-  static const std::regex include(R"((^|\n)[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">])");
-  static const std::regex unsupported(R"(cooperative_groups.*|cuda/(barrier|pipeline))");
-  static const std::regex host(R"((curand|cusparse|cusolver|cuda_profiler|nvToolsExt|thrust|cub/|nvml).*)");
+  static const std::regex include = pattern(R"((^|\n)[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">])");
+  static const std::regex unsupported = pattern(R"(cooperative_groups.*|cuda/(barrier|pipeline))");
+  static const std::regex host = pattern(R"((curand|cusparse|cusolver|cuda_profiler|nvToolsExt|thrust|cub/|nvml).*)");
   for (auto m = std::sregex_iterator(text.begin(), text.end(), include); m != std::sregex_iterator(); ++m) {
     const std::string name = (*m)[3];
     const std::size_t begin = static_cast<std::size_t>(m->position()) + (*m)[1].str().size();
