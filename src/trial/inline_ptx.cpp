@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <map>
 #include <regex>
 #include <sstream>
@@ -136,7 +137,8 @@ class Translator {
     std::string expression = match[2];
     const bool number = std::isdigit(static_cast<unsigned char>(expression[0])) != 0;
     if (match[1].length() > 0) {
-      const std::size_t place = number ? std::stoul(expression) : statement_.operands.size();
+      std::size_t place = statement_.operands.size();
+      std::from_chars(expression.data(), expression.data() + expression.size(), place);
       if (place >= statement_.operands.size()) refuse(operand);
       expression = statement_.operands[place];
     } else if (!number) {
@@ -219,7 +221,7 @@ class Translator {
 
   std::string multiply(const std::string& written, const std::vector<std::string>& operands) const {
     static const std::regex form = pattern(
-        R"(mma\.sync\.aligned\.m(\d+)n(\d+)k(\d+)\.row\.col(\.satfinite)?\.(\w+)\.(\w+)\.(\w+)\.(\w+))");
+        R"(mma\.sync\.aligned\.m(\d+)n(\d+)k(\d{1,4})\.row\.col(\.satfinite)?\.(\w+)\.(\w+)\.(\w+)\.(\w+))");
     struct Number {
       const char* type;
       std::vector<int> depths;  ///< of m16n8
