@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <system_error>
 #include <vector>
@@ -26,8 +27,11 @@ std::optional<EnergyRates> energy_rates(const Gpu& gpu, std::string_view type) {
     double value = 0;
     const char* const end = picojoules.text.data() + picojoules.text.size();
     const auto [stop, error] = std::from_chars(picojoules.text.data(), end, value);
-    if (error != std::errc() || stop != end || !(value > 0)) table.refuse(picojoules, "no positive number");
-    return value * 1e-12;
+    constexpr double pico = 1e-12;
+    // Neither too small nor too large a number in joules, either.
+    if (error != std::errc() || stop != end || value < 0 || !std::isnormal(value * pico))
+      table.refuse(picojoules, "no positive number");
+    return value * pico;
   };
   for (const std::vector<CsvValue>& row : table.rows) {
     const EnergyRates rates{joules(row[flop]), joules(row[byte]), row[source].text};
