@@ -603,6 +603,7 @@ TEST_F(Program, NoticesThatItsOutputIsLost) {
 }
 
 TEST_F(Program, ExplainsAKernelOnAnotherCardWithoutOne) {
+  REQUIRE_INSTRUMENTED_BUILD();
   const Json e = json("explain vectorized -m 512 -n 512 -k 256 --gpu \"a100 sxm4 80gb\"");
   ASSERT_TRUE(e.is_object());
   EXPECT_EQ(e["gpu"].get<std::string>().rfind("A100", 0), 0u);
@@ -765,6 +766,7 @@ TEST_F(Program, ShowsOfAnOptionalRungWhatIsOnRecord) {
   if (optional_rungs().front().built) return;
   for (const char* command : {"run", "coalescing"})
     expect_refused(std::string(command) + " f16_cute", "this program was built without f16_cute, which needs CUTLASS");
+  REQUIRE_INSTRUMENTED_BUILD();  // for what it is compared with
   // Its record is of some problems.
   expect_refused("explain f16_cute", "has M x N x K = 4096 x 4096 x 4096, 256 x 256 x 256");
   expect_refused("explain f16_cute -m 256 -n 256 -k 256 --beta", "with beta = 0, and not");
