@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 
 #include "cli/cuda_source.hpp"
 #include "cli/kernel_call.hpp"
@@ -39,7 +40,8 @@ void read_source(const std::string& input) {
   for (std::size_t i = 0; i < std::min(source.kernels().size(), most_kernels); ++i) {
     const cli::CudaKernel& kernel = source.kernels()[i];
     source.launch_of(kernel);
-    for (const cli::CudaParameter& parameter : kernel.parameters)
+    for (const cli::CudaParameter& parameter :
+         std::span(kernel.parameters).first(std::min<std::size_t>(kernel.parameters.size(), 8)))
       static_cast<void>(source.without_aliases(parameter.type));
     read_kernel(source, kernel, {});
     cli::TryOptions said;
