@@ -60,7 +60,13 @@ function(lapidary_add_kernel target)
     target_link_libraries(${target}_${build} PRIVATE lapidary::kernel)
     target_link_libraries(${target} INTERFACE ${target}_${build} $<TARGET_OBJECTS:${target}_${build}>)
     # Reports name files by their path below the root. A relative path would be taken for one below the build folder.
-    target_compile_options(${target}_${build} PRIVATE "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=/./")
+    # They have it from the debug information of the instrumented build; by that of the plain one a debugger finds the
+    # sources.
+    set(map -ffile-prefix-map)
+    if(build STREQUAL "plain")
+      set(map -fmacro-prefix-map)
+    endif()
+    target_compile_options(${target}_${build} PRIVATE "${map}=${PROJECT_SOURCE_DIR}/=/./")
     if(build STREQUAL "gpu")
       target_compile_options(${target}_${build} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:-lineinfo;-Xfatbin=-compress-all>")
     else()
