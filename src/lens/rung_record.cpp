@@ -126,13 +126,21 @@ Owners by_rows(const TileOwners& owners) {
 }
 
 TileOwners by_elements(const Owners& owners) {
+  constexpr std::int64_t most = 1 << 20;
+  const std::int64_t elements = std::int64_t{owners.tile.m} * owners.tile.n;
+  if (elements < 0 || elements > most)
+    throw Error(fmt::format("a tile has {} elements; 0 to {} are legal", elements, most));
   TileOwners found{owners.tile, owners.threads, {}};
+  std::int64_t given = 0;
   for (const std::vector<int>& runs : owners.rows)
-    for (std::size_t i = 0; i + 1 < runs.size(); i += 2)
+    for (std::size_t i = 0; i + 1 < runs.size(); i += 2) {
+      given += runs[i + 1];
+      if (runs[i + 1] < 0 || given > elements)
+        throw Error(fmt::format("owners are given of more than {} elements", elements));
       found.owner.insert(found.owner.end(), static_cast<std::size_t>(runs[i + 1]), runs[i]);
-  if (found.owner.size() != static_cast<std::size_t>(owners.tile.m * owners.tile.n))
-    throw Error(fmt::format("the owners of {} elements are given; the tile has {}", found.owner.size(),
-                            owners.tile.m * owners.tile.n));
+    }
+  if (given != elements)
+    throw Error(fmt::format("the owners of {} elements are given; the tile has {}", given, elements));
   return found;
 }
 
@@ -239,7 +247,12 @@ std::string to_text(const RungRecord& record) {
 
 RungRecord parse_record(std::string_view text, std::string_view name) {
   try {
-    Document document = Json::parse(text).get<Document>();
+    // get() would make some integer of a fraction, and of what no integer holds.
+    const auto is_whole = [](int, Json::parse_event_t, const Json& value) {
+      if (value.is_number_float()) throw Error(fmt::format("{} is no whole number", value.get<double>()));
+      return true;
+    };
+    Document document = Json::parse(text, is_whole).get<Document>();
     RungRecord record{{},
                       info_of(std::move(document.info)),
                       std::move(document.source_hash),

@@ -18,12 +18,15 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// get() would make some integer of a fraction, and of what no integer holds. @throws Json::exception for these
+std::int64_t whole(const Json& number) { return number.get_ref<const Json::number_integer_t&>(); }
+
 std::vector<MeasuredRate> rates_in(const Json& document) {
   std::vector<MeasuredRate> rates;
   for (const Json& result : document.at("results")) {
     const Json cublas = result.value("cublas_tflops", Json());
     rates.push_back({result.at("id"), result.at("kernel"), result.at("type"), result.at("tile"), result.at("mode"),
-                     result.at("size"), result.at("tflops").at("median").get<double>() * 1e12,
+                     whole(result.at("size")), result.at("tflops").at("median").get<double>() * 1e12,
                      cublas.is_null() ? std::nullopt : std::optional(cublas.at("median").get<double>() * 1e12)});
   }
   return rates;
@@ -71,8 +74,9 @@ std::vector<MeasuredCounters> measured_counters(const Gpu& gpu) {
       const Json document = Json::parse(file);
       if (!gpu.answers_to(document.at("receipt").at("card").at("name").get<std::string>())) continue;
       for (const Json& result : document.at("results"))
-        found.push_back({result.at("id"), result.at("kernel"), result.at("type"), result.at("tile"), result.at("m"),
-                         result.at("n"), result.at("k"), result.at("beta").get<double>() != 0,
+        found.push_back({result.at("id"), result.at("kernel"), result.at("type"), result.at("tile"),
+                         whole(result.at("m")), whole(result.at("n")), whole(result.at("k")),
+                         result.at("beta").get<double>() != 0,
                          result.at("counters").get<std::map<std::string, double>>()});
     } catch (const Json::exception& broken) {
       throw Error(fmt::format("{} is not what script/agreement writes: {}", path.string(), broken.what()));
@@ -92,11 +96,13 @@ Predictions recorded_predictions(const Gpu& gpu) {
       const Json document = Json::parse(file);
       if (document.at("gpu") != gpu.name) continue;
       for (const Json& time : document.at("times"))
-        found.times.push_back({time.at("id"), time.at("kernel"), time.at("type"), time.at("tile"), time.at("size"),
-                               time.at("predicted_s"), time.at("measured_s"), time.at("limiter")});
+        found.times.push_back({time.at("id"), time.at("kernel"), time.at("type"), time.at("tile"),
+                               whole(time.at("size")), time.at("predicted_s"), time.at("measured_s"),
+                               time.at("limiter")});
       for (const Json& launch : document.at("counters")) {
-        PredictedCounters counters{launch.at("id"), launch.at("kernel"), launch.at("type"), launch.at("tile"),
-                                   launch.at("m"),  launch.at("n"),      launch.at("k"),    {}};
+        PredictedCounters counters{
+            launch.at("id"),       launch.at("kernel"),   launch.at("type"),     launch.at("tile"),
+            whole(launch.at("m")), whole(launch.at("n")), whole(launch.at("k")), {}};
         for (const Json& c : launch.at("counters"))
           counters.counters.push_back({c.at("counter"), c.at("written"), c.at("compiled"), c.at("measured")});
         found.counters.push_back(std::move(counters));
