@@ -16,6 +16,8 @@ namespace {
 constexpr double most = 0x1p53;
 /// Brackets, signs and casts within each other, and names that stand for names.
 constexpr int most_nested = 100, most_definitions = 20;
+/// Names in all: definitions that each name another one twice would never end.
+constexpr int most_names = 10000;
 
 struct Number {
   double value = 0;
@@ -37,8 +39,9 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 /// Reads a text from left to right, and evaluates it as it reads.
 class Evaluator {
  public:
-  Evaluator(std::string_view text, std::size_t at, const ExpressionNames& names, int definitions)
-      : text_(text), at_(at), names_(names), definitions_(definitions) {}
+  /// @param known  how many names have been looked up, by it and by those that it stands for
+  Evaluator(std::string_view text, std::size_t at, const ExpressionNames& names, int& known, int definitions = 0)
+      : text_(text), at_(at), names_(names), known_(known), definitions_(definitions) {}
 
   std::size_t position() {
     skip_blanks();
@@ -214,11 +217,12 @@ class Evaluator {
   }
 
   Number meaning(const std::string& name, std::size_t at) {
+    if (++known_ > most_names) fail(at, fmt::format("it stands for more than {} names", most_names));
     const std::optional<std::string> text = names_.meaning(name);
     if (!text) fail(at, fmt::format("\"{}\" is unknown{}", name, names_.known.empty() ? "" : "; " + names_.known));
     if (definitions_ == most_definitions) fail(at, fmt::format("\"{}\" is defined by itself", name));
     try {
-      Evaluator evaluator(*text, 0, names_, definitions_ + 1);
+      Evaluator evaluator(*text, 0, names_, known_, definitions_ + 1);
       const Number number = evaluator.value();
       evaluator.expect_end();
       return number;
@@ -262,6 +266,7 @@ class Evaluator {
   std::string_view text_;
   std::size_t at_;
   const ExpressionNames& names_;
+  int& known_;
   int definitions_;  ///< that this text stands for a name in
   int depth_ = 0;
 };
@@ -269,7 +274,8 @@ class Evaluator {
 }  // namespace
 
 std::int64_t evaluate_at(std::string_view text, std::size_t& position, const ExpressionNames& names) {
-  Evaluator evaluator(text, position, names, 0);
+  int known = 0;
+  Evaluator evaluator(text, position, names, known);
   const Number number = evaluator.value();
   position = evaluator.position();
   return static_cast<std::int64_t>(number.value);
@@ -277,7 +283,8 @@ std::int64_t evaluate_at(std::string_view text, std::size_t& position, const Exp
 
 std::int64_t evaluate(std::string_view text, const ExpressionNames& names) {
   try {
-    Evaluator evaluator(text, 0, names, 0);
+    int known = 0;
+    Evaluator evaluator(text, 0, names, known);
     const Number number = evaluator.value();
     evaluator.expect_end();
     return static_cast<std::int64_t>(number.value);

@@ -39,16 +39,17 @@ void read_command(const std::string& input) {
   std::vector<std::string> words;
   std::istringstream stream(input);
   for (std::string word; stream >> word;) words.insert(words.begin(), word);  // CLI11 takes the last one first
-  CLI::App program;
-  program.require_subcommand(1);
+  CLI::App parser;
+  parser.require_subcommand(1);
+  const cli::App program(parser);
   const cli::Command commands[] = {cli::add_tma(program), cli::add_descriptor(program)};
   try {
-    program.parse(words);
+    parser.parse(words);
   } catch (const CLI::ParseError& error) {
     throw InvalidArgument(error.what());
   }
   for (const cli::Command& command : commands)
-    if (command.app->parsed()) command.execute();
+    if (command.app.parsed()) command.execute();
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
 #include "cli/access_grammar.hpp"
-#include "cli/matrix_image.hpp"
 #include "cli/options.hpp"
 #include "core/error.hpp"
 #include "fuzz.hpp"
 #include "kernels/registry.hpp"
 #include "lens/tensor_instruction.hpp"
 #include "model/raster.hpp"
+#include "trial/matrix_image.hpp"
 
 namespace lapidary::fuzz {
 namespace {
@@ -47,8 +47,8 @@ void read_access(const std::string& input) {
   if (again.layout != tile.layout) throw Violation("a layout's text is that of another one");
   require_consistent(tile.layout);
   if (line == input.size()) return;
-  const cli::TileAccess access = cli::parse_access(std::string_view(input).substr(line + 1), tile);
-  const WarpAccess at = cli::addresses(access, tile.layout, tile.element_bytes);
+  const TileAccess access = cli::parse_access(std::string_view(input).substr(line + 1), tile);
+  const WarpAccess at = addresses(access, tile.layout, tile.element_bytes);
   if (at.active != access.active) throw Violation("other lanes take part in the addresses than in the access");
 }
 
@@ -83,7 +83,7 @@ void read_name(const std::string& input) {
     const TileShape tile = cli::parse_tile(input);
     if (tile.m < 1 || tile.n < 1 || tile.k < 0) throw Violation("a tile without elements");
   });
-  attempt([&] { static_cast<void>(cli::parse_layouts(input)); });
+  attempt([&] { static_cast<void>(trial::parse_layouts(input)); });
   attempt([&] {
     const lens::TensorInstruction instruction = lens::parse_tensor_instruction(input);
     if (lens::parse_tensor_instruction(to_string(instruction)) != instruction)

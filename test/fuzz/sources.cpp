@@ -4,27 +4,30 @@
 #include <filesystem>
 #include <span>
 
-#include "cli/cuda_source.hpp"
-#include "cli/kernel_call.hpp"
-#include "cli/matrix_image.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "fuzz.hpp"
+#include "trial/cuda_source.hpp"
+#include "trial/evaluate.hpp"
+#include "trial/kernel_call.hpp"
+#include "trial/kernel_launch.hpp"
+#include "trial/kernel_problem.hpp"
+#include "trial/matrix_image.hpp"
 
 namespace lapidary::fuzz {
 namespace {
 
 /// All that `lapidary try` makes of a kernel before it is compiled. What one step refuses keeps none of the others from
 /// being taken.
-void read_kernel(const cli::CudaSource& source, const cli::CudaKernel& kernel, const cli::TryOptions& given) {
-  cli::TryOptions options = given;
-  options.kernel = kernel.scope + kernel.name + given.kernel;
+void read_kernel(const trial::CudaSource& source, const trial::CudaKernel& kernel, const trial::Request& given) {
+  trial::Request request = given;
+  request.kernel = kernel.scope + kernel.name + given.kernel;
   try {
-    cli::Call call = cli::bind_call(source, options);
-    static_cast<void>(cli::instantiate(source, call));
-    const bench::RandomProblem spec = cli::problem_of(source, call, options);
-    static_cast<void>(cli::operands_of(call, cli::Layouts(), spec.problem, options, 3));
-    static_cast<void>(cli::shape_of(source, call, options, spec.problem));
+    trial::Call call = trial::bind_call(source, request);
+    static_cast<void>(trial::instantiate(source, call));
+    const bench::RandomProblem spec = trial::problem_of(source, call, request);
+    static_cast<void>(trial::operands_of(call, trial::Layouts(), spec.problem, request, 3));
+    static_cast<void>(trial::shape_of(source, call, request, spec.problem));
   } catch (const Error& error) {
     if (*error.what() == 0) throw Violation("a refusal without a message");
   }
@@ -33,18 +36,18 @@ void read_kernel(const cli::CudaSource& source, const cli::CudaKernel& kernel, c
 void read_source(const std::string& input) {
   const std::string path = scratch_folder() + "/kernel.cu";
   write_file(path, input);
-  cli::CudaSource source(path);
-  for (const auto target : {cli::CudaSource::Target::gpu, cli::CudaSource::Target::emulator})
+  trial::CudaSource source(path);
+  for (const auto target : {trial::CudaSource::Target::gpu, trial::CudaSource::Target::emulator})
     static_cast<void>(source.rewritten(target));
   constexpr std::size_t most_kernels = 3;
   for (std::size_t i = 0; i < std::min(source.kernels().size(), most_kernels); ++i) {
-    const cli::CudaKernel& kernel = source.kernels()[i];
+    const trial::CudaKernel& kernel = source.kernels()[i];
     source.launch_of(kernel);
-    for (const cli::CudaParameter& parameter :
+    for (const trial::CudaParameter& parameter :
          std::span(kernel.parameters).first(std::min<std::size_t>(kernel.parameters.size(), 8)))
-      static_cast<void>(source.without_aliases(parameter.type));
+      static_cast<void>(source.definitions().without_aliases(parameter.type));
     read_kernel(source, kernel, {});
-    cli::TryOptions said;
+    trial::Request said;
     said.grid = "ceil_div(N, 32), (M + 31) / 32";
     said.block = "32, 2 << 2";
     said.roles = "M, N, K, A, B, C";
@@ -52,15 +55,16 @@ void read_source(const std::string& input) {
     read_kernel(source, kernel, said);
   }
   for (const char* name : {"N", "BLOCK_SIZE", "grid", "block", "TILE"}) {
-    if (source.constant(name)) source.redefine(name, "17");
-    if (const auto definition = source.definition(name, input.size())) {
+    if (source.definitions().constant(name)) source.redefine(name, "17");
+    if (const auto definition = source.definitions().before(input.size(), name)) {
       try {
-        cli::evaluate(*definition, [&](const std::string& of) { return source.definition(of, input.size()); });
+        trial::evaluate(*definition,
+                        [&](const std::string& of) { return source.definitions().before(input.size(), of); });
       } catch (const Error&) {
       }
     }
   }
-  static_cast<void>(source.rewritten(cli::CudaSource::Target::emulator));
+  static_cast<void>(source.rewritten(trial::CudaSource::Target::emulator));
 }
 
 void read_expression(const std::string& input) {
@@ -69,9 +73,10 @@ void read_expression(const std::string& input) {
     if (name == "block") return "32, 8";
     if (name == "again") return "again + 1";
     if (name == "twice") return "again * again";
+    if (name.starts_with("p") && name.size() < 16) return name + "p + " + name + "p";  // two names each
     return std::nullopt;
   };
-  static_cast<void>(cli::evaluate(input, lookup));
+  static_cast<void>(trial::evaluate(input, lookup));
 }
 
 /// All but the one that is there to be refused.
@@ -159,6 +164,7 @@ std::vector<Target> source_targets() {
             ".z",
             "again",
             "twice",
+            "p",
             "ceil_div",
             "min",
             "max",
