@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/problem.hpp"
+#include "bench/host_problem.hpp"
 #include "core/launch_shape.hpp"
 #include "kernels/registry.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 #include "bench/contestant.hpp"
-#include "bench/problem.hpp"
+#include "bench/host_problem.hpp"
 #include "bench/verify.hpp"
 #include "device/device.hpp"
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "bench/problem.hpp"
+#include "bench/host_problem.hpp"
 #include "bench/random_fill.hpp"
 #include "core/math.hpp"
 #include "device/launch.hpp"
@@ -11,7 +11,7 @@ namespace {
 constexpr int threads = 256;
 constexpr std::int64_t most_blocks = 1 << 14;
 
-/// SplitMix64: a hash of a counter, as bench/problem.cpp uses it.
+/// SplitMix64: a hash of a counter, as bench/host_problem.cpp uses it.
 __device__ std::uint64_t mix(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "bench/problem.hpp"
+#include "bench/host_problem.hpp"
 #include "bench/verify.hpp"
 #include "core/problem.hpp"
 #include "device/device.hpp"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/problem.hpp"
+#include "bench/host_problem.hpp"
 
 namespace lapidary::bench {
 

@@ -14,10 +14,10 @@
 #include "lens/explanation.hpp"
 #include "lens/rung_record.hpp"
 #include "pages/explanation_page.hpp"
-#include "report/file.hpp"
 #include "report/page.hpp"
 #include "report/progress.hpp"
 #include "report/table.hpp"
+#include "report/write_file.hpp"
 
 namespace lapidary::cli {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "bench/problem.hpp"
+#include "bench/host_problem.hpp"
 #include "bench/verify.hpp"
 #include "cli/json_value.hpp"
 #include "emulator/report.hpp"

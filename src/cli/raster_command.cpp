@@ -11,7 +11,7 @@
 #include "cli/options.hpp"
 #include "cli/picture.hpp"
 #include "lens/raster_comparison.hpp"
-#include "model/raster.hpp"
+#include "model/l2_traffic.hpp"
 #include "pages/raster_picture.hpp"
 #include "report/table.hpp"
 

@@ -21,10 +21,10 @@
 #include "pages/raster_picture.hpp"
 #include "pages/roofline_picture.hpp"
 #include "pages/rung_page.hpp"
-#include "report/file.hpp"
 #include "report/markup.hpp"
 #include "report/page.hpp"
 #include "report/progress.hpp"
+#include "report/write_file.hpp"
 
 namespace lapidary::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "bench/problem.hpp"
+#include "bench/host_problem.hpp"
 #include "bench/rates.hpp"
 #include "cli/command.hpp"
 #include "cli/counter_table.hpp"

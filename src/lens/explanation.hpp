@@ -11,6 +11,7 @@
 #include "model/address_work.hpp"
 #include "model/energy.hpp"
 #include "model/gpu.hpp"
+#include "model/l2_traffic.hpp"
 #include "model/occupancy.hpp"
 #include "model/roofline.hpp"
 #include "model/sass.hpp"

@@ -5,7 +5,7 @@
 #include "core/problem.hpp"
 #include "emulator/report.hpp"
 #include "kernels/registry.hpp"
-#include "model/raster.hpp"
+#include "model/visiting_order.hpp"
 
 namespace lapidary::lens {
 

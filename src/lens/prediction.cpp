@@ -13,7 +13,7 @@
 #include "core/math.hpp"
 #include "lens/compiled_accesses.hpp"
 #include "model/calibration.hpp"
-#include "model/raster.hpp"
+#include "model/l2_traffic.hpp"
 #include "model/warpgroup_time.hpp"
 
 namespace lapidary::lens {

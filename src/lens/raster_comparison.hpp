@@ -5,7 +5,7 @@
 
 #include "kernels/registry.hpp"
 #include "model/gpu.hpp"
-#include "model/raster.hpp"
+#include "model/l2_traffic.hpp"
 #include "model/waves.hpp"
 
 namespace lapidary::lens {

@@ -9,8 +9,8 @@
 #include <cstring>
 
 #include "core/error.hpp"
-#include "report/file.hpp"
 #include "report/markup.hpp"
+#include "report/write_file.hpp"
 
 namespace lapidary::report {
 namespace {

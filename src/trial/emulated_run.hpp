@@ -2,7 +2,7 @@
 #include <optional>
 #include <string>
 
-#include "bench/problem.hpp"
+#include "bench/host_problem.hpp"
 #include "bench/verify.hpp"
 #include "core/error.hpp"
 #include "core/launch_shape.hpp"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/problem.hpp"
+#include "bench/host_problem.hpp"
 #include "bench/verify.hpp"
 #include "device/device.hpp"
 #include "trial/cuda/arguments.hpp"

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "bench/problem.hpp"
+#include "bench/host_problem.hpp"
 #include "trial/kernel_call.hpp"
 #include "trial/matrix_image.hpp"
 #include "trial/request.hpp"

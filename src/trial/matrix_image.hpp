@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/problem.hpp"
+#include "bench/host_problem.hpp"
 
 namespace lapidary::trial {
 

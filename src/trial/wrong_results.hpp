@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <string>
 
-#include "bench/problem.hpp"
+#include "bench/host_problem.hpp"
 #include "bench/verify.hpp"
 
 namespace lapidary::trial {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "bench/problem.hpp"
+#include "bench/host_problem.hpp"
 #include "bench/verify.hpp"
 
 namespace lapidary::bench {

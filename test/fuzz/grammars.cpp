@@ -6,7 +6,7 @@
 #include "fuzz.hpp"
 #include "kernels/registry.hpp"
 #include "lens/tensor_instruction.hpp"
-#include "model/raster.hpp"
+#include "model/visiting_order.hpp"
 #include "trial/matrix_image.hpp"
 
 namespace lapidary::fuzz {

@@ -1,4 +1,4 @@
-#include "report/file.hpp"
+#include "report/write_file.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "bench/problem.hpp"
+#include "bench/host_problem.hpp"
 
 #include <fmt/format.h>
 

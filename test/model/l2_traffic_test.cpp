@@ -1,4 +1,4 @@
-#include "model/raster.hpp"
+#include "model/l2_traffic.hpp"
 
 #include <gtest/gtest.h>
 
