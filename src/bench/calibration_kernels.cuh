@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "device/tensor_map.hpp"
+#include "device/encode_tensor_map.hpp"
 #include "layout/matrix_descriptor.hpp"
 #include "ptx/cp_async.hpp"
 #include "ptx/cp_async_bulk.hpp"

@@ -8,9 +8,9 @@
 #include "core/gemm.hpp"
 #include "core/launch_shape.hpp"
 #include "core/math.hpp"
+#include "device/encode_tensor_map.hpp"
 #include "device/prepared.hpp"
 #include "device/stream.hpp"
-#include "device/tensor_map.hpp"
 #include "emulator/machine.hpp"
 #include "ptx/cuda.hpp"
 #if defined(__CUDACC__)

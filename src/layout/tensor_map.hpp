@@ -41,7 +41,7 @@ struct TensorBox {
 };
 
 /// What a kernel is given, as a parameter `const __grid_constant__ TensorMap`: opaque, and of one machine. Made by
-/// tensor_map() of device/tensor_map.hpp.
+/// tensor_map() of device/encode_tensor_map.hpp.
 struct alignas(64) TensorMap {
   std::uint64_t opaque[16] = {};
 };

@@ -1,8 +1,8 @@
 #pragma once
 // Sound kernels, each of which stands on one ability of compute capability 9.0. The same for all builds.
 #include "async_case.hpp"
+#include "device/encode_tensor_map.hpp"
 #include "device/shared.hpp"
-#include "device/tensor_map.hpp"
 #include "ptx/barrier.hpp"
 #include "ptx/cluster.hpp"
 #include "ptx/cp_async_bulk.hpp"

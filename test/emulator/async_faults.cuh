@@ -1,8 +1,8 @@
 #pragma once
 // Kernels with one fault each of what is asynchronous, for the emulated machine alone: small ones, and the ring with
 // bugs planted in it. A test finds a fault's line by its text.
+#include "device/encode_tensor_map.hpp"
 #include "device/shared.hpp"
-#include "device/tensor_map.hpp"
 #include "ptx/barrier.hpp"
 #include "ptx/cluster.hpp"
 #include "ptx/cp_async_bulk.hpp"

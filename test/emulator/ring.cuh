@@ -1,9 +1,9 @@
 #pragma once
 // A warp-specialised product, D = A * B^T in f32, with bulk copies in and out: the kernel that most of what is
 // asynchronous comes together in. Bugs can be planted in it, one at a time.
+#include "device/encode_tensor_map.hpp"
 #include "device/launch.hpp"
 #include "device/shared.hpp"
-#include "device/tensor_map.hpp"
 #include "layout/layout.hpp"
 #include "ptx/barrier.hpp"
 #include "ptx/cluster.hpp"
