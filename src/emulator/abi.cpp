@@ -1,7 +1,5 @@
 #include "emulator/abi.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
@@ -25,7 +23,7 @@ void record_atomic(const void* memory, unsigned bytes, std::uintptr_t pc) {
   const bool global = address - recorder.arena_base < recorder.arena_bytes;
   if (!global && block().shared().offset(address) == SharedMemory::npos) {
     if (block().cluster_access(address, bytes, Access::cluster_atomic, pc)) return;
-    block().fault(FaultKind::out_of_bounds, "atomic access to memory that is neither global nor shared", pc);
+    block().fault(RuleBroken{Rule::atomic_target}, pc);
   }
   const Access access = global ? Access::global_atomic : Access::shared_atomic;
   block().check_alignment(address, bytes, bytes, access, pc);
@@ -77,8 +75,7 @@ void sync_warp(std::uint32_t mask, std::source_location where) { block().collect
 
 std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, Shuffle mode, int operand, int width,
                       std::source_location where) {
-  if (width < 1 || width > 32 || (width & (width - 1)))
-    block().fault(FaultKind::misuse, fmt::format("shuffle of width {}: 1, 2, 4, 8, 16 or 32 are legal", width), where);
+  if (width < 1 || width > 32 || (width & (width - 1))) block().fault(ShuffleWidth{width}, where);
   Lane& self = lane();
   self.value = value;
   self.shuffle = mode;
@@ -124,9 +121,7 @@ template int atomic_compare_exchange(int*, int, int);
 template unsigned atomic_compare_exchange(unsigned*, unsigned, unsigned);
 template unsigned long long atomic_compare_exchange(unsigned long long*, unsigned long long, unsigned long long);
 
-void assertion_failed(const char* condition, std::uintptr_t pc) {
-  block().fault(FaultKind::misuse, fmt::format("assert({}) is false", condition), pc);
-}
+void assertion_failed(const char* condition, std::uintptr_t pc) { block().fault(AssertionFailed{condition}, pc); }
 
 void async_copy(void* shared, const void* global, unsigned bytes, unsigned source_bytes) {
   block().async_copy({static_cast<unsigned char*>(shared), static_cast<const unsigned char*>(global), bytes,
@@ -138,8 +133,7 @@ void async_wait_group(unsigned pending) { block().async_wait(pending); }
 std::uint32_t shared_offset(const void* address) {
   const std::size_t offset = block().shared().offset(address_of(address));
   if (offset == SharedMemory::npos)
-    block().fault(FaultKind::out_of_bounds, "an address that is not shared is used as one",
-                  address_of(__builtin_return_address(0)));
+    block().fault(RuleBroken{Rule::shared_address}, address_of(__builtin_return_address(0)));
   // The window of a cluster: 16 MiB for each of its blocks, as on a GPU of compute capability 9.0.
   return static_cast<std::uint32_t>(offset) | cluster_rank() << 24;
 }

@@ -1,6 +1,4 @@
 // The part of abi.hpp that compute capability 9.0 brings.
-#include <fmt/format.h>
-
 #include "emulator/abi.hpp"
 #include "emulator/block.hpp"
 #include "emulator/tensor_map.hpp"
@@ -16,9 +14,7 @@ std::uintptr_t address_of(const void* memory) { return reinterpret_cast<std::uin
 
 TensorBox decoded(const TensorMap& map, std::source_location where) {
   const auto tensor = decode(map);
-  if (!tensor)
-    block().fault(FaultKind::misuse,
-                  "a bulk copy is given a tensor map that tensor_map() has not made for this machine", where);
+  if (!tensor) block().fault(RuleBroken{Rule::tensor_map}, where);
   return *tensor;
 }
 
@@ -27,39 +23,22 @@ TensorBox decoded(const TensorMap& map, std::source_location where) {
 void check_shared(const void* shared, unsigned alignment, std::size_t bytes, std::source_location where) {
   const SharedMemory& memory = block().shared();
   if (!memory.in_arena(address_of(shared)) || !memory.in_arena(address_of(shared) + bytes - 1))
-    block().fault(FaultKind::out_of_bounds,
-                  fmt::format("a bulk copy of {} bytes at an address that is not in the block's dynamic shared memory, "
-                              "or reaches beyond it",
-                              bytes),
-                  where);
-  if (address_of(shared) % alignment)
-    block().fault(FaultKind::misaligned,
-                  fmt::format("a bulk copy at a shared address that ends in {:#x}; it must be a multiple of {}",
-                              address_of(shared) % 4096, alignment),
-                  where);
+    block().fault(BulkCopyTarget{bytes}, where);
+  if (address_of(shared) % alignment) block().fault(BulkCopyMisaligned{false, address_of(shared), alignment}, where);
 }
 
 void check_coordinates(const TensorBox& tensor, const int* coordinates, std::source_location where) {
   if (const int beyond = misalignment_of(tensor, coordinates); beyond != 0)
-    block().fault(
-        FaultKind::misaligned,
-        fmt::format("a box begins at element {} of mode 0, {} bytes beyond a multiple of 16", coordinates[0], beyond),
-        where);
+    block().fault(BoxMisaligned{coordinates[0], beyond}, where);
 }
 
-BulkCopy tensor_copy(BulkCopy::Kind kind, const TensorMap& map, const int* coordinates, void* shared,
+BulkCopy tensor_copy(BulkKind kind, const TensorMap& map, const int* coordinates, void* shared,
                      std::source_location where, std::uintptr_t pc) {
   const TensorBox tensor = decoded(map, where);
   check_coordinates(tensor, coordinates, where);
   check_shared(shared, 128, static_cast<std::size_t>(box_extent(tensor)), where);
-  for (int mode = 0; kind != BulkCopy::Kind::load && mode < tensor.rank; ++mode)
-    if (coordinates[mode] < 0)
-      block().fault(
-          FaultKind::misuse,
-          fmt::format("a bulk store to a box that begins before the tensor, at {} of mode {}: an H200 takes it "
-                      "for an illegal instruction",
-                      coordinates[mode], mode),
-          where);
+  for (int mode = 0; kind != BulkKind::load && mode < tensor.rank; ++mode)
+    if (coordinates[mode] < 0) block().fault(BoxBeforeTensor{coordinates[mode], mode}, where);
   BulkCopy copy{.kind = kind,
                 .type = tensor.type,
                 .fill = static_cast<unsigned char>(tensor.fill == TensorFill::nan ? 0xff : 0),
@@ -73,23 +52,18 @@ BulkCopy tensor_copy(BulkCopy::Kind kind, const TensorMap& map, const int* coord
   auto* const base = const_cast<unsigned char*>(static_cast<const unsigned char*>(tensor.base));
   for_each_chunk(tensor, coordinates, [&](const BoxChunk& chunk) {
     // What is written ends with a chunk, also where a row of the tensor ends within it: an H200 does so.
-    const int end = kind == BulkCopy::Kind::load || chunk.inside_end == 0 ? chunk.inside_end : 16;
+    const int end = kind == BulkKind::load || chunk.inside_end == 0 ? chunk.inside_end : 16;
     copy.chunks.push_back({start + swizzle(offset + chunk.offset), base + chunk.global,
                            static_cast<std::uint8_t>(chunk.inside_first), static_cast<std::uint8_t>(end)});
   });
   return copy;
 }
 
-BulkCopy plain_copy(BulkCopy::Kind kind, void* shared, void* global, unsigned bytes, std::source_location where,
+BulkCopy plain_copy(BulkKind kind, void* shared, void* global, unsigned bytes, std::source_location where,
                     std::uintptr_t pc) {
-  if (bytes % 16)
-    block().fault(FaultKind::misuse, fmt::format("cp.async.bulk of {} bytes: multiples of 16 are legal", bytes), where);
+  if (bytes % 16) block().fault(BulkCopyBytes{bytes}, where);
   check_shared(shared, 16, bytes, where);
-  if (address_of(global) % 16)
-    block().fault(FaultKind::misaligned,
-                  fmt::format("cp.async.bulk at a global address that ends in {:#x}; it must be a multiple of 16",
-                              address_of(global) % 256),
-                  where);
+  if (address_of(global) % 16) block().fault(BulkCopyMisaligned{true, address_of(global), 16}, where);
   BulkCopy copy{.kind = kind, .issuer = &block(), .lane = &lane(), .pc = pc, .where = where};
   for (unsigned byte = 0; byte < bytes; byte += 16)
     copy.chunks.push_back({static_cast<unsigned char*>(shared) + byte, static_cast<unsigned char*>(global) + byte});
@@ -134,29 +108,25 @@ void setmaxnreg(unsigned registers, bool increase, std::source_location where) {
 
 void bulk_tensor_load(void* shared, const TensorMap& map, const int* coordinates, void* barrier,
                       std::uint16_t multicast, std::source_location where) {
-  load(tensor_copy(BulkCopy::Kind::load, map, coordinates, shared, where, CALLER), barrier, multicast);
+  load(tensor_copy(BulkKind::load, map, coordinates, shared, where, CALLER), barrier, multicast);
 }
 
 void bulk_tensor_store(const TensorMap& map, const int* coordinates, const void* shared, bool add,
                        std::source_location where) {
-  BulkCopy copy = tensor_copy(add ? BulkCopy::Kind::add : BulkCopy::Kind::store, map, coordinates,
-                              const_cast<void*>(shared), where, CALLER);
+  BulkCopy copy = tensor_copy(add ? BulkKind::add : BulkKind::store, map, coordinates, const_cast<void*>(shared), where,
+                              CALLER);
   const bool narrow = copy.type == TensorType::u8 || copy.type == TensorType::u16;
-  if (add && (narrow || copy.type == TensorType::i64))
-    block().fault(FaultKind::misuse,
-                  "cp.reduce.async.bulk.tensor adds integers of 8 or 16 bits, or signed ones of 64; 32 bits, u64 and "
-                  "floating-point types are legal",
-                  where);
+  if (add && (narrow || copy.type == TensorType::i64)) block().fault(RuleBroken{Rule::reduction_type}, where);
   block().bulk_store(std::move(copy));
 }
 
 void bulk_load(void* shared, const void* global, unsigned bytes, void* barrier, std::uint16_t multicast,
                std::source_location where) {
-  load(plain_copy(BulkCopy::Kind::load, shared, const_cast<void*>(global), bytes, where, CALLER), barrier, multicast);
+  load(plain_copy(BulkKind::load, shared, const_cast<void*>(global), bytes, where, CALLER), barrier, multicast);
 }
 
 void bulk_store(void* global, const void* shared, unsigned bytes, std::source_location where) {
-  block().bulk_store(plain_copy(BulkCopy::Kind::store, const_cast<void*>(shared), global, bytes, where, CALLER));
+  block().bulk_store(plain_copy(BulkKind::store, const_cast<void*>(shared), global, bytes, where, CALLER));
 }
 
 void prefetch_tensor(const TensorMap& map, const int* coordinates, std::source_location where) {

@@ -1,6 +1,5 @@
 #include "emulator/block.hpp"
 
-#include <fmt/format.h>
 #include <pthread.h>
 #include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
@@ -9,7 +8,6 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <new>
 #include <utility>
 
@@ -28,9 +26,6 @@ constexpr std::size_t first_log = 1024, full_log = 4096;
 
 thread_local BlockRunner* runner = nullptr;
 thread_local Lane* running = nullptr;
-
-const char* verb_of(Access access) { return is_atomic(access) ? "atomic access" : is_write(access) ? "store" : "load"; }
-const char* manner_of(Access access) { return access == Access::async_issue ? "asynchronous " : ""; }
 
 template <class Do>
 void for_each_bit(std::uint32_t bits, Do&& what) {
@@ -158,7 +153,7 @@ bool BlockRunner::advance() {
     for (const auto& [pc, count] : recorder.fma) sites_.fma[pc] += count * sample_.weight;
     recorder.fma.clear();
   }
-  if (fault_) throw KernelFault(*fault_);
+  if (fault_) throw DetailedFault(*fault_);
   return true;
 }
 
@@ -170,7 +165,7 @@ void BlockRunner::end() {
 }
 
 void BlockRunner::stop_if_read_early() const {
-  if (early_read_) throw KernelFault(*early_read_);
+  if (early_read_) throw DetailedFault(*early_read_);
 }
 
 // Registers that a kernel reads before it writes them hold NaN: what its frame will be on the stack.
@@ -286,20 +281,13 @@ bool BlockRunner::first_in_block() { return !std::exchange(entered_, true); }
 
 // ---------------------------------------------------------------------------------------------------- faults
 
-std::string BlockRunner::place() const {
-  std::string text = fmt::format("\n  in block ({}, {}, {})", block_index_.x, block_index_.y, block_index_.z);
-  if (running && running->block == this)
-    text += fmt::format(", thread ({}, {}, {})", running->index.x, running->index.y, running->index.z);
-  return text + fmt::format(" of kernel {}", shape_.kernel);
-}
-
 // What comes after a read of unwritten memory may follow from it, unless it tells who else was there, or which copy.
-void BlockRunner::stop(KernelFault fault) {
+void BlockRunner::stop(Fault fault) {
   if (running && running->block != this) running->block->stop(std::move(fault));
   const bool tells_more = fault.kind() == FaultKind::race || fault.kind() == FaultKind::in_flight;
   fault_ = early_read_ && !tells_more ? *early_read_ : std::move(fault);
   Lane* const lane = running;
-  if (!lane) throw KernelFault(*fault_);
+  if (!lane) throw DetailedFault(*fault_);
   current_ = running = nullptr;
   recorder.next = nullptr;
   ready_warps_ = 0;
@@ -308,79 +296,47 @@ void BlockRunner::stop(KernelFault fault) {
   std::terminate();
 }
 
-KernelFault BlockRunner::fault_at(FaultKind kind, const std::string& message, std::uintptr_t pc) const {
-  const auto lines = source_lines({pc});
-  const auto line = lines.find(pc);
-  return {kind, fmt::format("{}\n  at {}{}", message, line == lines.end() ? "unknown line" : to_string(line->second),
-                            place())};
+Fault BlockRunner::fault_at(FaultFacts facts, const std::optional<SourceLine>& line) const {
+  Fault fault{std::move(facts), shape_.kernel, block_index_, std::nullopt, line};
+  if (running && running->block == this) fault.thread = running->index;
+  return fault;
 }
 
-void BlockRunner::fault(FaultKind kind, const std::string& message, std::uintptr_t pc) {
-  stop(fault_at(kind, message, pc));
+void BlockRunner::fault(FaultFacts facts, std::uintptr_t pc) {
+  stop(fault_at(std::move(facts), source_line(pc).value_or(SourceLine{})));
 }
 
-void BlockRunner::fault(FaultKind kind, const std::string& message, std::source_location where) {
-  stop({kind, fmt::format("{}\n  at {}{}", message, to_string(source_line(where)), place())});
+void BlockRunner::fault(FaultFacts facts, std::source_location where) {
+  stop(fault_at(std::move(facts), source_line(where)));
 }
 
-std::string BlockRunner::describe_deadlock() const {
-  return fmt::format("{}\n  in block ({}, {}, {}) of kernel {}", describe_waiting(), block_index_.x, block_index_.y,
-                     block_index_.z, shape_.kernel);
-}
-
-// Who waits for what, on which line: one row for each line and reason.
-std::string BlockRunner::describe_waiting() const {
-  std::map<std::string, std::vector<unsigned>> groups;
-  std::vector<unsigned> exited;
+Deadlock::Block BlockRunner::deadlock() const {
+  Deadlock::Block block{block_index_, {}, {}};
   for (unsigned i = 0; i < threads_; ++i) {
     const Lane& lane = lanes_[i];
-    std::string what;
-    if (lane.state == LaneState::exited) {
-      exited.push_back(i);
-      continue;
-    }
-    if (lane.state == LaneState::at_barrier) {
-      for (unsigned id = 0; id < barriers_.size(); ++id)
-        if (barriers_[id].waiting[lane.warp->id] & lane.bit())
-          what = fmt::format("at barrier {}, {} of {} threads there", id, barriers_[id].arrived,
-                             barriers_[id].expected ? barriers_[id].expected : live_);
-    } else if (lane.state != LaneState::at_collective) {
-      what = describe_wait(lane);
-    } else {
-      for (const PendingCollective& pending : lane.warp->collectives)
-        if (pending.kind != Collective::none && pending.arrived & lane.bit())
-          what = fmt::format("at a collective of warp {}, lanes {:#010x} of {:#010x} there", lane.warp->id,
-                             pending.arrived, pending.mask & lane.warp->alive);
-    }
-    groups[fmt::format("{}: {}", to_string(source_line(lane.where)), what)].push_back(i);
-  }
-  if (!exited.empty()) groups["exited"] = exited;
-  std::string text;
-  for (const auto& [what, threads] : groups) {
-    std::string ranges;
-    for (std::size_t i = 0; i < threads.size();) {
-      std::size_t last = i;
-      while (last + 1 < threads.size() && threads[last + 1] == threads[last] + 1) ++last;
-      ranges += fmt::format("{}{}", ranges.empty() ? "" : ", ", threads[i]);
-      if (last > i) ranges += fmt::format("-{}", threads[last]);
-      i = last + 1;
-    }
-    text += fmt::format("{}  {} {}", text.empty() ? "" : "\n", threads.size() == 1 ? "thread" : "threads", ranges);
-    if (what == "exited")
-      text += threads.size() == 1 ? " has exited" : " have exited";
+    if (lane.state == LaneState::exited)
+      block.exited.push_back(i);
     else
-      text += fmt::format(" {} at {}", threads.size() == 1 ? "waits" : "wait", what);
+      block.waiting.push_back({i, source_line(lane.where), wait_of(lane)});
   }
-  return text;
+  return block;
+}
+
+MemoryPlace BlockRunner::place_of(std::uintptr_t address, bool is_global) {
+  using enum MemoryPlace::Space;
+  if (!is_global) {
+    const SharedMemory& memory = memory_of(address);
+    return {memory.is_static(address) ? variable : shared, {}, memory.dynamic_offset(address), shape_.shared_bytes};
+  }
+  const Allocation* const allocation = Arena::instance().at_or_below(address);
+  if (!allocation) return {};
+  return {global, allocation->label, static_cast<std::int64_t>(address - allocation->base), allocation->bytes};
 }
 
 void BlockRunner::check_alignment(std::uintptr_t address, unsigned bytes, unsigned alignment, Access access,
                                   std::uintptr_t pc) {
   if (address % alignment == 0) return;
-  fault(FaultKind::misaligned,
-        fmt::format("misaligned {} {} of {} bytes: the address ends in {:#x} and must be a multiple of {}",
-                    is_global(access) ? "global" : "shared", verb_of(access), bytes, address % 256, alignment),
-        pc);
+  fault(Misaligned{access, bytes, address, alignment}, pc);
 }
 
 SharedMemory& BlockRunner::memory_of(std::uintptr_t address) {
@@ -388,50 +344,31 @@ SharedMemory& BlockRunner::memory_of(std::uintptr_t address) {
 }
 
 void BlockRunner::check_bounds(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc) {
-  const char* const verb = verb_of(access);
   if (is_global(access)) {
     const Allocation* const allocation = Arena::instance().at_or_below(address);
-    if (shape_.overlaps && !running->grid_waited)
-      fault(
-          FaultKind::misuse,
-          fmt::format("global {} of {} bytes without a griddepcontrol.wait before: the kernel in front of this one may "
-                      "still be running",
-                      verb, bytes),
-          pc);
+    if (shape_.overlaps && !running->grid_waited) fault(BeforeGridWait{{access, bytes, place_of(address, true)}}, pc);
     if (allocation && address + bytes <= allocation->end()) return;
-    std::string where = "no allocation is near";
-    if (allocation)
-      where = fmt::format("byte {} of {}, which has {}", address - allocation->base, allocation->label,
-                          allocation->bytes);
-    fault(FaultKind::out_of_bounds, fmt::format("out-of-bounds global {} of {} bytes: {}", verb, bytes, where), pc);
+    fault(OutOfBounds{{access, bytes, place_of(address, true)}}, pc);
   }
   SharedMemory& shared = memory_of(address);
   const ByteState* const states = shared.states();
   const std::size_t offset = shared.offset(address);
-  const auto describe = [&](unsigned byte) {
-    return fmt::format("{}shared {} of {} bytes {}", manner_of(access), verb, bytes, shared.place(address + byte));
-  };
   for (unsigned i = 0; i < bytes; ++i) {
     const ByteState state = states[offset + i];
-    if (state == ByteState::red_zone)
-      fault(FaultKind::out_of_bounds,
-            fmt::format("out-of-bounds {} of the block's {} bytes of dynamic shared memory", describe(i),
-                        shape_.shared_bytes),
-            pc);
-    if (state == ByteState::mbarrier)
-      fault(FaultKind::misuse, describe(i) + ", which is of an mbarrier that has not been invalidated", pc);
+    const auto at_fault = [&] { return FaultyAccess{access, bytes, place_of(address + i, false)}; };
+    if (state == ByteState::red_zone) fault(OutOfBounds{at_fault()}, pc);
+    if (state == ByteState::mbarrier) fault(MbarrierAccessed{at_fault()}, pc);
     if (state == ByteState::reading && is_write(access))
-      if (const std::string reader = cluster_.owner(address, *this)->warpgroups_.reader(address + i); !reader.empty())
-        fault(FaultKind::in_flight, fmt::format("{}, {}", describe(i), reader), pc);
+      if (const auto product = cluster_.owner(address, *this)->warpgroups_.reader(address + i))
+        fault(DuringWgmma{at_fault(), source_line(*product)}, pc);
     const bool in_flight = state == ByteState::in_flight;
     if (in_flight || (state == ByteState::reading && is_write(access)))
-      if (const BulkCopy* const copy = cluster_.copies().at(address + i)) fault_in_flight(describe(i), *copy, pc);
+      if (const BulkCopy* const copy = cluster_.copies().at(address + i))
+        fault(DuringBulkCopy{at_fault(), copy->kind, source_line(copy->where)}, pc);
     const bool early = in_flight || (state == ByteState::unwritten && (!is_write(access) || is_atomic(access)));
     if (!early || early_read_) continue;
-    early_read_ = fault_at(in_flight ? FaultKind::in_flight : FaultKind::uninitialised,
-                           describe(i) + (in_flight ? ", which a cp.async that nobody has waited for is writing"
-                                                    : " that no thread of this block has written"),
-                           pc);
+    early_read_ = fault_at(in_flight ? FaultFacts(DuringAsyncCopy{at_fault()}) : ReadBeforeWrite{at_fault()},
+                           source_line(pc).value_or(SourceLine{}));
     if (is_write(access)) stop(*early_read_);
     // Where a barrier is missing, the thread that should have come first is yet to come. It may until the next barrier;
     // then the race detector names both.
@@ -443,14 +380,10 @@ void BlockRunner::check_bounds(std::uintptr_t address, unsigned bytes, Access ac
 
 int BlockRunner::barrier(unsigned id, unsigned threads, int predicate, std::source_location where) {
   Lane& lane = *running;
-  if (id >= barriers_.size())
-    fault(FaultKind::misuse, fmt::format("barrier {}: a block has barriers 0 to 15", id), where);
-  if (threads % 32)
-    fault(FaultKind::misuse, fmt::format("barrier {} for {} threads: must be a multiple of 32", id, threads), where);
+  if (id >= barriers_.size()) fault(BarrierNumber{id}, where);
+  if (threads % 32) fault(BarrierThreads{id, threads, false}, where);
   Barrier& barrier = barriers_[id];
-  if (barrier.arrived && barrier.expected != threads)
-    fault(FaultKind::misuse, fmt::format("barrier {} expects {} threads, here {}", id, barrier.expected, threads),
-          where);
+  if (barrier.arrived && barrier.expected != threads) fault(BarrierExpects{id, barrier.expected, threads}, where);
   barrier.expected = threads;
   std::uint32_t& waiting = barrier.waiting[lane.warp->id];
   waiting |= lane.bit();
@@ -463,10 +396,7 @@ int BlockRunner::barrier(unsigned id, unsigned threads, int predicate, std::sour
     // The instruction is .aligned: all lanes of a warp execute the same one.
     for_each_bit(barrier.waiting[lane.warp->id], [&](unsigned other) {
       if (lane.warp->lanes[other]->where.line() != where.line())
-        fault(FaultKind::divergence,
-              fmt::format("lanes {} and {} of warp {} are at different barriers: lane {} is at {}", other, lane.lane,
-                          lane.warp->id, other, to_string(source_line(lane.warp->lanes[other]->where))),
-              where);
+        fault(BarriersDiffer{lane.warp->id, other, lane.lane, source_line(lane.warp->lanes[other]->where)}, where);
     });
   }
   if (barrier.arrived == (threads ? threads : live_)) {
@@ -506,11 +436,8 @@ void BlockRunner::complete_barrier(Barrier& barrier) {
 
 void BlockRunner::barrier_arrive(unsigned id, unsigned threads, std::source_location where) {
   Lane& lane = *running;
-  if (id >= barriers_.size())
-    fault(FaultKind::misuse, fmt::format("barrier {}: a block has barriers 0 to 15", id), where);
-  if (threads == 0 || threads % 32)
-    fault(FaultKind::misuse, fmt::format("barrier {} for {} threads: must be a multiple of 32, and not 0", id, threads),
-          where);
+  if (id >= barriers_.size()) fault(BarrierNumber{id}, where);
+  if (threads == 0 || threads % 32) fault(BarrierThreads{id, threads, true}, where);
   lane.operand = static_cast<int>(id);
   lane.width = static_cast<int>(threads);
   collective(Collective::arrive, 0xffffffffu, where);
@@ -520,9 +447,7 @@ void BlockRunner::collective(Collective kind, std::uint32_t mask, std::source_lo
   Lane& lane = *running;
   Warp& warp = *lane.warp;
   mask &= warp.all;
-  if (!(mask & lane.bit()))
-    fault(FaultKind::divergence,
-          fmt::format("lane {} calls a warp collective whose mask {:#010x} leaves it out", lane.lane, mask), where);
+  if (!(mask & lane.bit())) fault(LaneNotInMask{lane.lane, mask}, where);
   PendingCollective* pending = nullptr;
   for (PendingCollective& other : warp.collectives) {
     if (other.kind == Collective::none) {
@@ -533,16 +458,13 @@ void BlockRunner::collective(Collective kind, std::uint32_t mask, std::source_lo
                                     (lane.instruction == warp.lanes[waiting]->instruction &&
                                      where.line() == warp.lanes[waiting]->where.line());
       if (other.kind != kind || other.mask != mask || !same_instruction) {
-        fault(FaultKind::divergence,
-              fmt::format("lanes of warp {} are at different collectives: lane {} is at {}", warp.id, waiting,
-                          to_string(source_line(warp.lanes[waiting]->where))),
-              where);
+        fault(CollectivesDiffer{warp.id, waiting, source_line(warp.lanes[waiting]->where)}, where);
       }
       pending = &other;
       break;
     }
   }
-  if (!pending) fault(FaultKind::misuse, "more than four collectives of one warp at a time", where);
+  if (!pending) fault(RuleBroken{Rule::collectives_at_once}, where);
   pending->kind = kind;
   pending->mask = mask;
   pending->arrived |= lane.bit();
@@ -593,18 +515,14 @@ void BlockRunner::complete(Warp& warp, PendingCollective& pending) {
       // Out of its segment a lane reads itself; by exclusive or it may read earlier segments, and no later ones (CUDA
       // C++ Programming Guide, "Warp Shuffle Functions").
       if (source < first || source >= end) source = static_cast<int>(i);
-      if (!(lanes >> source & 1))
-        fault(FaultKind::divergence,
-              fmt::format("lane {} of warp {} shuffles from lane {}, which does not take part", i, warp.id, source),
-              lane.where);
+      if (!(lanes >> source & 1)) fault(ShuffleSource{warp.id, i, source}, lane.where);
       lane.result = warp.lanes[source]->value;
     });
   } else if (done.kind == Collective::arrive) {
     Barrier& barrier = barriers_[any.operand];
     const auto threads = static_cast<unsigned>(any.width);
     if (barrier.arrived && barrier.expected != threads)
-      fault(FaultKind::misuse,
-            fmt::format("barrier {} expects {} threads, here {}", any.operand, barrier.expected, threads), any.where);
+      fault(BarrierExpects{static_cast<unsigned>(any.operand), barrier.expected, threads}, any.where);
     barrier.expected = threads;
     barrier.arrived += 32;  // a whole warp, however many lanes it has left
     if (races_) races_->release(party(warp), barrier.clock);
@@ -628,10 +546,7 @@ void BlockRunner::warp_instruction(const WarpInstruction& instruction, void* ope
 }
 
 void BlockRunner::fault_part_of_warp(const Lane& lane) {
-  fault(FaultKind::divergence,
-        fmt::format("warp {} has {} of 32 lanes at an instruction that takes all of them", lane.warp->id,
-                    std::popcount(lane.warp->alive)),
-        lane.where);
+  fault(PartOfWarp{lane.warp->id, static_cast<unsigned>(std::popcount(lane.warp->alive))}, lane.where);
 }
 
 // ---------------------------------------------------------------------------------------------------- cp.async
@@ -649,13 +564,9 @@ void BlockRunner::async_copy(const AsyncCopy& copy) {
   Lane& lane = *running;
   const auto shared = reinterpret_cast<std::uintptr_t>(copy.shared),
              global = reinterpret_cast<std::uintptr_t>(copy.global);
-  if (copy.bytes != 4 && copy.bytes != 8 && copy.bytes != 16)
-    fault(FaultKind::misuse, fmt::format("cp.async of {} bytes: 4, 8 or 16 are legal", copy.bytes), copy.pc);
-  if (copy.source_bytes > copy.bytes)
-    fault(FaultKind::misuse, fmt::format("cp.async reads {} bytes to write {}", copy.source_bytes, copy.bytes),
-          copy.pc);
-  if (shared_.offset(shared) == SharedMemory::npos)
-    fault(FaultKind::out_of_bounds, "cp.async writes to an address that is not shared", copy.pc);
+  if (copy.bytes != 4 && copy.bytes != 8 && copy.bytes != 16) fault(AsyncCopyBytes{copy.bytes}, copy.pc);
+  if (copy.source_bytes > copy.bytes) fault(AsyncCopySource{copy.source_bytes, copy.bytes}, copy.pc);
+  if (shared_.offset(shared) == SharedMemory::npos) fault(RuleBroken{Rule::async_copy_target}, copy.pc);
   if (recording_) {
     const auto log = [&](const Event& event) {
       if (recorder.next == recorder.end) grow_log();

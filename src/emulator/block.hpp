@@ -16,6 +16,7 @@
 #include "emulator/abi.hpp"
 #include "emulator/cluster.hpp"
 #include "emulator/counter_sums.hpp"
+#include "emulator/fault.hpp"
 #include "emulator/fiber.hpp"
 #include "emulator/machine.hpp"
 #include "emulator/mbarrier.hpp"
@@ -212,7 +213,8 @@ class BlockRunner {
   void bulk_wait(unsigned pending, bool read, std::source_location where);
   /// What ordinary stores have written is seen by bulk copies and wgmma, the asynchronous proxy, if who wrote it has
   /// executed fence.proxy.async since, and if they are ordered after that. In checked runs; stops the kernel.
-  void check_fence(std::uintptr_t address, unsigned bytes, const char* reader, std::uintptr_t pc);
+  /// @param reader  none: wgmma
+  void check_fence(std::uintptr_t address, unsigned bytes, std::optional<BulkKind> reader, std::uintptr_t pc);
   /// An access to an address that is none of this block's: to shared memory of another one of the cluster?
   bool cluster_access(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc);
   /// The address in the block of that rank that corresponds to one of this block's shared memory.
@@ -227,7 +229,7 @@ class BlockRunner {
   void check_exit();
   /// Throws what check_bounds has put off, if anything.
   void stop_if_read_early() const;
-  std::string describe_deadlock() const;
+  Deadlock::Block deadlock() const;
   /// Takes the lane off until it is its turn again; from `ready` at once.
   void suspend(Lane& lane, LaneState state);
   /// Hands the lane's accesses so far to the race detector.
@@ -236,8 +238,8 @@ class BlockRunner {
   bool empty_full_logs();
 
   /// Stops the kernel. The running lane never returns from this.
-  [[noreturn]] void fault(FaultKind kind, const std::string& message, std::uintptr_t pc);
-  [[noreturn]] void fault(FaultKind kind, const std::string& message, std::source_location where);
+  [[noreturn]] void fault(FaultFacts facts, std::uintptr_t pc);
+  [[noreturn]] void fault(FaultFacts facts, std::source_location where);
   /// Stops the kernel if the access is not allowed; for a read that came before its write, at the block's next barrier
   /// or its end.
   void check_alignment(std::uintptr_t address, unsigned bytes, unsigned alignment, Access access, std::uintptr_t pc);
@@ -260,10 +262,10 @@ class BlockRunner {
   void complete_barrier_if_due(Barrier& barrier);
   void complete(Warp& warp, PendingCollective& collective);
   [[noreturn]] void fault_part_of_warp(const Lane& lane);
-  [[noreturn]] void stop(KernelFault fault);
-  KernelFault fault_at(FaultKind kind, const std::string& message, std::uintptr_t pc) const;
-  std::string place() const;
-  std::string describe_waiting() const;
+  [[noreturn]] void stop(Fault fault);
+  Fault fault_at(FaultFacts facts, const std::optional<SourceLine>& line) const;
+  /// A byte of global memory, or of shared memory of a block of the cluster.
+  MemoryPlace place_of(std::uintptr_t address, bool is_global);
 
   // Hands the accesses of a warp's interval to the race detector and the counters (block_counting.cpp).
   void flush(Warp& warp);
@@ -288,11 +290,10 @@ class BlockRunner {
                                                          std::source_location where);
   void update_mbarrier(std::uintptr_t address, WaitedMbarrier& barrier);
   void touch_mbarrier(std::uintptr_t address, Access access, std::uintptr_t pc);
-  std::string name_of_mbarrier(std::uintptr_t address) const;
-  std::string describe_wait(const Lane& lane) const;
+  MbarrierPlace place_of_mbarrier(std::uintptr_t address) const;
+  Wait wait_of(const Lane& lane) const;
   void begin_async();
   void complete_async(Warp& warp, Collective kind, std::uint32_t lanes);
-  [[noreturn]] void fault_in_flight(const std::string& access, const BulkCopy& copy, std::uintptr_t pc);
   bool grant_registers(Warp& warp);
   // Checks a copy's accesses, and hands them to the counters and the race detector.
   void record_copy(BulkCopy& copy);
@@ -321,8 +322,8 @@ class BlockRunner {
   Fiber scheduler_;
   std::array<Barrier, 16> barriers_;
   bool entered_ = false;
-  std::optional<KernelFault> fault_;
-  std::optional<KernelFault> early_read_;  ///< see check_bounds
+  std::optional<Fault> fault_;
+  std::optional<Fault> early_read_;  ///< see check_bounds
 
   SharedMemory shared_;
   Warpgroups warpgroups_{*this};

@@ -1,7 +1,5 @@
 // What is asynchronous on compute capability 9.0 and up: mbarriers, bulk copies, proxy fences, clusters; and registers
 // that warpgroups hand over to each other.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -21,15 +19,6 @@ unsigned registers_at_entry(unsigned threads) {
 }
 
 std::uintptr_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
-
-const char* name_of(const BulkCopy& copy) {
-  switch (copy.kind) {
-    case BulkCopy::Kind::load: return "a bulk load";
-    case BulkCopy::Kind::store: return "a bulk store";
-    case BulkCopy::Kind::add: return "a bulk reduction";
-  }
-  return "a bulk copy";
-}
 
 }  // namespace
 
@@ -67,61 +56,58 @@ bool BlockRunner::wake_polling() {
   return any;
 }
 
-std::string BlockRunner::describe_wait(const Lane& lane) const {
+Wait BlockRunner::wait_of(const Lane& lane) const {
   switch (lane.state) {
+    case LaneState::at_barrier:
+      for (unsigned id = 0; id < barriers_.size(); ++id) {
+        const Barrier& barrier = barriers_[id];
+        if (barrier.waiting[lane.warp->id] & lane.bit())
+          return BarrierWait{id, barrier.arrived, barrier.expected ? barrier.expected : live_};
+      }
+      return {};
+    case LaneState::at_collective:
+      for (const PendingCollective& pending : lane.warp->collectives)
+        if (pending.kind != Collective::none && pending.arrived & lane.bit())
+          return CollectiveWait{lane.warp->id, pending.arrived, pending.mask & lane.warp->alive};
+      return {};
     case LaneState::at_mbarrier:
     case LaneState::polling: {
       const auto& [address, parity] = lane.mbarrier_wait;
       const auto found = mbarriers_.find(address);
-      if (found == mbarriers_.end()) return "for an mbarrier that has been invalidated";
-      return fmt::format("for parity {} of the {}: {}", parity, name_of_mbarrier(address),
-                         found->second.barrier.describe());
+      if (found == mbarriers_.end()) return InvalidMbarrierWait{};
+      return MbarrierWait{parity, place_of_mbarrier(address), found->second.barrier.state()};
     }
-    case LaneState::at_cluster_barrier:
-      return fmt::format("for the barrier of the cluster, {} of {} threads there", cluster_.arrived(), cluster_.live());
-    case LaneState::at_bulk_group: return "for a bulk group";
-    case LaneState::at_wgmma: return warpgroups_.describe_wait(*lane.warp);
+    case LaneState::at_cluster_barrier: return ClusterWait{cluster_.arrived(), cluster_.live()};
+    case LaneState::at_bulk_group: return BulkGroupWait{};
+    case LaneState::at_wgmma: return warpgroups_.wait_of(*lane.warp);
     case LaneState::at_registers:
-      return fmt::format("for registers: setmaxnreg from {} to {} for a warp takes {}, and {} of the block are free",
-                         lane.warp->registers, lane.warp->wanted_registers,
-                         (lane.warp->wanted_registers - lane.warp->registers) * 32, free_registers_);
-    default: return "for nothing";
+      return RegisterWait{lane.warp->registers, lane.warp->wanted_registers, free_registers_};
+    default: return {};
   }
 }
 
 // ---------------------------------------------------------------------------------------------------- mbarriers
 
-std::string BlockRunner::name_of_mbarrier(std::uintptr_t address) const {
-  const auto offset = static_cast<std::ptrdiff_t>(address - address_of(shared_.dynamic()));
-  const auto found = mbarriers_.find(address);
-  std::string name = fmt::format("mbarrier at offset {}", offset);
-  if (found != mbarriers_.end())
-    name += fmt::format(" (initialised at {})", to_string(source_line(found->second.barrier.where())));
-  return name;
+MbarrierPlace BlockRunner::place_of_mbarrier(std::uintptr_t address) const {
+  MbarrierPlace place{shared_.dynamic_offset(address)};
+  if (const auto found = mbarriers_.find(address); found != mbarriers_.end())
+    place.initialised = source_line(found->second.barrier.where());
+  return place;
 }
 
 std::pair<BlockRunner*, BlockRunner::WaitedMbarrier*> BlockRunner::find_mbarrier(std::uintptr_t address,
                                                                                  const char* instruction,
                                                                                  std::source_location where) {
   BlockRunner* const owner = cluster_.owner(address, *this);
-  if (!owner) fault(FaultKind::out_of_bounds, fmt::format("{} of an address that is not shared", instruction), where);
-  if (owner->live_ == 0)
-    fault(FaultKind::exited,
-          fmt::format("{} of an mbarrier of block {} of the cluster, which has exited", instruction, owner->rank_),
-          where);
+  if (!owner) fault(InstructionTarget{instruction}, where);
+  if (owner->live_ == 0) fault(MbarrierOfExited{instruction, owner->rank_}, where);
   const auto found = owner->mbarriers_.find(address);
   if (found == owner->mbarriers_.end())
-    fault(FaultKind::misuse,
-          fmt::format("{} at offset {}, where no mbarrier has been initialised", instruction,
-                      address - address_of(owner->shared_.dynamic())),
-          where);
+    fault(MbarrierMissing{instruction, owner->shared_.dynamic_offset(address)}, where);
   std::uint64_t bits;
   std::memcpy(&bits, reinterpret_cast<const void*>(address), sizeof(bits));
   if (bits != found->second.barrier.bits())
-    fault(FaultKind::misuse,
-          fmt::format("{} of the {}, whose 64 bits something else has written to", instruction,
-                      owner->name_of_mbarrier(address)),
-          where);
+    fault(MbarrierOverwritten{instruction, owner->place_of_mbarrier(address)}, where);
   return {owner, &found->second};
 }
 
@@ -136,19 +122,10 @@ void BlockRunner::touch_mbarrier(std::uintptr_t address, Access access, std::uin
 
 void BlockRunner::mbarrier_init(std::uintptr_t address, unsigned arrivals, std::source_location where,
                                 std::uintptr_t pc) {
-  if (shared_.offset(address) == SharedMemory::npos)
-    fault(FaultKind::out_of_bounds, "mbarrier.init of an address that is not in the block's shared memory", where);
-  if (address % 8)
-    fault(FaultKind::misaligned,
-          fmt::format("mbarrier.init of an address that ends in {:#x}; it must be a multiple of 8", address % 256),
-          where);
-  if (arrivals < 1 || arrivals > Mbarrier::most_arrivals)
-    fault(FaultKind::misuse,
-          fmt::format("mbarrier.init for {} arrivals; 1 to {} are legal", arrivals, Mbarrier::most_arrivals), where);
-  if (mbarriers_.count(address))
-    fault(FaultKind::misuse,
-          fmt::format("mbarrier.init of the {}, which is live: mbarrier.inval comes first", name_of_mbarrier(address)),
-          where);
+  if (shared_.offset(address) == SharedMemory::npos) fault(RuleBroken{Rule::mbarrier_init_target}, where);
+  if (address % 8) fault(MbarrierMisaligned{address}, where);
+  if (arrivals < 1 || arrivals > Mbarrier::most_arrivals) fault(MbarrierArrivals{arrivals}, where);
+  if (mbarriers_.count(address)) fault(MbarrierLive{place_of_mbarrier(address)}, where);
   if (options_.check) check_bounds(address, 8, Access::shared_store, pc);
   touch_mbarrier(address, Access::shared_store, pc);
   const auto& barrier = mbarriers_.emplace(address, WaitedMbarrier{Mbarrier(arrivals, where), current_lane()})
@@ -160,10 +137,8 @@ void BlockRunner::mbarrier_init(std::uintptr_t address, unsigned arrivals, std::
 
 void BlockRunner::mbarrier_inval(std::uintptr_t address, std::source_location where, std::uintptr_t pc) {
   const auto [owner, entry] = find_mbarrier(address, "mbarrier.inval", where);
-  if (owner != this) fault(FaultKind::misuse, "mbarrier.inval of an mbarrier of another block", where);
-  if (!entry->waiting.empty())
-    fault(FaultKind::misuse, fmt::format("mbarrier.inval of the {}, which threads wait for", name_of_mbarrier(address)),
-          where);
+  if (owner != this) fault(RuleBroken{Rule::mbarrier_inval_of_other_block}, where);
+  if (!entry->waiting.empty()) fault(MbarrierAwaited{place_of_mbarrier(address)}, where);
   touch_mbarrier(address, Access::shared_store, pc);
   mbarriers_.erase(address);
   if (options_.check) shared_.set_state(address, 8, ByteState::unwritten);
@@ -190,11 +165,13 @@ void BlockRunner::mbarrier_arrive(std::uintptr_t address, unsigned arrivals, uns
                                   std::uintptr_t pc) {
   const auto [owner, entry] = find_mbarrier(address, arrivals ? "mbarrier.arrive" : "mbarrier.expect_tx", where);
   touch_mbarrier(address, Access::shared_atomic, pc);
-  std::string refused;
+  std::optional<MbarrierRefuses> refused;
   if (bytes) refused = entry->barrier.expect(bytes);
-  if (refused.empty() && arrivals) refused = entry->barrier.arrive(arrivals);
-  if (!refused.empty())
-    fault(FaultKind::misuse, fmt::format("{}, at the {}", refused, owner->name_of_mbarrier(address)), where);
+  if (!refused && arrivals) refused = entry->barrier.arrive(arrivals);
+  if (refused) {
+    refused->mbarrier = owner->place_of_mbarrier(address);
+    fault(*refused, where);
+  }
   if (races_) {
     const unsigned self = party(*current_lane()->warp);
     races_->release(self, entry->barrier.arrived);
@@ -211,10 +188,8 @@ bool BlockRunner::mbarrier_wait(std::uintptr_t address, unsigned parity, bool ma
   Lane& lane = *current_lane();
   const char* const instruction = may_suspend ? "mbarrier.try_wait" : "mbarrier.test_wait";
   auto [owner, entry] = find_mbarrier(address, instruction, where);
-  if (owner != this)
-    fault(FaultKind::misuse, fmt::format("{} for an mbarrier of another block of the cluster", instruction), where);
-  if (parity > 1)
-    fault(FaultKind::misuse, fmt::format("{} for parity {}; 0 and 1 are legal", instruction, parity), where);
+  if (owner != this) fault(MbarrierOfOtherBlock{instruction}, where);
+  if (parity > 1) fault(MbarrierParity{instruction, parity}, where);
   touch_mbarrier(address, Access::shared_atomic, pc);
   if (!entry->barrier.is_complete(parity)) {
     lane.where = where;
@@ -258,10 +233,7 @@ void BlockRunner::complete_async(Warp& warp, Collective kind, std::uint32_t lane
   const auto wanted = static_cast<unsigned>(any.operand);
   const bool increase = any.width != 0;
   if (increase ? wanted < warp.registers : wanted > warp.registers)
-    fault(FaultKind::misuse,
-          fmt::format("setmaxnreg.{} to {} registers by a warp whose threads have {}", increase ? "inc" : "dec", wanted,
-                      warp.registers),
-          any.where);
+    fault(RegisterDirection{increase, wanted, warp.registers}, any.where);
   warp.wanted_registers = wanted;
   if (increase) {
     grant_registers(warp);
@@ -285,9 +257,7 @@ bool BlockRunner::grant_registers(Warp& warp) {
 
 void BlockRunner::setmaxnreg(unsigned registers, bool increase, std::source_location where) {
   Lane& lane = *current_lane();
-  if (registers < 24 || registers > 256 || registers % 8)
-    fault(FaultKind::misuse,
-          fmt::format("setmaxnreg to {} registers; multiples of 8 from 24 to 256 are legal", registers), where);
+  if (registers < 24 || registers > 256 || registers % 8) fault(RegisterCount{registers}, where);
   lane.operand = static_cast<int>(registers);
   lane.width = increase;
   collective(Collective::registers, 0xffffffffu, where);
@@ -304,10 +274,7 @@ void BlockRunner::fence_proxy_async() {
 // ---------------------------------------------------------------------------------------------------- bulk copies
 
 void BlockRunner::bulk_load(BulkCopy&& copy, std::uint32_t targets) {
-  if (targets >> cluster_.size())
-    fault(FaultKind::misuse,
-          fmt::format("multicast to the blocks {:#06x} of a cluster that has {}", targets, cluster_.size()),
-          copy.where);
+  if (targets >> cluster_.size()) fault(Multicast{targets, cluster_.size()}, copy.where);
   count_copy(copy, static_cast<unsigned>(std::popcount(targets)));
   for (; targets; targets &= targets - 1) {
     const auto rank = static_cast<unsigned>(std::countr_zero(targets));
@@ -317,11 +284,7 @@ void BlockRunner::bulk_load(BulkCopy&& copy, std::uint32_t targets) {
     for (BulkCopy::Chunk& chunk : one.chunks)
       chunk.shared = reinterpret_cast<unsigned char*>(map_to_rank(address_of(chunk.shared), rank, copy.where));
     const auto [owner, barrier] = find_mbarrier(one.mbarrier, "bulk copy to the barrier", copy.where);
-    if (!barrier->fenced)
-      fault(FaultKind::misuse,
-            fmt::format("a bulk copy to the {}, without a fence.mbarrier_init behind that",
-                        owner->name_of_mbarrier(one.mbarrier)),
-            copy.where);
+    if (!barrier->fenced) fault(MbarrierNotFenced{owner->place_of_mbarrier(one.mbarrier)}, copy.where);
     record_copy(one);
     std::uint64_t& copying = one.owner->bulk_copying_;
     copying += one.bytes();
@@ -340,7 +303,7 @@ void BlockRunner::bulk_store(BulkCopy&& copy) {
 }
 
 void BlockRunner::record_copy(BulkCopy& copy) {
-  const bool load = copy.kind == BulkCopy::Kind::load;
+  const bool load = copy.kind == BulkKind::load;
   if (options_.check) {
     for (const auto& [shared, global, first, end] : copy.chunks) {
       check_bounds(address_of(shared), 16, load ? Access::async_issue : Access::shared_load, copy.pc);
@@ -353,14 +316,14 @@ void BlockRunner::record_copy(BulkCopy& copy) {
   Lane& lane = *current_lane();
   hand_over(lane);
   if (!load)
-    for (const BulkCopy::Chunk& chunk : copy.chunks) check_fence(address_of(chunk.shared), 16, name_of(copy), copy.pc);
+    for (const BulkCopy::Chunk& chunk : copy.chunks) check_fence(address_of(chunk.shared), 16, copy.kind, copy.pc);
   copy.mark = races_->begin_copy(load ? copy.mbarrier : address_of(&lane));
   const auto add = [&](const Event& event) {
     if (const auto race = races_->add_copy(thread_of_cluster(lane), copy.mark, event)) fault_race(*race);
   };
   for (const auto& [shared, global, first, end] : copy.chunks) {
     add(Event(address_of(shared), 16, load ? Access::async_issue : Access::shared_load, copy.pc));
-    if (end > first && copy.kind != BulkCopy::Kind::add)
+    if (end > first && copy.kind != BulkKind::add)
       add(Event(address_of(global) + first, end - first, load ? Access::bulk_load : Access::bulk_store, copy.pc));
   }
 }
@@ -389,7 +352,7 @@ void BlockRunner::count_copy(const BulkCopy& copy, unsigned blocks) {
   sectors.erase(std::unique(sectors.begin(), sectors.end()), sectors.end());
   std::uint64_t lines = 0;
   for (std::size_t i = 0; i < sectors.size(); ++i) lines += i == 0 || sectors[i] / 4 != sectors[i - 1] / 4;
-  const Access kind = copy.kind == BulkCopy::Kind::load ? Access::bulk_load : Access::bulk_store;
+  const Access kind = copy.kind == BulkKind::load ? Access::bulk_load : Access::bulk_store;
   SiteCounters& site = sites_.memory[SiteKey(copy.pc, any ? memory_at(any) : 0, 16, kind).bits()];
   site.instructions += sample_.weight;
   site.lanes += sample_.weight;
@@ -401,7 +364,8 @@ void BlockRunner::count_copy(const BulkCopy& copy, unsigned blocks) {
   site.multicast_bytes += bytes * (blocks - 1) * sample_.weight;
 }
 
-void BlockRunner::check_fence(std::uintptr_t address, unsigned bytes, const char* reader, std::uintptr_t pc) {
+void BlockRunner::check_fence(std::uintptr_t address, unsigned bytes, std::optional<BulkKind> reader,
+                              std::uintptr_t pc) {
   const unsigned self = party(*current_lane()->warp);
   for (unsigned byte = 0; byte < bytes; byte += 2) {
     const auto writer = races_->writer(address + byte);
@@ -410,15 +374,7 @@ void BlockRunner::check_fence(std::uintptr_t address, unsigned bytes, const char
     const Lane& lane = block.lanes_[writer->thread % LaunchLimits::threads];
     const auto fence = std::lower_bound(lane.fences.begin(), lane.fences.end(), writer->interval);
     if (fence != lane.fences.end() && races_->knows(self, block.party(*lane.warp), *fence)) continue;
-    const auto lines = source_lines({writer->pc});
-    const auto line = lines.find(writer->pc);
-    fault(
-        FaultKind::proxy,
-        fmt::format("{} reads shared memory that thread ({}, {}, {}) has written{}, without fence.proxy.async by that "
-                    "thread between its write and the barrier",
-                    reader, lane.index.x, lane.index.y, lane.index.z,
-                    line == lines.end() ? "" : " at " + to_string(line->second)),
-        pc);
+    fault(FenceMissing{reader, lane.index, source_line(writer->pc)}, pc);
   }
 }
 
@@ -427,7 +383,7 @@ void BlockRunner::record_wgmma_read(const RaceDetector::Copy& mark, std::uintptr
   const auto race = races_->add_copy(rank_ * LaunchLimits::threads + warp * 32, mark,
                                      Event(chunk, 16, Access::shared_load, pc));
   if (race) fault_race(*race);
-  check_fence(chunk, 16, "wgmma.mma_async", pc);
+  check_fence(chunk, 16, std::nullopt, pc);
 }
 
 void BlockRunner::arrive_copy(const BulkCopy& copy) {
@@ -436,12 +392,10 @@ void BlockRunner::arrive_copy(const BulkCopy& copy) {
     for (const BulkCopy::Chunk& chunk : copy.chunks)
       shared_.set_state(address_of(chunk.shared), 16, ByteState::written);
   const auto found = mbarriers_.find(copy.mbarrier);
-  if (found == mbarriers_.end())
-    fault(FaultKind::misuse, fmt::format("{} ends at an mbarrier that has been invalidated", name_of(copy)),
-          copy.where);
+  if (found == mbarriers_.end()) fault(MbarrierGone{copy.kind}, copy.where);
   if (races_) RaceDetector::end_copy(copy.mark, found->second.barrier.arrived);
-  const std::string refused = found->second.barrier.expect(-static_cast<std::int64_t>(copy.bytes()));
-  if (!refused.empty()) fault(FaultKind::misuse, refused, copy.where);
+  if (const auto refused = found->second.barrier.expect(-static_cast<std::int64_t>(copy.bytes())))
+    fault(*refused, copy.where);
   update_mbarrier(copy.mbarrier, found->second);
 }
 
@@ -470,45 +424,25 @@ void BlockRunner::wake_bulk_wait(Lane& lane) {
     set_ready(*lane.warp, lane.bit());
 }
 
-void BlockRunner::fault_in_flight(const std::string& access, const BulkCopy& copy, std::uintptr_t pc) {
-  fault(FaultKind::in_flight,
-        fmt::format("{}, which {} that nobody has waited for is {}: the one at {}", access, name_of(copy),
-                    copy.kind == BulkCopy::Kind::load ? "writing" : "reading", to_string(source_line(copy.where))),
-        pc);
-}
-
 void BlockRunner::check_exit() {
-  if (const BulkCopy* const copy = cluster_.copies().unfinished(*this))
-    fault(FaultKind::in_flight,
-          fmt::format("a block exits while {} that nobody has waited for {} its shared memory", name_of(*copy),
-                      copy->kind == BulkCopy::Kind::load ? "writes" : "reads"),
-          copy->where);
+  if (const BulkCopy* const copy = cluster_.copies().unfinished(*this)) fault(BulkCopyAtExit{copy->kind}, copy->where);
   for (const auto& [address, entry] : mbarriers_)
-    if (entry.barrier.transactions() != 0)
-      fault(FaultKind::misuse,
-            fmt::format("a block exits while an mbarrier has bytes pending: {}", entry.barrier.describe()),
-            entry.barrier.where());
+    if (entry.barrier.transactions() != 0) fault(MbarrierPendingAtExit{entry.barrier.state()}, entry.barrier.where());
 }
 
 // ---------------------------------------------------------------------------------------------------- clusters
 
 std::uintptr_t BlockRunner::map_to_rank(std::uintptr_t address, unsigned rank, std::source_location where) {
-  if (rank >= cluster_.size())
-    fault(FaultKind::misuse, fmt::format("mapa to block {} of a cluster that has {}", rank, cluster_.size()), where);
+  if (rank >= cluster_.size()) fault(MapRank{rank, cluster_.size()}, where);
   if (rank == rank_) return address;
-  if (!shared_.in_arena(address))
-    fault(FaultKind::out_of_bounds,
-          "an address is mapped to another block of the cluster that is not in this block's dynamic shared memory",
-          where);
+  if (!shared_.in_arena(address)) fault(RuleBroken{Rule::map_source}, where);
   return address - address_of(shared_.dynamic()) + address_of(cluster_.block(rank).shared_.dynamic());
 }
 
 bool BlockRunner::cluster_access(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc) {
   BlockRunner* const owner = cluster_.owner(address, *this);
   if (!owner || owner == this) return false;
-  if (owner->live_ == 0)
-    fault(FaultKind::exited,
-          fmt::format("access to shared memory of block {} of the cluster, which has exited", owner->rank_), pc);
+  if (owner->live_ == 0) fault(ExitedBlockAccess{owner->rank_}, pc);
   check_alignment(address, bytes, bytes, access, pc);
   if (options_.check) check_bounds(address, bytes, access, pc);
   if (races_) {

@@ -1,14 +1,10 @@
 // From the accesses of single threads to those of warps: a GPU issues a load or a store once for all lanes that execute
 // it together, and its cost depends on all of their addresses.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <unordered_map>
 
-#include "core/error.hpp"
 #include "core/math.hpp"
-#include "emulator/arena.hpp"
 #include "emulator/block.hpp"
 #include "emulator/symbols.hpp"
 
@@ -48,33 +44,24 @@ void BlockRunner::find_races(Lane& lane) {
 }
 
 void BlockRunner::fault_race(const Race& race) {
-  const auto lines = source_lines({race.first.pc, race.second.pc});
-  const auto describe = [&](const Event& event, unsigned thread, bool copy) {
-    const auto line = lines.find(event.pc);
+  const auto side = [&](const Event& event, unsigned thread, bool copy) {
+    using Who = RaceFound::Who;
     const auto& block = shape_.block;
     const unsigned rank = thread / LaunchLimits::threads, t = thread % LaunchLimits::threads;
-    const char* const who = !copy ? "" : warpgroups_.issued_at(event.pc) ? "a wgmma of " : "a bulk copy of ";
-    std::string text = fmt::format("{}thread ({}, {}, {})", who, t % block.x, t / block.x % block.y,
-                                   t / block.x / block.y);
-    if (rank != rank_) {
-      const abi::Index3 other = cluster_.block(rank).block_index_;
-      text += fmt::format(" of block ({}, {}, {})", other.x, other.y, other.z);
-    }
-    return fmt::format("{} {} it{}", text, is_write(event.access()) ? "writes" : "reads",
-                       line == lines.end() ? "" : " at " + to_string(line->second));
+    RaceFound::Side side{.who = !copy                             ? Who::thread
+                                : warpgroups_.issued_at(event.pc) ? Who::wgmma
+                                                                  : Who::bulk_copy,
+                         .thread = {t % block.x, t / block.x % block.y, t / block.x / block.y},
+                         .block = {},
+                         .write = is_write(event.access()),
+                         .line = source_line(event.pc)};
+    if (rank != rank_) side.block = cluster_.block(rank).block_index_;
+    return side;
   };
-  const std::uintptr_t address = race.second.address();
-  std::string memory = "global memory";
-  if (!is_global(race.second.access()))
-    memory = "shared memory " + memory_of(address).place(address);
-  else if (const Allocation* const allocation = Arena::instance().at_or_below(address))
-    memory += fmt::format(", byte {} of {}", address - allocation->base, allocation->label);
-  stop({FaultKind::race, fmt::format("race on {}: nothing orders these two accesses to one word\n  {}{}\n  {}\n"
-                                     "  in block ({}, {}, {}) of kernel {}",
-                                     memory, describe(race.first, race.first_thread, race.first_copy),
-                                     race.other_cluster ? " in another block" : "",
-                                     describe(race.second, race.second_thread, race.second_copy), block_index_.x,
-                                     block_index_.y, block_index_.z, shape_.kernel)});
+  const RaceFound found{place_of(race.second.address(), is_global(race.second.access())),
+                        side(race.first, race.first_thread, race.first_copy),
+                        side(race.second, race.second_thread, race.second_copy), race.other_cluster};
+  stop({found, shape_.kernel, block_index_, {}, {}});
 }
 
 // Matches the lanes' accesses by position for as long as every lane that has one there made it by the same instruction.

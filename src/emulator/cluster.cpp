@@ -1,7 +1,5 @@
 #include "emulator/cluster.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "emulator/block.hpp"
@@ -85,7 +83,7 @@ void ClusterRunner::run_blocks() {
     for (unsigned i = 0; i < size_; ++i) went_on |= blocks_[(first + i) % size_]->advance();
     if (went_on || let_go_on()) continue;
     for (unsigned rank = 0; rank < size_; ++rank) blocks_[rank]->stop_if_read_early();
-    throw KernelFault(FaultKind::deadlock, describe_deadlock());
+    throw DetailedFault({deadlock(), shape_.kernel});
   }
 }
 
@@ -103,21 +101,18 @@ bool ClusterRunner::let_go_on() {
   return any;
 }
 
-std::string ClusterRunner::describe_deadlock() const {
-  if (size_ == 1) return fmt::format("deadlock: no thread can go on\n{}", blocks_[0]->describe_deadlock());
-  std::string text = "deadlock: no thread of the cluster can go on";
+Deadlock ClusterRunner::deadlock() const {
+  Deadlock deadlock{{}, size_ > 1};
   for (unsigned rank = 0; rank < size_; ++rank)
-    if (blocks_[rank]->live() > 0) text += fmt::format("\n{}", blocks_[rank]->describe_deadlock());
-  return text;
+    if (blocks_[rank]->live() > 0) deadlock.blocks.push_back(blocks_[rank]->deadlock());
+  return deadlock;
 }
 
 // ---------------------------------------------------------------------------------------------------- barrier.cluster
 
 void ClusterRunner::arrive(Lane& lane, std::source_location where) {
   BlockRunner& block = *lane.block;
-  if (lane.at_cluster_barrier)
-    block.fault(FaultKind::misuse, "barrier.cluster.arrive by a thread that has not waited since it arrived last",
-                where);
+  if (lane.at_cluster_barrier) block.fault(RuleBroken{Rule::cluster_arrive_twice}, where);
   lane.at_cluster_barrier = true;
   lane.cluster_phase = barrier_phase_;
   ++arrived_;
@@ -130,8 +125,7 @@ void ClusterRunner::arrive(Lane& lane, std::source_location where) {
 
 void ClusterRunner::wait(Lane& lane, std::source_location where) {
   BlockRunner& block = *lane.block;
-  if (!lane.at_cluster_barrier)
-    block.fault(FaultKind::misuse, "barrier.cluster.wait by a thread that has not arrived", where);
+  if (!lane.at_cluster_barrier) block.fault(RuleBroken{Rule::cluster_wait_first}, where);
   if (lane.cluster_phase == barrier_phase_) {
     lane.where = where;
     block.suspend(lane, LaneState::at_cluster_barrier);
@@ -169,14 +163,8 @@ void ClusterRunner::exit(Lane& lane) {
     bool known = false;
     for (unsigned warp = 0; warp < block.warps(); ++warp)
       known |= races_->knows(races_->party(block.rank(), warp), party, last.interval);
-    if (!known && races_->is_copy(party))
-      block.fault(FaultKind::in_flight,
-                  "a block exits, and none of its threads has waited for this bulk copy to its shared memory", last.pc);
-    if (!known)
-      block.fault(FaultKind::exited,
-                  "a block of the cluster exits, and nothing orders that after this access to its shared memory; a "
-                  "barrier of the cluster would",
-                  last.pc);
+    if (!known && races_->is_copy(party)) block.fault(RuleBroken{Rule::copy_outlives_block}, last.pc);
+    if (!known) block.fault(RuleBroken{Rule::access_outlives_block}, last.pc);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "emulator/copy_engine.hpp"
 #include "emulator/counter_sums.hpp"
+#include "emulator/fault.hpp"
 #include "emulator/machine.hpp"
 #include "emulator/race_detector.hpp"
 #include "emulator/recorder.hpp"
@@ -72,7 +73,7 @@ class ClusterRunner {
   void run_blocks();
   bool let_go_on();
   void complete_barrier_if_due();
-  std::string describe_deadlock() const;
+  Deadlock deadlock() const;
 
   Options options_;
   LaunchShape shape_{};

@@ -63,13 +63,13 @@ bool waits_for(const Lane& lane, const BulkCopy& copy) {
 }  // namespace
 
 void CopyEngine::issue(BulkCopy&& copy) {
-  if (copy.kind == BulkCopy::Kind::load)
+  if (copy.kind == BulkKind::load)
     for (const BulkCopy::Chunk& chunk : copy.chunks) std::memset(chunk.shared, 0xff, 16);
   copies_.push_back(std::move(copy));
 }
 
 bool CopyEngine::advance(std::minstd_rand* random) {
-  const auto is_load = [](const BulkCopy& copy) { return copy.kind == BulkCopy::Kind::load; };
+  const auto is_load = [](const BulkCopy& copy) { return copy.kind == BulkKind::load; };
   const auto can_advance = [](const BulkCopy& copy) { return copy.progress != BulkCopy::Progress::done; };
   auto next = copies_.end();
   if (random) {
@@ -104,7 +104,7 @@ void round_to_tf32(unsigned char* chunk) {
 }
 
 void CopyEngine::step(BulkCopy& copy) {
-  if (copy.kind == BulkCopy::Kind::load) {
+  if (copy.kind == BulkKind::load) {
     for (const auto& [shared, global, first, end] : copy.chunks) {
       std::memset(shared, copy.fill, 16);
       if (end > first) std::memcpy(shared + first, global + first, end - first);
@@ -122,7 +122,7 @@ void CopyEngine::step(BulkCopy& copy) {
     for (std::size_t i = 0; i < copy.chunks.size(); ++i) {
       const auto& [shared, global, first, end] = copy.chunks[i];
       if (end <= first) continue;
-      if (copy.kind == BulkCopy::Kind::add)
+      if (copy.kind == BulkKind::add)
         add(copy.type, global + first, &copy.data[i * 16] + first, end - first);
       else
         std::memcpy(global + first, &copy.data[i * 16] + first, end - first);
@@ -135,14 +135,14 @@ void CopyEngine::step(BulkCopy& copy) {
 bool CopyEngine::is_complete(const Lane& lane, unsigned group, bool read) const {
   const auto least = read ? BulkCopy::Progress::read : BulkCopy::Progress::done;
   return std::all_of(copies_.begin(), copies_.end(), [&](const BulkCopy& copy) {
-    return copy.kind == BulkCopy::Kind::load || copy.lane != &lane || copy.group >= group || copy.progress >= least;
+    return copy.kind == BulkKind::load || copy.lane != &lane || copy.group >= group || copy.progress >= least;
   });
 }
 
 std::vector<BulkCopy> CopyEngine::release(const Lane& lane, unsigned group) {
   std::vector<BulkCopy> released;
   const auto covered = [&](const BulkCopy& copy) {
-    return copy.kind != BulkCopy::Kind::load && copy.lane == &lane && copy.group < group;
+    return copy.kind != BulkKind::load && copy.lane == &lane && copy.group < group;
   };
   for (BulkCopy& copy : copies_)
     if (covered(copy) && !std::exchange(copy.released, true)) released.push_back(copy);
@@ -153,7 +153,7 @@ std::vector<BulkCopy> CopyEngine::release(const Lane& lane, unsigned group) {
 
 bool CopyEngine::reads(const BlockRunner& owner) const {
   return std::any_of(copies_.begin(), copies_.end(), [&](const BulkCopy& copy) {
-    return copy.kind != BulkCopy::Kind::load && copy.owner == &owner && !copy.released;
+    return copy.kind != BulkKind::load && copy.owner == &owner && !copy.released;
   });
 }
 
@@ -174,7 +174,7 @@ const BulkCopy* CopyEngine::unfinished(const BlockRunner& owner) const {
 
 void CopyEngine::finish() {
   for (BulkCopy& copy : copies_)
-    while (copy.kind != BulkCopy::Kind::load && copy.progress != BulkCopy::Progress::done) step(copy);
+    while (copy.kind != BulkKind::load && copy.progress != BulkCopy::Progress::done) step(copy);
   copies_.clear();
 }
 

@@ -13,11 +13,11 @@ namespace lapidary::emulator {
 class BlockRunner;
 struct Lane;
 
+enum class BulkKind : std::uint8_t { load, store, add };
+
 /// What cp.async.bulk and its relatives move: global to shared memory, completing transactions of an mbarrier; or
 /// shared to global memory, in a bulk group of the issuing thread.
 struct BulkCopy {
-  enum class Kind : std::uint8_t { load, store, add };
-
   /// 16 bytes of shared memory, of which those inside of the tensor have a place in global memory.
   struct Chunk {
     unsigned char* shared;
@@ -25,7 +25,7 @@ struct BulkCopy {
     std::uint8_t first = 0, end = 16;
   };
 
-  Kind kind{};
+  BulkKind kind{};
   TensorType type{};       ///< of what is added
   unsigned char fill = 0;  ///< of bytes outside of the tensor
   BlockRunner* issuer = nullptr;

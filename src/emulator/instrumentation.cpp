@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstring>
 
-#include "core/error.hpp"
 #include "emulator/block.hpp"
 
 namespace lapidary::emulator {
@@ -23,16 +22,8 @@ namespace {
 
 [[gnu::noinline]] void fault_foreign(std::uintptr_t address, bool store, std::uintptr_t pc) {
   if (BlockRunner::current()->shared().is_static(address))
-    BlockRunner::current()->fault(FaultKind::misuse,
-                                  "a __shared__ variable in a kernel that is launched with clusters, whose blocks have "
-                                  "dynamic shared memory alone on the emulated machine; see shared_storage()",
-                                  pc);
-  BlockRunner::current()->fault(
-      FaultKind::out_of_bounds,
-      address < 4096
-          ? std::string(store ? "store through a null pointer" : "load through a null pointer")
-          : std::string(store ? "store to" : "load from") + " memory of the host, which a kernel cannot reach",
-      pc);
+    BlockRunner::current()->fault(RuleBroken{Rule::variable_in_cluster}, pc);
+  BlockRunner::current()->fault(HostAccess{store, address < 4096}, pc);
 }
 
 // Constants of the program, in its read-only data, are what a GPU keeps in constant memory.

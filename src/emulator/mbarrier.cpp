@@ -1,26 +1,21 @@
 #include "emulator/mbarrier.hpp"
 
-#include <fmt/format.h>
-
 namespace lapidary::emulator {
 
-std::string Mbarrier::arrive(unsigned count) {
-  if (count < 1 || count > most_arrivals)
-    return fmt::format("an mbarrier counts {} arrivals at once; 1 to {} are legal", count, most_arrivals);
-  if (count > pending_)
-    return fmt::format("an mbarrier gets {} {} more than the phase waits for: {}", count - pending_,
-                       count - pending_ == 1 ? "arrival" : "arrivals", describe());
+std::optional<MbarrierRefuses> Mbarrier::arrive(unsigned count) {
+  using enum MbarrierRefuses::Why;
+  if (count < 1 || count > most_arrivals) return MbarrierRefuses{arrivals_at_once, count, state()};
+  if (count > pending_) return MbarrierRefuses{surplus_arrivals, count - pending_, state()};
   pending_ -= count;
-  return "";
+  return std::nullopt;
 }
 
-std::string Mbarrier::expect(std::int64_t bytes) {
+std::optional<MbarrierRefuses> Mbarrier::expect(std::int64_t bytes) {
   const std::int64_t sum = transactions_ + bytes;
   if (sum > most_transactions || sum < -most_transactions)
-    return fmt::format("an mbarrier has {} bytes pending; {} to {} are legal", sum, -most_transactions,
-                       most_transactions);
+    return MbarrierRefuses{MbarrierRefuses::Why::bytes, sum, state()};
   transactions_ = sum;
-  return "";
+  return std::nullopt;
 }
 
 bool Mbarrier::end_phase_if_due() {
@@ -34,10 +29,6 @@ bool Mbarrier::end_phase_if_due() {
 std::uint64_t Mbarrier::bits() const {
   return std::uint64_t{phase_ % 2} << 63 | static_cast<std::uint64_t>(expected_) << 42 |
          static_cast<std::uint64_t>(pending_) << 21 | (static_cast<std::uint64_t>(transactions_) & 0x1fffff);
-}
-
-std::string Mbarrier::describe() const {
-  return fmt::format("phase {} has {} of {} arrivals and {} bytes pending", phase_, pending_, expected_, transactions_);
 }
 
 }  // namespace lapidary::emulator

@@ -1,15 +1,16 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <source_location>
-#include <string>
 
+#include "emulator/fault.hpp"
 #include "emulator/race_detector.hpp"
 
 namespace lapidary::emulator {
 
 /// The state of an mbarrier (PTX ISA, "mbarrier"): arrivals and transactions that the current phase still waits for. A
 /// phase ends when neither is left; the next one begins with all arrivals pending. What an operation is refused for is
-/// told by its result, which is empty if it is legal.
+/// its result, none if it is legal.
 class Mbarrier {
  public:
   static constexpr std::int64_t most_arrivals = (1 << 20) - 1, most_transactions = (1 << 20) - 1;
@@ -17,10 +18,10 @@ class Mbarrier {
   Mbarrier() = default;
   Mbarrier(unsigned arrivals, std::source_location where) : where_(where), expected_(arrivals), pending_(arrivals) {}
 
-  std::string arrive(unsigned count);
+  std::optional<MbarrierRefuses> arrive(unsigned count);
   /// Bytes that the phase waits for; negative where they have come. What is pending may be negative too: copies may be
   /// faster than who expects them, whose arrival is pending then.
-  std::string expect(std::int64_t bytes);
+  std::optional<MbarrierRefuses> expect(std::int64_t bytes);
   /// Ends the phase if nothing is pending. @returns whether it did
   bool end_phase_if_due();
 
@@ -31,8 +32,7 @@ class Mbarrier {
 
   /// The 64 bits in shared memory: phase, expected and pending arrivals, transactions, from the top.
   std::uint64_t bits() const;
-  /// "phase 3 has 1 of 2 arrivals and 512 bytes pending"
-  std::string describe() const;
+  MbarrierState state() const { return {phase_, pending_, expected_, transactions_}; }
 
   Clock arrived;    ///< what those know who arrived in the current phase
   Clock completed;  ///< ... and in the previous ones

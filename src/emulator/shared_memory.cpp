@@ -1,6 +1,5 @@
 #include "emulator/shared_memory.hpp"
 
-#include <fmt/format.h>
 #include <link.h>
 #include <sys/mman.h>
 
@@ -52,11 +51,6 @@ void SharedMemory::reset(unsigned dynamic_bytes, bool check) {
   std::memset(states_.get() + red_zone_bytes + dynamic_bytes, static_cast<int>(ByteState::red_zone),
               arena_bytes - red_zone_bytes - dynamic_bytes);
   std::memset(states_.get() + arena_bytes, static_cast<int>(ByteState::unwritten), static_bytes_);
-}
-
-std::string SharedMemory::place(std::uintptr_t address) const {
-  if (is_static(address)) return "in a __shared__ variable";
-  return fmt::format("at offset {}", static_cast<std::ptrdiff_t>(address - arena_base() - red_zone_bytes));
 }
 
 void SharedMemory::describe(Recorder& to) const {

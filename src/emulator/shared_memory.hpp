@@ -2,7 +2,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "core/launch_shape.hpp"
 #include "emulator/recorder.hpp"
@@ -49,8 +48,10 @@ class SharedMemory {
     if (address - static_base_ < static_bytes_) return arena_bytes + (address - static_base_);
     return npos;
   }
-  /// "at offset 256" of dynamic shared memory; names and places of __shared__ variables are not known.
-  std::string place(std::uintptr_t address) const;
+  /// Offset within dynamic shared memory; negative in the red zone before it.
+  std::int64_t dynamic_offset(std::uintptr_t address) const {
+    return static_cast<std::int64_t>(address - reinterpret_cast<std::uintptr_t>(dynamic()));
+  }
   bool is_static(std::uintptr_t address) const { return address - static_base_ < static_bytes_; }
   bool in_arena(std::uintptr_t address) const { return address - arena_base() < arena_bytes; }
   /// The address of shared memory as a GPU counts it: from 0, which is in bank 0.

@@ -106,4 +106,10 @@ std::unordered_map<std::uintptr_t, SourceLine> source_lines(const std::vector<st
   return found;
 }
 
+std::optional<SourceLine> source_line(std::uintptr_t pc) {
+  const auto lines = source_lines({pc});
+  const auto line = lines.find(pc);
+  return line == lines.end() ? std::nullopt : std::optional(line->second);
+}
+
 }  // namespace lapidary::emulator

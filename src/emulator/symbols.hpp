@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <source_location>
 #include <string>
 #include <unordered_map>
@@ -20,5 +21,7 @@ SourceLine source_line(std::source_location where);
 /// addr2line. Of a chain of inlined calls it is the line in the kernel's own file: wrappers of the emulator, of ptx/
 /// and helpers of tile/ and below count for the line that calls them. Return addresses are expected.
 std::unordered_map<std::uintptr_t, SourceLine> source_lines(const std::vector<std::uintptr_t>& pcs);
+/// That of one of them; none if it has no debug information.
+std::optional<SourceLine> source_line(std::uintptr_t pc);
 
 }  // namespace lapidary::emulator

@@ -89,8 +89,7 @@ void record_row(const MatrixForm& form, const void* row, Access access, std::uin
   constexpr unsigned bytes = 16;
   if (BlockRunner::current_lane()->lane >= 8 * static_cast<unsigned>(form.count)) return;
   const auto address = reinterpret_cast<std::uintptr_t>(row);
-  if (block().shared().offset(address) == SharedMemory::npos)
-    block().fault(FaultKind::out_of_bounds, "ldmatrix or stmatrix of memory that is not shared", pc);
+  if (block().shared().offset(address) == SharedMemory::npos) block().fault(RuleBroken{Rule::matrix_target}, pc);
   block().check_alignment(address, bytes, bytes, access, pc);
   if (!recorder.next) return;
   if (recorder.check) block().check_bounds(address, bytes, access, pc);

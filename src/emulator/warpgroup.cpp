@@ -1,7 +1,5 @@
 #include "emulator/warpgroup.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -18,13 +16,6 @@ constexpr int chunk_bytes = 16;
 int bytes_of(Number number) { return width_of(number) / 8; }
 
 unsigned place_of(const Warp& warp) { return warp.id % 4; }
-
-std::string line_of(std::source_location where) { return to_string(source_line(where)); }
-std::string line_of(std::uintptr_t pc) {
-  const auto lines = source_lines({pc});
-  const auto line = lines.find(pc);
-  return line == lines.end() ? "unknown line" : to_string(line->second);
-}
 
 std::size_t bytes_of_d(const TensorOperation& what) {
   return static_cast<std::size_t>(what.M * what.N / 128 * bytes_of(what.d));
@@ -65,11 +56,7 @@ void Warpgroups::watch(Lane& lane, const void* registers, std::size_t bytes) {
 void Warpgroups::touch(Lane& lane, std::uintptr_t address, unsigned bytes, bool write, std::uintptr_t pc) {
   for (RegisterArray& known : lane.registers) {
     if (address >= known.end || address + bytes <= known.begin || (!write && !known.is_d)) continue;
-    if (known.pending)
-      block_.fault(FaultKind::in_flight,
-                   fmt::format("a register is {} that a wgmma.mma_async which nobody has waited for {}: the one at {}",
-                               write ? "written" : "read", known.is_d ? "adds to" : "reads", line_of(known.where)),
-                   pc);
+    if (known.pending) block_.fault(RegisterInUse{write, known.is_d, source_line(known.where)}, pc);
     known.touched = true;
     known.touched_by = {address, address + bytes, pc};
   }
@@ -81,10 +68,7 @@ void Warpgroups::check_registers(Lane& lane, const WgmmaOperands& operands, cons
     const auto begin = reinterpret_cast<std::uintptr_t>(registers), end = begin + bytes;
     for (const RegisterArray& known : lane.registers)
       if (known.touched && known.touched_by.begin < end && begin < known.touched_by.end)
-        block_.fault(FaultKind::misuse,
-                     fmt::format("wgmma.mma_async without a wgmma.fence since other code has touched {}, at {}",
-                                 is_d ? "its accumulators" : "the registers of A", line_of(known.touched_by.pc)),
-                     where);
+        block_.fault(WgmmaFenceMissing{is_d, source_line(known.touched_by.pc).value_or(SourceLine{})}, where);
     RegisterArray& used = array(lane, begin, bytes);
     used.is_d = is_d;
     used.where = where;
@@ -95,11 +79,7 @@ void Warpgroups::check_registers(Lane& lane, const WgmmaOperands& operands, cons
 }
 
 void Warpgroups::fence(Warp& warp, std::source_location where) {
-  if (warp.id / 4 * 4 + 3 >= block_.warps())
-    block_.fault(FaultKind::divergence,
-                 fmt::format("warp {} is in no warpgroup: those are four warps each, and the block has {}", warp.id,
-                             block_.warps()),
-                 where);
+  if (warp.id / 4 * 4 + 3 >= block_.warps()) block_.fault(NoWarpgroup{warp.id, block_.warps()}, where);
   group_of(warp).warps[place_of(warp)].fenced = true;
   for (Lane* const lane : warp.lanes)
     for (RegisterArray& known : lane->registers) known.touched = false;
@@ -110,17 +90,9 @@ void Warpgroups::fence(Warp& warp, std::source_location where) {
 void Warpgroups::check_same(const Warp& warp, const Product& product, const abi::WgmmaForm& form,
                             const WgmmaOperands& operands, std::source_location where) {
   if (product.form != &form || product.where.line() != where.line())
-    block_.fault(FaultKind::divergence,
-                 fmt::format("the warps of a warpgroup execute different wgmma.mma_async: another one is at {}",
-                             line_of(product.where)),
-                 where);
+    block_.fault(WgmmasDiffer{source_line(product.where)}, where);
   const auto compare = [&](std::uint64_t mine, std::uint64_t others, const char* what) {
-    if (mine != others)
-      block_.fault(FaultKind::divergence,
-                   fmt::format("the threads of a warpgroup give wgmma.mma_async different {}: warp {} has {:#x}, "
-                               "others {:#x}",
-                               what, warp.id, mine, others),
-                   where);
+    if (mine != others) block_.fault(WgmmaOperandsDiffer{what, warp.id, mine, others}, where);
   };
   if (!operands.a) compare(operands.a_descriptor, product.operands.a_descriptor, "descriptors of A");
   compare(operands.b_descriptor, product.operands.b_descriptor, "descriptors of B");
@@ -146,22 +118,16 @@ unsigned char* Warpgroups::address(std::uint32_t shared) const { return block_.s
 
 // Checks what a product reads, and counts it.
 void Warpgroups::begin_product(Group& group, Product& product) {
-  const auto check = [&](std::uint64_t bits, Major major, const char* operand) {
+  const auto check = [&](std::uint64_t bits, Major major, char operand) {
     if (const char* const why = misalignment_of(decode_matrix_descriptor(bits), major))
-      block_.fault(FaultKind::misaligned,
-                   fmt::format("wgmma.mma_async with the descriptor {:#018x} of {}: {}", bits, operand, why),
-                   product.where);
+      block_.fault(WgmmaDescriptor{bits, operand, why}, product.where);
   };
-  if (!product.operands.a) check(product.operands.a_descriptor, product.form->a_major, "A");
-  check(product.operands.b_descriptor, product.form->b_major, "B");
+  if (!product.operands.a) check(product.operands.a_descriptor, product.form->a_major, 'A');
+  check(product.operands.b_descriptor, product.form->b_major, 'B');
   if (!block_.options().multiply && !block_.options().check) return;
   for_each_chunk(product, [&](bool is_a, int mn, int k, std::uint32_t shared) {
     unsigned char* const memory = address(shared);
-    if (!memory)
-      block_.fault(FaultKind::out_of_bounds,
-                   fmt::format("wgmma.mma_async reads element ({}, {}) of {} at address {:#x}, beyond shared memory",
-                               is_a ? mn : k, is_a ? k : mn, is_a ? "A" : "B", shared),
-                   product.where);
+    if (!memory) block_.fault(WgmmaBeyondShared{is_a ? 'A' : 'B', is_a ? mn : k, is_a ? k : mn, shared}, product.where);
     product.chunks.push_back({reinterpret_cast<std::uintptr_t>(memory), is_a ? 1u << mn / 16 : 15});
   });
   if (!block_.options().check) return;
@@ -182,8 +148,7 @@ void Warpgroups::issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lan
   Member& member = group.warps[place];
   const TensorOperation& what = form.operation;
   const WgmmaOperands& first = *static_cast<const WgmmaOperands*>(lanes[0]);
-  if (!member.fenced)
-    block_.fault(FaultKind::misuse, "wgmma.mma_async without a wgmma.fence before the warp's first one", where);
+  if (!member.fenced) block_.fault(RuleBroken{Rule::first_wgmma_fence}, where);
   const std::uint64_t number = member.issued;
   const bool begins = number == group.first + group.products.size();
   if (begins) {
@@ -215,11 +180,7 @@ void Warpgroups::issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lan
     const std::size_t its_bytes = bytes_of_d(earlier.form->operation);
     if (mine >= begin(earlier) + its_bytes || begin(earlier) >= mine + d_bytes) continue;
     if (mine != begin(earlier) || its_bytes != d_bytes || earlier.form->operation.d != what.d)
-      block_.fault(FaultKind::misuse,
-                   fmt::format("wgmma.mma_async adds to registers of one of another shape that nobody has waited for: "
-                               "the one at {}",
-                               line_of(earlier.where)),
-                   where);
+      block_.fault(WgmmaShapesDiffer{source_line(earlier.where)}, where);
     product.after[place] = static_cast<std::int64_t>(other);
     break;
   }
@@ -286,19 +247,18 @@ bool Warpgroups::finish_wait(Warp& warp) {
   return true;
 }
 
-std::string Warpgroups::describe_wait(const Warp& warp) const {
+Wait Warpgroups::wait_of(const Warp& warp) const {
   const Group& group = groups_[warp.id / 4];
   const Member& member = group.warps[place_of(warp)];
   for (std::uint64_t number = member.delivered; number < member.wanted; ++number) {
     const Product& product = group.at(number);
     if (product.issued == 15) continue;
-    std::string missing;
+    WgmmaWait wait{source_line(product.where), {}};
     for (unsigned place = 0; place < 4; ++place)
-      if (!(product.issued >> place & 1)) missing += fmt::format(" {}", warp.id / 4 * 4 + place);
-    return fmt::format("for the wgmma.mma_async at {}, to which these warps have not come:{}", line_of(product.where),
-                       missing);
+      if (!(product.issued >> place & 1)) wait.missing.push_back(warp.id / 4 * 4 + place);
+    return wait;
   }
-  return "for nothing";
+  return {};
 }
 
 void Warpgroups::advance(std::minstd_rand& random) {
@@ -390,28 +350,23 @@ void Warpgroups::deliver(Group& group, std::uint64_t number, Warp& warp) {
   }
 }
 
-std::string Warpgroups::reader(std::uintptr_t byte) const {
+std::optional<std::source_location> Warpgroups::reader(std::uintptr_t byte) const {
   const std::uintptr_t chunk = byte / chunk_bytes * chunk_bytes;
   for (const Group& group : groups_)
     for (const Product& product : group.products)
       if (product.delivered != 15 && std::any_of(product.chunks.begin(), product.chunks.end(),
                                                  [&](const Product::Chunk& read) { return read.address == chunk; }))
-        return fmt::format("which a wgmma.mma_async reads that not all warps have waited for: the one at {}",
-                           line_of(product.where));
-  return "";
+        return product.where;
+  return std::nullopt;
 }
 
 void Warpgroups::check_exit(const Warp& warp) {
   if (warp.id / 4 * 4 + 3 >= block_.warps()) return;
   const Group& group = groups_[warp.id / 4];
   const Member& member = group.warps[place_of(warp)];
-  if (member.delivered < member.issued)
-    block_.fault(FaultKind::in_flight, "a thread exits without having waited for this wgmma.mma_async",
-                 group.at(member.delivered).where);
+  if (member.delivered < member.issued) block_.fault(RuleBroken{Rule::wgmma_at_exit}, group.at(member.delivered).where);
   if (member.issued < group.first + group.products.size())
-    block_.fault(FaultKind::divergence,
-                 fmt::format("warp {} exits without having executed this wgmma.mma_async of its warpgroup", warp.id),
-                 group.at(member.issued).where);
+    block_.fault(WgmmaMissed{warp.id}, group.at(member.issued).where);
 }
 
 }  // namespace lapidary::emulator

@@ -2,14 +2,15 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <random>
 #include <set>
 #include <source_location>
-#include <string>
 #include <vector>
 
 #include "core/launch_shape.hpp"
 #include "emulator/abi.hpp"
+#include "emulator/fault.hpp"
 #include "emulator/race_detector.hpp"
 #include "layout/matrix_descriptor.hpp"
 
@@ -59,7 +60,7 @@ class Warpgroups {
   /// Whether all products that the warp waits for have been issued by all of its warpgroup. If so, writes their D.
   bool finish_wait(Warp& warp);
   /// What the warp waits for.
-  std::string describe_wait(const Warp& warp) const;
+  Wait wait_of(const Warp& warp) const;
 
   /// Whether there is a product that can be computed.
   bool busy() const { return computable_ > 0; }
@@ -70,9 +71,8 @@ class Warpgroups {
   void watch(Lane& lane, const void* registers, std::size_t bytes);
   /// An access to a thread's own memory in a checked run. Stops the kernel if a product has the registers.
   void touch(Lane& lane, std::uintptr_t address, unsigned bytes, bool write, std::uintptr_t pc);
-  /// For messages: the product that reads this byte of shared memory and that not all warps have waited for; empty if
-  /// there is none.
-  std::string reader(std::uintptr_t address) const;
+  /// The product that reads this byte of shared memory and that not all warps have waited for: where it was issued.
+  std::optional<std::source_location> reader(std::uintptr_t address) const;
 
   /// Whether an instruction is a wgmma.mma_async that the block has issued.
   bool issued_at(std::uintptr_t pc) const { return instructions_.contains(pc); }

@@ -1,6 +1,4 @@
 // The WMMA API: a warp loads, multiplies and stores matrices, and does not see which lane has which element.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -73,11 +71,7 @@ class Accesses {
     access_ = shared_ ? (store ? Access::shared_store : Access::shared_load)
                       : (store ? Access::global_store : Access::global_load);
     const unsigned multiple = 16 / bytes_of(form.number);
-    if (ld % multiple != 0)
-      block().fault(FaultKind::misuse,
-                    fmt::format("WMMA: the leading dimension is {}; it must be a multiple of {} elements, 16 bytes", ld,
-                                multiple),
-                    pc);
+    if (ld % multiple != 0) block().fault(WmmaPitch{ld, multiple}, pc);
     // The most that the instructions ask for. CUDA wants 256 bits, which tiles of 8 columns beside each other do not
     // have.
     block().check_alignment(base_, 16, 16, access_, pc);

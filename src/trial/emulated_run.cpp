@@ -25,8 +25,8 @@ EmulatedRun run_emulated(const KernelObject& object, const bench::RandomProblem&
   };
   try {
     execute(true);
-  } catch (const KernelFault& fault) {
-    run.fault = {object.explain(fault.what()), fault.kind()};
+  } catch (const emulator::DetailedFault& fault) {
+    run.fault = {object.explain(fault.fault()), fault.kind()};
     // What a race or an unwritten word does to the results is worth knowing; other faults cannot be run past.
     if (fault.kind() == FaultKind::race || fault.kind() == FaultKind::uninitialised) {
       try {

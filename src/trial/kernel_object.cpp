@@ -156,15 +156,8 @@ std::string KernelObject::name_of(std::int64_t offset) const {
   return variable->name + index;
 }
 
-std::string KernelObject::explain(const std::string& fault) const {
-  static const std::regex place = pattern(R"(at offset (-?\d+)( of the block's \d+ bytes of dynamic shared memory)?)");
-  std::string text;
-  auto last = fault.cbegin();
-  for (auto match = std::sregex_iterator(fault.begin(), fault.end(), place); match != std::sregex_iterator(); ++match) {
-    text.append(last, (*match)[0].first).append("at " + name_of(std::stoll((*match)[1])));
-    last = (*match)[0].second;
-  }
-  text.append(last, fault.cend());
+std::string KernelObject::explain(const emulator::Fault& fault) const {
+  const std::string text = to_text(fault, [&](std::int64_t offset) { return name_of(offset); });
   lens::SourceText sources;
   std::istringstream lines(text);
   std::string out;

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/fault.hpp"
 #include "emulator/machine.hpp"
 #include "trial/cuda/arguments.hpp"
 #include "trial/cuda/shared.hpp"
@@ -29,8 +30,8 @@ class KernelObject {
   /// What the emulated machine has to give: these, the red zones between them, and `extern __shared__` memory.
   unsigned shared_bytes(unsigned dynamic_bytes) const { return arena_bytes_ + dynamic_bytes; }
 
-  /// A fault's message with shared memory by the names of its variables and source lines with their text.
-  std::string explain(const std::string& fault) const;
+  /// A fault in words, with shared memory by the names of its variables and source lines with their text.
+  std::string explain(const emulator::Fault& fault) const;
 
  private:
   void compile(const CudaSource& source, const std::string& unit) const;
