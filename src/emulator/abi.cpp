@@ -11,8 +11,6 @@ namespace lapidary::emulator::abi {
 namespace {
 
 BlockRunner& block() { return *BlockRunner::current(); }
-Lane& lane() { return *BlockRunner::current_lane(); }
-std::uintptr_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
 Index3 index_of(const Extent3& extent) { return {extent.x, extent.y, extent.z}; }
 
 // Reports an atomic access as the instrumentation would; its own accesses are not seen, as this file is not
@@ -22,14 +20,12 @@ void record_atomic(const void* memory, unsigned bytes, std::uintptr_t pc) {
   const std::uintptr_t address = address_of(memory);
   const bool global = address - recorder.arena_base < recorder.arena_bytes;
   if (!global && block().shared().offset(address) == SharedMemory::npos) {
-    if (block().cluster_access(address, bytes, Access::cluster_atomic, pc)) return;
-    block().fault(RuleBroken{Rule::atomic_target}, pc);
+    if (block().record_remote(address, bytes, Access::cluster_atomic, pc)) return;
+    block().faults().stop(RuleBroken{Rule::atomic_target}, pc);
   }
   const Access access = global ? Access::global_atomic : Access::shared_atomic;
-  block().check_alignment(address, bytes, bytes, access, pc);
-  if (recorder.check) block().check_bounds(address, bytes, access, pc);
-  if (recorder.next == recorder.end) block().grow_log();
-  *recorder.next++ = Event(address, bytes, access, pc);
+  block().checker().check_alignment(address, bytes, bytes, access, pc);
+  block().record(address, bytes, access, pc);
 }
 
 template <class T>
@@ -54,10 +50,10 @@ T combine(Atomic operation, T old, T value) {
 
 }  // namespace
 
-Index3 thread_index() { return lane().index; }
-Index3 block_index() { return block().block_index(); }
-Index3 block_extent() { return index_of(block().shape().block); }
-Index3 grid_extent() { return index_of(block().shape().grid); }
+Index3 thread_index() { return running->index; }
+Index3 block_index() { return block().place().index; }
+Index3 block_extent() { return index_of(block().place().shape.block); }
+Index3 grid_extent() { return index_of(block().place().shape.grid); }
 
 void* dynamic_shared() { return block().shared().dynamic(); }
 bool first_in_block() { return block().first_in_block(); }
@@ -65,34 +61,26 @@ void red_zone(void* shared, unsigned bytes) {
   block().shared().set_state(address_of(shared), bytes, ByteState::red_zone);
 }
 
-void barrier_sync(unsigned id, unsigned threads, std::source_location where) { block().barrier(id, threads, 0, where); }
-void barrier_arrive(unsigned id, unsigned threads, std::source_location where) {
-  block().barrier_arrive(id, threads, where);
+void barrier_sync(unsigned id, unsigned threads, std::source_location where) {
+  block().barriers().sync(id, threads, 0, where);
 }
-int barrier_count(int predicate, std::source_location where) { return block().barrier(0, 0, predicate, where); }
+void barrier_arrive(unsigned id, unsigned threads, std::source_location where) {
+  block().collectives().barrier_arrive(id, threads, where);
+}
+int barrier_count(int predicate, std::source_location where) { return block().barriers().sync(0, 0, predicate, where); }
 
-void sync_warp(std::uint32_t mask, std::source_location where) { block().collective(Collective::sync, mask, where); }
+void sync_warp(std::uint32_t mask, std::source_location where) { block().collectives().sync(mask, where); }
 
 std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, Shuffle mode, int operand, int width,
                       std::source_location where) {
-  if (width < 1 || width > 32 || (width & (width - 1))) block().fault(ShuffleWidth{width}, where);
-  Lane& self = lane();
-  self.value = value;
-  self.shuffle = mode;
-  self.operand = operand;
-  self.width = width;
-  block().collective(Collective::shuffle, mask, where);
-  return self.result;
+  return block().collectives().shuffle(mask, value, mode, operand, width, where);
 }
 
 std::uint32_t ballot(std::uint32_t mask, int predicate, std::source_location where) {
-  Lane& self = lane();
-  self.value = predicate != 0;
-  block().collective(Collective::vote, mask, where);
-  return static_cast<std::uint32_t>(self.result);
+  return block().collectives().ballot(mask, predicate, where);
 }
 
-std::uint32_t active_lanes() { return lane().warp->alive; }
+std::uint32_t active_lanes() { return running->warp->alive; }
 
 template <class T>
 T atomic(Atomic operation, T* address, T value) {
@@ -121,19 +109,21 @@ template int atomic_compare_exchange(int*, int, int);
 template unsigned atomic_compare_exchange(unsigned*, unsigned, unsigned);
 template unsigned long long atomic_compare_exchange(unsigned long long*, unsigned long long, unsigned long long);
 
-void assertion_failed(const char* condition, std::uintptr_t pc) { block().fault(AssertionFailed{condition}, pc); }
+void assertion_failed(const char* condition, std::uintptr_t pc) {
+  block().faults().stop(AssertionFailed{condition}, pc);
+}
 
 void async_copy(void* shared, const void* global, unsigned bytes, unsigned source_bytes) {
-  block().async_copy({static_cast<unsigned char*>(shared), static_cast<const unsigned char*>(global), bytes,
-                      source_bytes, 0, address_of(__builtin_return_address(0))});
+  block().async_copies().issue({static_cast<unsigned char*>(shared), static_cast<const unsigned char*>(global), bytes,
+                                source_bytes, 0, address_of(__builtin_return_address(0))});
 }
-void async_commit_group() { ++lane().copy_group; }
-void async_wait_group(unsigned pending) { block().async_wait(pending); }
+void async_commit_group() { block().async_copies().commit(); }
+void async_wait_group(unsigned pending) { block().async_copies().wait(pending); }
 
 std::uint32_t shared_offset(const void* address) {
   const std::size_t offset = block().shared().offset(address_of(address));
   if (offset == SharedMemory::npos)
-    block().fault(RuleBroken{Rule::shared_address}, address_of(__builtin_return_address(0)));
+    block().faults().stop(RuleBroken{Rule::shared_address}, address_of(__builtin_return_address(0)));
   // The window of a cluster: 16 MiB for each of its blocks, as on a GPU of compute capability 9.0.
   return static_cast<std::uint32_t>(offset) | cluster_rank() << 24;
 }

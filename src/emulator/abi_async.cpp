@@ -1,6 +1,7 @@
 // The part of abi.hpp that compute capability 9.0 brings.
 #include "emulator/abi.hpp"
 #include "emulator/block.hpp"
+#include "emulator/cluster.hpp"
 #include "emulator/tensor_map.hpp"
 
 #define CALLER reinterpret_cast<std::uintptr_t>(__builtin_return_address(0))
@@ -9,12 +10,10 @@ namespace lapidary::emulator::abi {
 namespace {
 
 BlockRunner& block() { return *BlockRunner::current(); }
-Lane& lane() { return *BlockRunner::current_lane(); }
-std::uintptr_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
 
 TensorBox decoded(const TensorMap& map, std::source_location where) {
   const auto tensor = decode(map);
-  if (!tensor) block().fault(RuleBroken{Rule::tensor_map}, where);
+  if (!tensor) block().faults().stop(RuleBroken{Rule::tensor_map}, where);
   return *tensor;
 }
 
@@ -23,13 +22,14 @@ TensorBox decoded(const TensorMap& map, std::source_location where) {
 void check_shared(const void* shared, unsigned alignment, std::size_t bytes, std::source_location where) {
   const SharedMemory& memory = block().shared();
   if (!memory.in_arena(address_of(shared)) || !memory.in_arena(address_of(shared) + bytes - 1))
-    block().fault(BulkCopyTarget{bytes}, where);
-  if (address_of(shared) % alignment) block().fault(BulkCopyMisaligned{false, address_of(shared), alignment}, where);
+    block().faults().stop(BulkCopyTarget{bytes}, where);
+  if (address_of(shared) % alignment)
+    block().faults().stop(BulkCopyMisaligned{false, address_of(shared), alignment}, where);
 }
 
 void check_coordinates(const TensorBox& tensor, const int* coordinates, std::source_location where) {
   if (const int beyond = misalignment_of(tensor, coordinates); beyond != 0)
-    block().fault(BoxMisaligned{coordinates[0], beyond}, where);
+    block().faults().stop(BoxMisaligned{coordinates[0], beyond}, where);
 }
 
 BulkCopy tensor_copy(BulkKind kind, const TensorMap& map, const int* coordinates, void* shared,
@@ -38,12 +38,10 @@ BulkCopy tensor_copy(BulkKind kind, const TensorMap& map, const int* coordinates
   check_coordinates(tensor, coordinates, where);
   check_shared(shared, 128, static_cast<std::size_t>(box_extent(tensor)), where);
   for (int mode = 0; kind != BulkKind::load && mode < tensor.rank; ++mode)
-    if (coordinates[mode] < 0) block().fault(BoxBeforeTensor{coordinates[mode], mode}, where);
+    if (coordinates[mode] < 0) block().faults().stop(BoxBeforeTensor{coordinates[mode], mode}, where);
   BulkCopy copy{.kind = kind,
                 .type = tensor.type,
                 .fill = static_cast<unsigned char>(tensor.fill == TensorFill::nan ? 0xff : 0),
-                .issuer = &block(),
-                .lane = &lane(),
                 .pc = pc,
                 .where = where};
   const Swizzle swizzle = byte_swizzle(tensor.swizzle);
@@ -61,10 +59,10 @@ BulkCopy tensor_copy(BulkKind kind, const TensorMap& map, const int* coordinates
 
 BulkCopy plain_copy(BulkKind kind, void* shared, void* global, unsigned bytes, std::source_location where,
                     std::uintptr_t pc) {
-  if (bytes % 16) block().fault(BulkCopyBytes{bytes}, where);
+  if (bytes % 16) block().faults().stop(BulkCopyBytes{bytes}, where);
   check_shared(shared, 16, bytes, where);
-  if (address_of(global) % 16) block().fault(BulkCopyMisaligned{true, address_of(global), 16}, where);
-  BulkCopy copy{.kind = kind, .issuer = &block(), .lane = &lane(), .pc = pc, .where = where};
+  if (address_of(global) % 16) block().faults().stop(BulkCopyMisaligned{true, address_of(global), 16}, where);
+  BulkCopy copy{.kind = kind, .pc = pc, .where = where};
   for (unsigned byte = 0; byte < bytes; byte += 16)
     copy.chunks.push_back({static_cast<unsigned char*>(shared) + byte, static_cast<unsigned char*>(global) + byte});
   return copy;
@@ -72,38 +70,35 @@ BulkCopy plain_copy(BulkKind kind, void* shared, void* global, unsigned bytes, s
 
 void load(BulkCopy&& copy, void* barrier, std::uint16_t multicast) {
   copy.mbarrier = address_of(barrier);
-  block().bulk_load(std::move(copy), multicast ? multicast : 1u << block().rank());
+  block().bulk_copies().load(std::move(copy), multicast ? multicast : 1u << block().place().rank);
 }
 
 }  // namespace
 
 void mbarrier_init(void* barrier, unsigned arrivals, std::source_location where) {
-  block().mbarrier_init(address_of(barrier), arrivals, where, CALLER);
+  block().mbarriers().init(address_of(barrier), arrivals, where, CALLER);
 }
-void grid_wait() { BlockRunner::current_lane()->grid_waited = true; }
-void fence_mbarrier_init() { block().fence_mbarrier_init(); }
+void grid_wait() { block().checker().grid_wait(*running); }
+void fence_mbarrier_init() { block().mbarriers().fence_init(); }
 void mbarrier_inval(void* barrier, std::source_location where) {
-  block().mbarrier_inval(address_of(barrier), where, CALLER);
+  block().mbarriers().inval(address_of(barrier), where, CALLER);
 }
 void mbarrier_arrive(void* barrier, unsigned arrivals, unsigned bytes, std::source_location where) {
-  block().mbarrier_arrive(address_of(barrier), arrivals, bytes, where, CALLER);
+  block().mbarriers().arrive(address_of(barrier), arrivals, bytes, where, CALLER);
 }
 bool mbarrier_try_wait(void* barrier, unsigned parity, std::source_location where) {
-  return block().mbarrier_wait(address_of(barrier), parity, true, where, CALLER);
+  return block().mbarriers().wait(address_of(barrier), parity, true, where, CALLER);
 }
 bool mbarrier_test_wait(void* barrier, unsigned parity, std::source_location where) {
-  return block().mbarrier_wait(address_of(barrier), parity, false, where, CALLER);
+  return block().mbarriers().wait(address_of(barrier), parity, false, where, CALLER);
 }
 
-void fence_proxy_async() { block().fence_proxy_async(); }
+void fence_proxy_async() { block().races().fence_proxy(); }
 
-bool elect(std::uint32_t mask, std::source_location where) {
-  block().collective(Collective::elect, mask, where);
-  return lane().result != 0;
-}
+bool elect(std::uint32_t mask, std::source_location where) { return block().collectives().elect(mask, where); }
 
 void setmaxnreg(unsigned registers, bool increase, std::source_location where) {
-  block().setmaxnreg(registers, increase, where);
+  block().collectives().setmaxnreg(registers, increase, where);
 }
 
 void bulk_tensor_load(void* shared, const TensorMap& map, const int* coordinates, void* barrier,
@@ -116,8 +111,8 @@ void bulk_tensor_store(const TensorMap& map, const int* coordinates, const void*
   BulkCopy copy = tensor_copy(add ? BulkKind::add : BulkKind::store, map, coordinates, const_cast<void*>(shared), where,
                               CALLER);
   const bool narrow = copy.type == TensorType::u8 || copy.type == TensorType::u16;
-  if (add && (narrow || copy.type == TensorType::i64)) block().fault(RuleBroken{Rule::reduction_type}, where);
-  block().bulk_store(std::move(copy));
+  if (add && (narrow || copy.type == TensorType::i64)) block().faults().stop(RuleBroken{Rule::reduction_type}, where);
+  block().bulk_copies().store(std::move(copy));
 }
 
 void bulk_load(void* shared, const void* global, unsigned bytes, void* barrier, std::uint16_t multicast,
@@ -126,32 +121,32 @@ void bulk_load(void* shared, const void* global, unsigned bytes, void* barrier, 
 }
 
 void bulk_store(void* global, const void* shared, unsigned bytes, std::source_location where) {
-  block().bulk_store(plain_copy(BulkKind::store, const_cast<void*>(shared), global, bytes, where, CALLER));
+  block().bulk_copies().store(plain_copy(BulkKind::store, const_cast<void*>(shared), global, bytes, where, CALLER));
 }
 
 void prefetch_tensor(const TensorMap& map, const int* coordinates, std::source_location where) {
   check_coordinates(decoded(map, where), coordinates, where);
 }
 void prefetch_tensor_map(const TensorMap& map, std::source_location where) { decoded(map, where); }
-void bulk_commit_group() { ++lane().bulk_group; }
+void bulk_commit_group() { block().bulk_copies().commit(); }
 void bulk_wait_group(unsigned pending, bool read, std::source_location where) {
-  block().bulk_wait(pending, read, where);
+  block().bulk_copies().wait(pending, read, where);
 }
 
 Index3 cluster_block_index() {
-  const Index3 index = block().block_index();
-  const Extent3& cluster = block().shape().cluster;
+  const Index3 index = block().place().index;
+  const Extent3& cluster = block().place().shape.cluster;
   return {index.x % cluster.x, index.y % cluster.y, index.z % cluster.z};
 }
 Index3 cluster_extent() {
-  const Extent3& cluster = block().shape().cluster;
+  const Extent3& cluster = block().place().shape.cluster;
   return {cluster.x, cluster.y, cluster.z};
 }
-unsigned cluster_rank() { return block().rank(); }
-void cluster_arrive(std::source_location where) { block().cluster().arrive(lane(), where); }
-void cluster_wait(std::source_location where) { block().cluster().wait(lane(), where); }
+unsigned cluster_rank() { return block().place().rank; }
+void cluster_arrive(std::source_location where) { block().cluster().arrive(where); }
+void cluster_wait(std::source_location where) { block().cluster().wait(where); }
 void* map_shared_rank(const void* shared, unsigned rank, std::source_location where) {
-  return reinterpret_cast<void*>(block().map_to_rank(address_of(shared), rank, where));
+  return reinterpret_cast<void*>(block().cluster().map_to_rank(address_of(shared), block().place().rank, rank, where));
 }
 
 }  // namespace lapidary::emulator::abi

@@ -28,29 +28,38 @@ void ClusterRunner::begin_launch(const LaunchShape& shape, ThreadBody body, std:
 void ClusterRunner::end_launch() { blocks_[0]->end_launch(); }
 
 void ClusterRunner::add_to(Sites& sites) const {
-  for (const auto& block : blocks_) sites.merge(block->sites());
+  for (const auto& block : blocks_) sites.merge(block->counter().sites());
 }
 
 std::uint64_t ClusterRunner::divergent_intervals() const {
   std::uint64_t intervals = 0;
-  for (const auto& block : blocks_) intervals += block->divergent_intervals();
+  for (const auto& block : blocks_) intervals += block->counter().divergent_intervals();
   return intervals;
 }
 
 void ClusterRunner::clear_counters() {
-  for (const auto& block : blocks_) block->clear_counters();
+  for (const auto& block : blocks_) block->counter().clear();
 }
 
-BlockRunner* ClusterRunner::owner(std::uintptr_t address, BlockRunner& self) {
-  if (self.shared().offset(address) != SharedMemory::npos) return &self;
-  for (unsigned rank = 0; rank < size_; ++rank)
-    if (blocks_[rank]->shared().in_arena(address)) return blocks_[rank].get();
+BlockRunner* ClusterRunner::owner(std::uintptr_t address, unsigned rank) {
+  if (blocks_[rank]->shared().offset(address) != SharedMemory::npos) return blocks_[rank].get();
+  for (unsigned other = 0; other < size_; ++other)
+    if (blocks_[other]->shared().in_arena(address)) return blocks_[other].get();
   return nullptr;
+}
+
+std::uintptr_t ClusterRunner::map_to_rank(std::uintptr_t address, unsigned from, unsigned to,
+                                          std::source_location where) {
+  BlockRunner& block = *blocks_[from];
+  if (to >= size_) block.faults().stop(MapRank{to, size_}, where);
+  if (to == from) return address;
+  if (!block.shared().in_arena(address)) block.faults().stop(RuleBroken{Rule::map_source}, where);
+  return address - address_of(block.shared().dynamic()) + address_of(blocks_[to]->shared().dynamic());
 }
 
 std::uint64_t ClusterRunner::live() const {
   std::uint64_t live = 0;
-  for (unsigned rank = 0; rank < size_; ++rank) live += blocks_[rank]->live();
+  for (unsigned rank = 0; rank < size_; ++rank) live += blocks_[rank]->scheduler().live();
   return live;
 }
 
@@ -62,13 +71,14 @@ void ClusterRunner::run(std::span<const BlockSample> samples) {
   arrived_ = 0;
   barrier_phase_ = 0;
   barrier_clock_.clear();
+  arrivals_.assign(size_, std::vector<Arrival>(LaunchLimits::threads));
   reached_.assign(size_, {});
   std::vector<RaceDetector::Block> blocks;
   for (unsigned rank = 0; rank < size_; ++rank) {
     blocks_[rank]->begin(samples[rank]);
     blocks.push_back({&blocks_[rank]->shared(), samples[rank].block});
   }
-  if (races_) races_->begin_cluster(blocks, blocks_[0]->warps());
+  if (races_) races_->begin_cluster(blocks, blocks_[0]->place().warps);
   run_blocks();
   for (unsigned rank = 0; rank < size_; ++rank) blocks_[rank]->end();
   copies_.finish();
@@ -82,7 +92,7 @@ void ClusterRunner::run_blocks() {
     const unsigned first = options_.seed ? static_cast<unsigned>(random_()) % size_ : 0;
     for (unsigned i = 0; i < size_; ++i) went_on |= blocks_[(first + i) % size_]->advance();
     if (went_on || let_go_on()) continue;
-    for (unsigned rank = 0; rank < size_; ++rank) blocks_[rank]->stop_if_read_early();
+    for (unsigned rank = 0; rank < size_; ++rank) blocks_[rank]->faults().throw_if_put_off();
     throw DetailedFault({deadlock(), shape_.kernel});
   }
 }
@@ -90,51 +100,54 @@ void ClusterRunner::run_blocks() {
 // No thread can go on: lets happen what they wait for.
 bool ClusterRunner::let_go_on() {
   bool any = false;
-  for (unsigned rank = 0; rank < size_; ++rank) any |= blocks_[rank]->empty_full_logs();
+  for (unsigned rank = 0; rank < size_; ++rank) any |= blocks_[rank]->log().empty_full_logs();
   if (any) return true;
   if (copies_.advance(options_.seed ? &random_ : nullptr)) {
     changed();
     return true;
   }
   if (idle_polls_++ >= most_idle_polls) return false;
-  for (unsigned rank = 0; rank < size_; ++rank) any |= blocks_[rank]->wake_polling();
+  for (unsigned rank = 0; rank < size_; ++rank) any |= blocks_[rank]->scheduler().wake(LaneState::polling);
   return any;
 }
 
 Deadlock ClusterRunner::deadlock() const {
   Deadlock deadlock{{}, size_ > 1};
   for (unsigned rank = 0; rank < size_; ++rank)
-    if (blocks_[rank]->live() > 0) deadlock.blocks.push_back(blocks_[rank]->deadlock());
+    if (blocks_[rank]->scheduler().live() > 0) deadlock.blocks.push_back(blocks_[rank]->deadlock());
   return deadlock;
 }
 
 // ---------------------------------------------------------------------------------------------------- barrier.cluster
 
-void ClusterRunner::arrive(Lane& lane, std::source_location where) {
+ClusterRunner::Arrival& ClusterRunner::arrival(const Lane& lane) {
+  return arrivals_[lane.block->place().rank][lane.thread];
+}
+
+void ClusterRunner::arrive(std::source_location where) {
+  Lane& lane = *running;
   BlockRunner& block = *lane.block;
-  if (lane.at_cluster_barrier) block.fault(RuleBroken{Rule::cluster_arrive_twice}, where);
-  lane.at_cluster_barrier = true;
-  lane.cluster_phase = barrier_phase_;
+  Arrival& mine = arrival(lane);
+  if (mine.arrived) block.faults().stop(RuleBroken{Rule::cluster_arrive_twice}, where);
+  mine = {true, barrier_phase_};
   ++arrived_;
-  if (races_) {
-    block.hand_over(lane);
-    races_->release(block.party(*lane.warp), barrier_clock_);
-  }
+  block.races().hand_over(lane);
+  block.races().release(*lane.warp, barrier_clock_);
   complete_barrier_if_due();
 }
 
-void ClusterRunner::wait(Lane& lane, std::source_location where) {
+void ClusterRunner::wait(std::source_location where) {
+  Lane& lane = *running;
   BlockRunner& block = *lane.block;
-  if (!lane.at_cluster_barrier) block.fault(RuleBroken{Rule::cluster_wait_first}, where);
-  if (lane.cluster_phase == barrier_phase_) {
+  Arrival& mine = arrival(lane);
+  if (!mine.arrived) block.faults().stop(RuleBroken{Rule::cluster_wait_first}, where);
+  if (mine.phase == barrier_phase_) {
     lane.where = where;
-    block.suspend(lane, LaneState::at_cluster_barrier);
+    block.scheduler().suspend(lane, LaneState::at_cluster_barrier);
   }
-  lane.at_cluster_barrier = false;
-  if (races_) {
-    block.hand_over(lane);
-    races_->acquire(block.party(*lane.warp), barrier_clock_);
-  }
+  mine.arrived = false;
+  block.races().hand_over(lane);
+  block.races().acquire(*lane.warp, barrier_clock_);
 }
 
 void ClusterRunner::complete_barrier_if_due() {
@@ -142,29 +155,33 @@ void ClusterRunner::complete_barrier_if_due() {
   arrived_ = 0;
   ++barrier_phase_;
   changed();
-  for (unsigned rank = 0; rank < size_; ++rank) blocks_[rank]->wake(LaneState::at_cluster_barrier);
+  for (unsigned rank = 0; rank < size_; ++rank) blocks_[rank]->scheduler().wake(LaneState::at_cluster_barrier);
 }
 
 // ---------------------------------------------------------------------------------------------------- exits
 
-void ClusterRunner::reach(const BlockRunner& owner, unsigned party, std::uint32_t interval, std::uintptr_t pc) {
-  reached_[owner.rank()][party] = {interval, pc};
+void ClusterRunner::reach(unsigned owner, unsigned party, std::uint32_t interval, std::uintptr_t pc) {
+  reached_[owner][party] = {interval, pc};
 }
 
-void ClusterRunner::exit(Lane& lane) {
+void ClusterRunner::exit(const Lane& lane) {
   BlockRunner& block = *lane.block;
-  if (lane.at_cluster_barrier && lane.cluster_phase == barrier_phase_) --arrived_;
-  lane.at_cluster_barrier = false;
-  complete_barrier_if_due();
-  if (block.live() > 0) return;
+  if (arrived_ > 0) {
+    const Arrival& last = arrival(lane);
+    if (last.arrived && last.phase == barrier_phase_) --arrived_;
+    complete_barrier_if_due();
+  }
+  if (block.scheduler().live() > 0) return;
   block.check_exit();
   if (!races_) return;
-  for (const auto& [party, last] : reached_[block.rank()]) {
+  const unsigned rank = block.place().rank;
+  for (const auto& [party, reach] : reached_[rank]) {
     bool known = false;
-    for (unsigned warp = 0; warp < block.warps(); ++warp)
-      known |= races_->knows(races_->party(block.rank(), warp), party, last.interval);
-    if (!known && races_->is_copy(party)) block.fault(RuleBroken{Rule::copy_outlives_block}, last.pc);
-    if (!known) block.fault(RuleBroken{Rule::access_outlives_block}, last.pc);
+    for (unsigned warp = 0; warp < block.place().warps; ++warp)
+      known |= races_->knows(races_->party(rank, warp), party, reach.interval);
+    if (known) continue;
+    block.faults().stop(RuleBroken{races_->is_copy(party) ? Rule::copy_outlives_block : Rule::access_outlives_block},
+                        reach.pc);
   }
 }
 

@@ -44,32 +44,41 @@ class ClusterRunner {
   // What the blocks of the cluster share.
   unsigned size() const { return size_; }
   BlockRunner& block(unsigned rank) { return *blocks_[rank]; }
-  /// The block that an address of shared memory belongs to; of variables that are __shared__ `self`. Null if it is not
-  /// shared.
-  BlockRunner* owner(std::uintptr_t address, BlockRunner& self);
+  /// The block that an address of shared memory belongs to; of variables that are __shared__ the one of that rank.
+  /// Null if it is not shared.
+  BlockRunner* owner(std::uintptr_t address, unsigned rank);
+  /// mapa: the address in the block of rank `to` that corresponds to one of the shared memory of the block `from`.
+  std::uintptr_t map_to_rank(std::uintptr_t address, unsigned from, unsigned to, std::source_location where);
   CopyEngine& copies() { return copies_; }
   RaceDetector* races() { return races_.get(); }
 
-  /// barrier.cluster.
-  void arrive(Lane& lane, std::source_location where);
-  void wait(Lane& lane, std::source_location where);
+  /// barrier.cluster of the running lane.
+  void arrive(std::source_location where);
+  void wait(std::source_location where);
   std::uint64_t arrived() const { return arrived_; }
   std::uint64_t live() const;
 
-  /// Takes note that a party of the race detector, of another block or a copy, reaches shared memory of a block ...
-  void reach(const BlockRunner& owner, unsigned party, std::uint32_t interval, std::uintptr_t pc);
+  /// Takes note that a party of the race detector, of another block or a copy, reaches shared memory of a block.
+  /// @param owner  its rank
+  void reach(unsigned owner, unsigned party, std::uint32_t interval, std::uintptr_t pc);
   /// A thread has exited. Once its block has no more, that block has to know that nobody reaches it any longer.
-  void exit(Lane& lane);
+  void exit(const Lane& lane);
 
   /// Something has changed that a thread may be polling for.
   void changed() { idle_polls_ = 0; }
 
  private:
+  /// A thread at the barrier of the cluster.
+  struct Arrival {
+    bool arrived = false;     ///< and has not waited
+    std::uint32_t phase = 0;  ///< when it arrived
+  };
   struct Reach {
     std::uint32_t interval;
     std::uintptr_t pc;
   };
 
+  Arrival& arrival(const Lane& lane);
   void run_blocks();
   bool let_go_on();
   void complete_barrier_if_due();
@@ -86,6 +95,7 @@ class ClusterRunner {
 
   std::uint64_t arrived_ = 0;  ///< threads at the barrier of the cluster
   std::uint32_t barrier_phase_ = 0;
+  std::vector<std::vector<Arrival>> arrivals_;  ///< by rank and thread
   Clock barrier_clock_;
   std::vector<std::map<unsigned, Reach>> reached_;  ///< by rank of the owner and party: the last time
 };

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/types.hpp"
-#include "emulator/block.hpp"
+#include "emulator/bulk_copies.hpp"
 
 namespace lapidary::emulator {
 namespace {
@@ -55,11 +55,6 @@ void add(TensorType type, unsigned char* to, const unsigned char* from, int byte
   }
 }
 
-bool waits_for(const Lane& lane, const BulkCopy& copy) {
-  if (lane.state != LaneState::at_bulk_group || copy.group >= lane.bulk_wait.group) return false;
-  return copy.progress < (lane.bulk_wait.read ? BulkCopy::Progress::read : BulkCopy::Progress::done);
-}
-
 }  // namespace
 
 void CopyEngine::issue(BulkCopy&& copy) {
@@ -80,7 +75,8 @@ bool CopyEngine::advance(std::minstd_rand* random) {
   } else {
     next = std::find_if(copies_.begin(), copies_.end(), is_load);
     if (next == copies_.end())
-      next = std::find_if(copies_.begin(), copies_.end(), [](const BulkCopy& c) { return waits_for(*c.lane, c); });
+      next = std::find_if(copies_.begin(), copies_.end(),
+                          [](const BulkCopy& copy) { return copy.issuer->waits_for(copy); });
   }
   if (next == copies_.end()) return false;
   if (is_load(*next)) {
@@ -111,7 +107,7 @@ void CopyEngine::step(BulkCopy& copy) {
       if (copy.type == TensorType::tf32 || copy.type == TensorType::tf32_ftz) round_to_tf32(shared);
     }
     copy.progress = BulkCopy::Progress::done;
-    copy.owner->arrive_copy(copy);
+    copy.owner->complete_load(copy);
     return;
   }
   if (copy.progress == BulkCopy::Progress::issued) {
@@ -129,7 +125,7 @@ void CopyEngine::step(BulkCopy& copy) {
     }
     copy.progress = BulkCopy::Progress::done;
   }
-  copy.issuer->wake_bulk_wait(*copy.lane);
+  copy.issuer->wake(*copy.lane);
 }
 
 bool CopyEngine::is_complete(const Lane& lane, unsigned group, bool read) const {
@@ -151,7 +147,7 @@ std::vector<BulkCopy> CopyEngine::release(const Lane& lane, unsigned group) {
   return released;
 }
 
-bool CopyEngine::reads(const BlockRunner& owner) const {
+bool CopyEngine::reads(const BulkCopies& owner) const {
   return std::any_of(copies_.begin(), copies_.end(), [&](const BulkCopy& copy) {
     return copy.kind != BulkKind::load && copy.owner == &owner && !copy.released;
   });
@@ -166,7 +162,7 @@ const BulkCopy* CopyEngine::at(std::uintptr_t address) const {
   return nullptr;
 }
 
-const BulkCopy* CopyEngine::unfinished(const BlockRunner& owner) const {
+const BulkCopy* CopyEngine::unfinished(const BulkCopies& owner) const {
   for (const BulkCopy& copy : copies_)
     if (copy.owner == &owner && !copy.released) return &copy;
   return nullptr;

@@ -10,7 +10,7 @@
 
 namespace lapidary::emulator {
 
-class BlockRunner;
+class BulkCopies;
 struct Lane;
 
 enum class BulkKind : std::uint8_t { load, store, add };
@@ -26,10 +26,10 @@ struct BulkCopy {
   };
 
   BulkKind kind{};
-  TensorType type{};       ///< of what is added
-  unsigned char fill = 0;  ///< of bytes outside of the tensor
-  BlockRunner* issuer = nullptr;
-  BlockRunner* owner = nullptr;  ///< of the shared memory
+  TensorType type{};             ///< of what is added
+  unsigned char fill = 0;        ///< of bytes outside of the tensor
+  BulkCopies* issuer = nullptr;  ///< those of the block that it was issued by
+  BulkCopies* owner = nullptr;   ///< ... and of the one whose shared memory it is
   Lane* lane = nullptr;          ///< that issued it
   std::vector<Chunk> chunks = {};
   std::uintptr_t mbarrier = 0;  ///< of a load, in the owner's shared memory
@@ -64,11 +64,11 @@ class CopyEngine {
   std::vector<BulkCopy> release(const Lane& lane, unsigned group);
 
   /// Whether a store that nobody has waited for reads a block's shared memory.
-  bool reads(const BlockRunner& owner) const;
+  bool reads(const BulkCopies& owner) const;
   /// The copy that a byte of shared memory belongs to; null if there is none.
   const BulkCopy* at(std::uintptr_t address) const;
   /// A copy to or from a block's shared memory that nobody has waited for; null if there is none.
-  const BulkCopy* unfinished(const BlockRunner& owner) const;
+  const BulkCopy* unfinished(const BulkCopies& owner) const;
 
   /// Carries out what is left, as at the end of a grid.
   void finish();

@@ -21,9 +21,9 @@ void Recorder::flush_fma() {
 namespace {
 
 [[gnu::noinline]] void fault_foreign(std::uintptr_t address, bool store, std::uintptr_t pc) {
-  if (BlockRunner::current()->shared().is_static(address))
-    BlockRunner::current()->fault(RuleBroken{Rule::variable_in_cluster}, pc);
-  BlockRunner::current()->fault(HostAccess{store, address < 4096}, pc);
+  BlockRunner& block = *BlockRunner::current();
+  if (block.shared().is_static(address)) block.faults().stop(RuleBroken{Rule::variable_in_cluster}, pc);
+  block.faults().stop(HostAccess{store, address < 4096}, pc);
 }
 
 // Constants of the program, in its read-only data, are what a GPU keeps in constant memory.
@@ -48,21 +48,20 @@ inline void record(std::uintptr_t address, unsigned bytes, bool store, std::uint
     access = store ? Access::global_store : Access::global_load;
   } else if (address - r.stack_base < r.stack_bytes) {
     // Registers, or local memory.
-    if (r.watch_registers) BlockRunner::current()->touch_registers(address, bytes, store, pc);
+    if (r.watch_registers) BlockRunner::current()->warpgroups().touch(*running, address, bytes, store, pc);
     return;
   } else if (address - r.static_base < r.static_bytes) {
     access = store ? Access::shared_store : Access::shared_load;
   } else {
-    if (BlockRunner::current()->cluster_access(address, bytes, store ? Access::cluster_store : Access::cluster_load,
-                                               pc))
+    if (BlockRunner::current()->record_remote(address, bytes, store ? Access::cluster_store : Access::cluster_load, pc))
       return;
     if (r.check && (store || !(in_program_image(address) || in_loaded_object(address))))
       fault_foreign(address, store, pc);
     return;
   }
-  if (address % bytes) BlockRunner::current()->check_alignment(address, bytes, bytes, access, pc);
-  if (r.check) BlockRunner::current()->check_bounds(address, bytes, access, pc);
-  if (r.next == r.end) BlockRunner::current()->grow_log();
+  if (address % bytes) BlockRunner::current()->checker().check_alignment(address, bytes, bytes, access, pc);
+  if (r.check) BlockRunner::current()->checker().check_bounds(address, bytes, access, pc);
+  if (r.next == r.end) BlockRunner::current()->log().grow();
   *r.next++ = Event(address, bytes, access, pc);
 }
 

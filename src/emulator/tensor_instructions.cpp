@@ -21,7 +21,7 @@ struct MmaOperands {
 
 void execute_mma(const void* form, void* const (&operands)[32]) {
   const TensorOperation& what = *static_cast<const TensorOperation*>(form);
-  block().count_mma(static_cast<const MmaOperands*>(operands[0])->pc, what);
+  block().counter().count_mma(static_cast<const MmaOperands*>(operands[0])->pc, what);
   if (!block().options().multiply) return;
   const int M = what.M, N = what.N, K = what.K;
   const Registers in(what.a), out(what.d);
@@ -87,36 +87,32 @@ void execute_store(const void* form, void* const (&operands)[32]) {
 /// Reports the row that this lane addresses, if its address counts, as the instrumentation would a load or a store.
 void record_row(const MatrixForm& form, const void* row, Access access, std::uintptr_t pc) {
   constexpr unsigned bytes = 16;
-  if (BlockRunner::current_lane()->lane >= 8 * static_cast<unsigned>(form.count)) return;
-  const auto address = reinterpret_cast<std::uintptr_t>(row);
-  if (block().shared().offset(address) == SharedMemory::npos) block().fault(RuleBroken{Rule::matrix_target}, pc);
-  block().check_alignment(address, bytes, bytes, access, pc);
-  if (!recorder.next) return;
-  if (recorder.check) block().check_bounds(address, bytes, access, pc);
-  if (recorder.next == recorder.end) block().grow_log();
-  *recorder.next++ = Event(address, bytes, access, pc);
+  if (running->lane >= 8 * static_cast<unsigned>(form.count)) return;
+  const std::uintptr_t address = address_of(row);
+  if (block().shared().offset(address) == SharedMemory::npos)
+    block().faults().stop(RuleBroken{Rule::matrix_target}, pc);
+  block().checker().check_alignment(address, bytes, bytes, access, pc);
+  if (recorder.next) block().record(address, bytes, access, pc);
 }
-
-std::uintptr_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
 
 }  // namespace
 
 void mma_sync(const TensorOperation& form, const void* a, const void* b, const void* c, void* d,
               std::source_location where) {
   MmaOperands operands = {a, b, c, d, address_of(__builtin_return_address(0))};
-  block().warp_instruction({execute_mma, &form}, &operands, where);
+  block().collectives().execute({execute_mma, &form}, &operands, where);
 }
 
 void ldmatrix(const MatrixForm& form, std::uint32_t* d, const void* row, std::source_location where) {
   record_row(form, row, Access::shared_load, address_of(__builtin_return_address(0)));
   MatrixOperands operands = {d, static_cast<unsigned char*>(const_cast<void*>(row))};
-  block().warp_instruction({execute_load, &form}, &operands, where);
+  block().collectives().execute({execute_load, &form}, &operands, where);
 }
 
 void stmatrix(const MatrixForm& form, void* row, const std::uint32_t* a, std::source_location where) {
   record_row(form, row, Access::shared_store, address_of(__builtin_return_address(0)));
   MatrixOperands operands = {const_cast<std::uint32_t*>(a), static_cast<unsigned char*>(row)};
-  block().warp_instruction({execute_store, &form}, &operands, where);
+  block().collectives().execute({execute_store, &form}, &operands, where);
 }
 
 // ---------------------------------------------------------------------------------------------------- wgmma
@@ -127,15 +123,12 @@ namespace {
 constexpr char fence_form = 'f', commit_form = 'c';
 constexpr unsigned wait_forms[] = {0, 1, 2, 3, 4, 5, 6, 7};
 
-Warp& warp() { return *BlockRunner::current_lane()->warp; }
+Warp& warp() { return *running->warp; }
 
 void execute_wgmma(const void* form, void* const (&operands)[32]) {
-  block().warpgroups().issue(warp(), *static_cast<const WgmmaForm*>(form), operands,
-                             BlockRunner::current_lane()->where);
+  block().warpgroups().issue(warp(), *static_cast<const WgmmaForm*>(form), operands, running->where);
 }
-void execute_fence(const void*, void* const (&)[32]) {
-  block().warpgroups().fence(warp(), BlockRunner::current_lane()->where);
-}
+void execute_fence(const void*, void* const (&)[32]) { block().warpgroups().fence(warp(), running->where); }
 void execute_commit(const void*, void* const (&)[32]) { block().warpgroups().commit(warp()); }
 void execute_wait(const void* pending, void* const (&)[32]) {
   block().warpgroups().wait(warp(), *static_cast<const unsigned*>(pending));
@@ -144,24 +137,23 @@ void execute_wait(const void* pending, void* const (&)[32]) {
 }  // namespace
 
 void wgmma_fence(const void* registers, std::size_t bytes, std::source_location where) {
-  block().warp_instruction({execute_fence, &fence_form}, nullptr, where);
-  block().warpgroups().watch(*BlockRunner::current_lane(), registers, bytes);
+  block().collectives().execute({execute_fence, &fence_form}, nullptr, where);
+  block().warpgroups().watch(*running, registers, bytes);
 }
 
 void wgmma_commit_group(std::source_location where) {
-  block().warp_instruction({execute_commit, &commit_form}, nullptr, where);
+  block().collectives().execute({execute_commit, &commit_form}, nullptr, where);
 }
 
 void wgmma_wait_group(unsigned pending, std::source_location where) {
-  block().warp_instruction({execute_wait, &wait_forms[pending]}, nullptr, where);
-  Lane& lane = *BlockRunner::current_lane();
-  while (!block().warpgroups().finish_wait(*lane.warp)) block().suspend(lane, LaneState::at_wgmma);
+  block().collectives().execute({execute_wait, &wait_forms[pending]}, nullptr, where);
+  block().warpgroups().finish_wait();
 }
 
 void wgmma_mma_async(const WgmmaForm& form, void* d, const void* a, std::uint64_t a_descriptor,
                      std::uint64_t b_descriptor, bool accumulate, std::source_location where) {
   WgmmaOperands operands = {d, a, a_descriptor, b_descriptor, accumulate, address_of(__builtin_return_address(0))};
-  block().warp_instruction({execute_wgmma, &form}, &operands, where);
+  block().collectives().execute({execute_wgmma, &form}, &operands, where);
 }
 
 }  // namespace lapidary::emulator::abi

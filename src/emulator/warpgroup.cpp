@@ -3,8 +3,16 @@
 #include <algorithm>
 #include <cstring>
 
-#include "emulator/block.hpp"
+#include "emulator/access_checker.hpp"
+#include "emulator/access_counter.hpp"
+#include "emulator/access_log.hpp"
+#include "emulator/fault_stop.hpp"
+#include "emulator/lane.hpp"
+#include "emulator/machine.hpp"
+#include "emulator/race_checker.hpp"
 #include "emulator/registers.hpp"
+#include "emulator/scheduler.hpp"
+#include "emulator/shared_memory.hpp"
 #include "emulator/symbols.hpp"
 #include "layout/fragment.hpp"
 
@@ -29,46 +37,60 @@ void negate(std::vector<std::uint64_t>& numbers, Number number) {
 
 }  // namespace
 
-void Warpgroups::begin_block() {
+Warpgroups::Warpgroups(const Options& options, const BlockPlace& place, Scheduler& scheduler, SharedMemory& shared,
+                       AccessChecker& checker, AccessCounter& counter, AccessLog& log, RaceChecker& races,
+                       FaultStop& faults)
+    : options_(options),
+      place_(place),
+      scheduler_(scheduler),
+      shared_(shared),
+      checker_(checker),
+      counter_(counter),
+      log_(log),
+      races_(races),
+      faults_(faults) {}
+
+void Warpgroups::begin() {
+  for (unsigned i = 0; i < place_.threads; ++i) registers_[i].clear();
   for (Group& group : groups_) group = {};
   computable_ = 0;
-  if (block_.options().check) readers_.assign(block_.shared().bytes() / chunk_bytes + 1, 0);
+  if (options_.check) readers_.assign(shared_.bytes() / chunk_bytes + 1, 0);
 }
 
 Warpgroups::Group& Warpgroups::group_of(const Warp& warp) { return groups_[warp.id / 4]; }
 
 // ---------------------------------------------------------------------------------------------------- registers
 
-RegisterArray& Warpgroups::array(Lane& lane, std::uintptr_t begin, std::size_t bytes) {
-  for (RegisterArray& known : lane.registers)
+Warpgroups::RegisterArray& Warpgroups::array(const Lane& lane, std::uintptr_t begin, std::size_t bytes) {
+  for (RegisterArray& known : registers_[lane.thread])
     if (known.begin == begin && known.end == begin + bytes) return known;
-  RegisterArray& added = lane.registers.emplace_back();
+  RegisterArray& added = registers_[lane.thread].emplace_back();
   added.begin = begin;
   added.end = begin + bytes;
-  block_.registers_watched(lane);
+  log_.watch_registers(lane);
   return added;
 }
 
-void Warpgroups::watch(Lane& lane, const void* registers, std::size_t bytes) {
-  if (block_.options().check && bytes) array(lane, reinterpret_cast<std::uintptr_t>(registers), bytes);
+void Warpgroups::watch(const Lane& lane, const void* registers, std::size_t bytes) {
+  if (options_.check && bytes) array(lane, reinterpret_cast<std::uintptr_t>(registers), bytes);
 }
 
-void Warpgroups::touch(Lane& lane, std::uintptr_t address, unsigned bytes, bool write, std::uintptr_t pc) {
-  for (RegisterArray& known : lane.registers) {
+void Warpgroups::touch(const Lane& lane, std::uintptr_t address, unsigned bytes, bool write, std::uintptr_t pc) {
+  for (RegisterArray& known : registers_[lane.thread]) {
     if (address >= known.end || address + bytes <= known.begin || (!write && !known.is_d)) continue;
-    if (known.pending) block_.fault(RegisterInUse{write, known.is_d, source_line(known.where)}, pc);
+    if (known.pending) faults_.stop(RegisterInUse{write, known.is_d, source_line(known.where)}, pc);
     known.touched = true;
     known.touched_by = {address, address + bytes, pc};
   }
 }
 
-void Warpgroups::check_registers(Lane& lane, const WgmmaOperands& operands, const abi::WgmmaForm& form,
+void Warpgroups::check_registers(const Lane& lane, const WgmmaOperands& operands, const abi::WgmmaForm& form,
                                  std::source_location where) {
   const auto use = [&](const void* registers, std::size_t bytes, bool is_d) {
     const auto begin = reinterpret_cast<std::uintptr_t>(registers), end = begin + bytes;
-    for (const RegisterArray& known : lane.registers)
+    for (const RegisterArray& known : registers_[lane.thread])
       if (known.touched && known.touched_by.begin < end && begin < known.touched_by.end)
-        block_.fault(WgmmaFenceMissing{is_d, source_line(known.touched_by.pc).value_or(SourceLine{})}, where);
+        faults_.stop(WgmmaFenceMissing{is_d, source_line(known.touched_by.pc).value_or(SourceLine{})}, where);
     RegisterArray& used = array(lane, begin, bytes);
     used.is_d = is_d;
     used.where = where;
@@ -79,10 +101,10 @@ void Warpgroups::check_registers(Lane& lane, const WgmmaOperands& operands, cons
 }
 
 void Warpgroups::fence(Warp& warp, std::source_location where) {
-  if (warp.id / 4 * 4 + 3 >= block_.warps()) block_.fault(NoWarpgroup{warp.id, block_.warps()}, where);
+  if (warp.id / 4 * 4 + 3 >= place_.warps) faults_.stop(NoWarpgroup{warp.id, place_.warps}, where);
   group_of(warp).warps[place_of(warp)].fenced = true;
   for (Lane* const lane : warp.lanes)
-    for (RegisterArray& known : lane->registers) known.touched = false;
+    for (RegisterArray& known : registers_[lane->thread]) known.touched = false;
 }
 
 // ---------------------------------------------------------------------------------------------------- issue
@@ -90,9 +112,9 @@ void Warpgroups::fence(Warp& warp, std::source_location where) {
 void Warpgroups::check_same(const Warp& warp, const Product& product, const abi::WgmmaForm& form,
                             const WgmmaOperands& operands, std::source_location where) {
   if (product.form != &form || product.where.line() != where.line())
-    block_.fault(WgmmasDiffer{source_line(product.where)}, where);
+    faults_.stop(WgmmasDiffer{source_line(product.where)}, where);
   const auto compare = [&](std::uint64_t mine, std::uint64_t others, const char* what) {
-    if (mine != others) block_.fault(WgmmaOperandsDiffer{what, warp.id, mine, others}, where);
+    if (mine != others) faults_.stop(WgmmaOperandsDiffer{what, warp.id, mine, others}, where);
   };
   if (!operands.a) compare(operands.a_descriptor, product.operands.a_descriptor, "descriptors of A");
   compare(operands.b_descriptor, product.operands.b_descriptor, "descriptors of B");
@@ -114,32 +136,32 @@ void Warpgroups::for_each_chunk(const Product& product, Visit&& visit) const {
   operand(product.operands.b_descriptor, product.form->b_major, what.b, what.N, false);
 }
 
-unsigned char* Warpgroups::address(std::uint32_t shared) const { return block_.shared().at(shared); }
+unsigned char* Warpgroups::address(std::uint32_t shared) const { return shared_.at(shared); }
 
 // Checks what a product reads, and counts it.
 void Warpgroups::begin_product(Group& group, Product& product) {
   const auto check = [&](std::uint64_t bits, Major major, char operand) {
     if (const char* const why = misalignment_of(decode_matrix_descriptor(bits), major))
-      block_.fault(WgmmaDescriptor{bits, operand, why}, product.where);
+      faults_.stop(WgmmaDescriptor{bits, operand, why}, product.where);
   };
   if (!product.operands.a) check(product.operands.a_descriptor, product.form->a_major, 'A');
   check(product.operands.b_descriptor, product.form->b_major, 'B');
-  if (!block_.options().multiply && !block_.options().check) return;
+  if (!options_.multiply && !options_.check) return;
   for_each_chunk(product, [&](bool is_a, int mn, int k, std::uint32_t shared) {
     unsigned char* const memory = address(shared);
-    if (!memory) block_.fault(WgmmaBeyondShared{is_a ? 'A' : 'B', is_a ? mn : k, is_a ? k : mn, shared}, product.where);
+    if (!memory) faults_.stop(WgmmaBeyondShared{is_a ? 'A' : 'B', is_a ? mn : k, is_a ? k : mn, shared}, product.where);
     product.chunks.push_back({reinterpret_cast<std::uintptr_t>(memory), is_a ? 1u << mn / 16 : 15});
   });
-  if (!block_.options().check) return;
+  if (!options_.check) return;
   for (const auto& [chunk, warps] : product.chunks)
-    block_.check_bounds(chunk, chunk_bytes, Access::shared_load, product.operands.pc);
+    checker_.check_bounds(chunk, chunk_bytes, Access::shared_load, product.operands.pc);
   for (const auto& [chunk, warps] : product.chunks) {
-    ++readers_[block_.shared().offset(chunk) / chunk_bytes];
-    block_.shared().set_state(chunk, chunk_bytes, ByteState::reading);
+    ++readers_[shared_.offset(chunk) / chunk_bytes];
+    shared_.set_state(chunk, chunk_bytes, ByteState::reading);
   }
   instructions_.insert(product.operands.pc);
   for (unsigned place = 0; place < 4; ++place)
-    product.marks[place] = block_.races()->begin_copy(reinterpret_cast<std::uintptr_t>(&group.warps[place]));
+    product.marks[place] = races_.begin_copy(reinterpret_cast<std::uintptr_t>(&group.warps[place]));
 }
 
 void Warpgroups::issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lanes)[32], std::source_location where) {
@@ -148,7 +170,7 @@ void Warpgroups::issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lan
   Member& member = group.warps[place];
   const TensorOperation& what = form.operation;
   const WgmmaOperands& first = *static_cast<const WgmmaOperands*>(lanes[0]);
-  if (!member.fenced) block_.fault(RuleBroken{Rule::first_wgmma_fence}, where);
+  if (!member.fenced) faults_.stop(RuleBroken{Rule::first_wgmma_fence}, where);
   const std::uint64_t number = member.issued;
   const bool begins = number == group.first + group.products.size();
   if (begins) {
@@ -160,15 +182,15 @@ void Warpgroups::issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lan
   Product& product = group.at(number);
   for (void* const lane : lanes) check_same(warp, product, form, *static_cast<const WgmmaOperands*>(lane), where);
   if (begins) {
-    block_.count_wgmma(first.pc, {.instructions = 1,
-                                  .shared_bytes = static_cast<std::uint64_t>((first.a ? 0 : what.M) + what.N) * 32,
-                                  .flop = std::uint64_t{2} * static_cast<unsigned>(what.M * what.N * what.K)});
+    counter_.count_wgmma(first.pc, {.instructions = 1,
+                                    .shared_bytes = static_cast<std::uint64_t>((first.a ? 0 : what.M) + what.N) * 32,
+                                    .flop = std::uint64_t{2} * static_cast<unsigned>(what.M * what.N * what.K)});
     begin_product(group, product);
   }
-  if (block_.options().check)
+  if (options_.check)
     for (const auto& [chunk, warps] : product.chunks)
-      if (warps >> place & 1) block_.record_wgmma_read(product.marks[place], chunk, first.pc);
-  const bool multiply = block_.options().multiply;
+      if (warps >> place & 1) races_.touch_by_wgmma(product.marks[place], chunk, first.pc);
+  const bool multiply = options_.multiply;
   if (multiply && product.c.empty()) product.c.resize(static_cast<std::size_t>(what.M * what.N));
   if (multiply && first.a && product.a.empty()) product.a.resize(static_cast<std::size_t>(what.M * what.K));
   // A product that this warp has not waited for may be writing the same registers.
@@ -180,16 +202,16 @@ void Warpgroups::issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lan
     const std::size_t its_bytes = bytes_of_d(earlier.form->operation);
     if (mine >= begin(earlier) + its_bytes || begin(earlier) >= mine + d_bytes) continue;
     if (mine != begin(earlier) || its_bytes != d_bytes || earlier.form->operation.d != what.d)
-      block_.fault(WgmmaShapesDiffer{source_line(earlier.where)}, where);
+      faults_.stop(WgmmaShapesDiffer{source_line(earlier.where)}, where);
     product.after[place] = static_cast<std::int64_t>(other);
     break;
   }
   const Registers in(what.a), out(what.d);
   for (unsigned i = 0; i < 32; ++i) {
-    Lane& lane = *warp.lanes[i];
+    const Lane& lane = *warp.lanes[i];
     const WgmmaOperands& operands = *static_cast<const WgmmaOperands*>(lanes[i]);
     const auto thread = static_cast<int>(place * 32 + i);
-    if (block_.options().check) check_registers(lane, operands, form, where);
+    if (options_.check) check_registers(lane, operands, form, where);
     product.d[place * 32 + i] = operands.d;
     product.a_from[place * 32 + i] = operands.a;
     if (!multiply) continue;
@@ -209,7 +231,7 @@ void Warpgroups::issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lan
   product.issued |= 1u << place;
   if (!product.is_computable()) return;
   ++computable_;
-  block_.wake(LaneState::at_wgmma);
+  scheduler_.wake(LaneState::at_wgmma);
 }
 
 void Warpgroups::commit(Warp& warp) {
@@ -229,7 +251,12 @@ void Warpgroups::wait(Warp& warp, unsigned pending) {
   member.groups.erase(member.groups.begin(), open);
 }
 
-bool Warpgroups::finish_wait(Warp& warp) {
+void Warpgroups::finish_wait() {
+  while (!deliver_wanted(*running->warp)) scheduler_.suspend(*running, LaneState::at_wgmma);
+}
+
+// If all products that the warp waits for have been issued by all of its warpgroup, writes their D.
+bool Warpgroups::deliver_wanted(Warp& warp) {
   Group& group = group_of(warp);
   Member& member = group.warps[place_of(warp)];
   for (std::uint64_t number = member.delivered; number < member.wanted; ++number)
@@ -288,7 +315,7 @@ void Warpgroups::hand_on(const Product& product, Product& next, unsigned place) 
 void Warpgroups::compute(Group& group, Product& product) {
   product.computed = true;
   --computable_;
-  if (!block_.options().multiply) return;
+  if (!options_.multiply) return;
   const TensorOperation& what = product.form->operation;
   for (unsigned place = 0; place < 4; ++place) {
     if (product.after[place] >= 0) hand_on(group.at(static_cast<std::uint64_t>(product.after[place])), product, place);
@@ -311,10 +338,9 @@ void Warpgroups::compute(Group& group, Product& product) {
 
 // Once all four warps know that their parts of the product are complete, its operands may be written again.
 void Warpgroups::end_reading(Product& product) {
-  if (!block_.options().check) return;
+  if (!options_.check) return;
   for (const auto& [chunk, warps] : product.chunks)
-    if (--readers_[block_.shared().offset(chunk) / chunk_bytes] == 0)
-      block_.shared().set_state(chunk, chunk_bytes, ByteState::written);
+    if (--readers_[shared_.offset(chunk) / chunk_bytes] == 0) shared_.set_state(chunk, chunk_bytes, ByteState::written);
 }
 
 void Warpgroups::deliver(Group& group, std::uint64_t number, Warp& warp) {
@@ -323,7 +349,7 @@ void Warpgroups::deliver(Group& group, std::uint64_t number, Warp& warp) {
   Product& product = group.at(number);
   const TensorOperation& what = product.form->operation;
   product.delivered |= 1u << place;
-  if (block_.options().check) block_.races()->end_copy(product.marks[place], block_.party(warp));
+  races_.end_copy(product.marks[place], warp);
   if (product.delivered == 15) end_reading(product);
   // A later product that adds to the same registers still has them: it goes on from what this one leaves there.
   bool last = true;
@@ -331,18 +357,18 @@ void Warpgroups::deliver(Group& group, std::uint64_t number, Warp& warp) {
     Product& next = group.at(later);
     if (next.after[place] != static_cast<std::int64_t>(number)) continue;
     last = false;
-    if (block_.options().multiply && !next.computed) hand_on(product, next, place);
+    if (options_.multiply && !next.computed) hand_on(product, next, place);
     next.after[place] = -1;
   }
   const Registers out(what.d);
   for (unsigned i = 0; i < 32; ++i) {
     const auto thread = place * 32 + i;
-    for (RegisterArray& known : warp.lanes[i]->registers) {
+    for (RegisterArray& known : registers_[warp.lanes[i]->thread]) {
       const auto* const begin = reinterpret_cast<const void*>(known.begin);
       const bool of_d = known.is_d && begin == product.d[thread], of_a = !known.is_d && begin == product.a_from[thread];
       if (known.pending && (of_d || of_a)) --known.pending;
     }
-    if (last && block_.options().multiply)
+    if (last && options_.multiply)
       for (int e = 0; e < what.N / 2; ++e) {
         const RowCol<int> at = wgmma_d(static_cast<int>(thread), e);
         out.set(product.d[thread], e, product.c[static_cast<std::size_t>(at.row * what.N + at.col)]);
@@ -361,12 +387,12 @@ std::optional<std::source_location> Warpgroups::reader(std::uintptr_t byte) cons
 }
 
 void Warpgroups::check_exit(const Warp& warp) {
-  if (warp.id / 4 * 4 + 3 >= block_.warps()) return;
+  if (warp.id / 4 * 4 + 3 >= place_.warps) return;
   const Group& group = groups_[warp.id / 4];
   const Member& member = group.warps[place_of(warp)];
-  if (member.delivered < member.issued) block_.fault(RuleBroken{Rule::wgmma_at_exit}, group.at(member.delivered).where);
+  if (member.delivered < member.issued) faults_.stop(RuleBroken{Rule::wgmma_at_exit}, group.at(member.delivered).where);
   if (member.issued < group.first + group.products.size())
-    block_.fault(WgmmaMissed{warp.id}, group.at(member.issued).where);
+    faults_.stop(WgmmaMissed{warp.id}, group.at(member.issued).where);
 }
 
 }  // namespace lapidary::emulator

@@ -16,8 +16,16 @@
 
 namespace lapidary::emulator {
 
-class BlockRunner;
+class AccessChecker;
+class AccessCounter;
+class AccessLog;
+class FaultStop;
+class RaceChecker;
+class Scheduler;
+class SharedMemory;
+struct BlockPlace;
 struct Lane;
+struct Options;
 struct Warp;
 
 /// What one thread gives to wgmma.mma_async; `a` is null where A is in shared memory.
@@ -29,27 +37,16 @@ struct WgmmaOperands {
   std::uintptr_t pc;
 };
 
-/// An array of a thread that wgmma has for registers.
-struct RegisterArray {
-  std::uintptr_t begin = 0, end = 0;
-  bool is_d = false;
-  bool touched = false;  ///< by other code since the last wgmma.fence
-  struct {
-    std::uintptr_t begin, end, pc;
-  } touched_by{};
-  unsigned pending = 0;        ///< products that nobody has waited for
-  std::source_location where;  ///< of the last of them
-};
-
 /// The products (wgmma.mma_async) of one block's warpgroups. One is begun by the first warp of its warpgroup to issue
 /// it and can be computed when all four have. Its operands in shared memory are read when a warp waits for it, or in a
 /// random order at any time before; D holds NaN from a warp's issue to the same warp's wait. Products of one warpgroup
 /// are computed in their order.
 class Warpgroups {
  public:
-  explicit Warpgroups(BlockRunner& block) : block_(block) {}
+  Warpgroups(const Options& options, const BlockPlace& place, Scheduler& scheduler, SharedMemory& shared,
+             AccessChecker& checker, AccessCounter& counter, AccessLog& log, RaceChecker& races, FaultStop& faults);
 
-  void begin_block();
+  void begin();
 
   // What the lanes of a warp do together, of which `lanes` gives the operands.
   void fence(Warp& warp, std::source_location where);
@@ -57,8 +54,9 @@ class Warpgroups {
   void commit(Warp& warp);
   /// Begins a warp's wait for all but its `pending` newest groups.
   void wait(Warp& warp, unsigned pending);
-  /// Whether all products that the warp waits for have been issued by all of its warpgroup. If so, writes their D.
-  bool finish_wait(Warp& warp);
+  /// The running lane waits until all products that its warp waits for have been issued by all of its warpgroup. The
+  /// first one that goes on writes their D.
+  void finish_wait();
   /// What the warp waits for.
   Wait wait_of(const Warp& warp) const;
 
@@ -68,9 +66,9 @@ class Warpgroups {
   void advance(std::minstd_rand& random);
 
   /// Takes note of a thread's array before it is used.
-  void watch(Lane& lane, const void* registers, std::size_t bytes);
+  void watch(const Lane& lane, const void* registers, std::size_t bytes);
   /// An access to a thread's own memory in a checked run. Stops the kernel if a product has the registers.
-  void touch(Lane& lane, std::uintptr_t address, unsigned bytes, bool write, std::uintptr_t pc);
+  void touch(const Lane& lane, std::uintptr_t address, unsigned bytes, bool write, std::uintptr_t pc);
   /// The product that reads this byte of shared memory and that not all warps have waited for: where it was issued.
   std::optional<std::source_location> reader(std::uintptr_t address) const;
 
@@ -81,6 +79,17 @@ class Warpgroups {
   void check_exit(const Warp& warp);
 
  private:
+  /// An array of a thread that wgmma has for registers.
+  struct RegisterArray {
+    std::uintptr_t begin = 0, end = 0;
+    bool is_d = false;
+    bool touched = false;  ///< by other code since the last wgmma.fence
+    struct {
+      std::uintptr_t begin, end, pc;
+    } touched_by{};
+    unsigned pending = 0;        ///< products that nobody has waited for
+    std::source_location where;  ///< of the last of them
+  };
   struct Product {
     const abi::WgmmaForm* form = nullptr;
     WgmmaOperands operands{};  ///< of the first thread that issued it
@@ -117,12 +126,13 @@ class Warpgroups {
   };
 
   Group& group_of(const Warp& warp);
+  bool deliver_wanted(Warp& warp);
   void begin_product(Group& group, Product& product);
   void check_same(const Warp& warp, const Product& product, const abi::WgmmaForm& form, const WgmmaOperands& operands,
                   std::source_location where);
-  void check_registers(Lane& lane, const WgmmaOperands& operands, const abi::WgmmaForm& form,
+  void check_registers(const Lane& lane, const WgmmaOperands& operands, const abi::WgmmaForm& form,
                        std::source_location where);
-  RegisterArray& array(Lane& lane, std::uintptr_t begin, std::size_t bytes);
+  RegisterArray& array(const Lane& lane, std::uintptr_t begin, std::size_t bytes);
   void compute_next(Group& group);
   static void hand_on(const Product& product, Product& next, unsigned place);
   void compute(Group& group, Product& product);
@@ -132,8 +142,17 @@ class Warpgroups {
   void for_each_chunk(const Product& product, Visit&& visit) const;
   unsigned char* address(std::uint32_t shared) const;
 
-  BlockRunner& block_;
+  const Options& options_;
+  const BlockPlace& place_;
+  Scheduler& scheduler_;
+  SharedMemory& shared_;
+  AccessChecker& checker_;
+  AccessCounter& counter_;
+  AccessLog& log_;
+  RaceChecker& races_;
+  FaultStop& faults_;
   std::array<Group, LaunchLimits::threads / 128> groups_;
+  std::vector<std::vector<RegisterArray>> registers_{LaunchLimits::threads};  ///< by thread, in checked runs
   std::vector<std::uint8_t> readers_;  ///< products that read each 16 bytes of shared memory, in checked runs
   std::set<std::uintptr_t> instructions_;
   unsigned computable_ = 0;

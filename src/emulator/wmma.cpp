@@ -71,10 +71,10 @@ class Accesses {
     access_ = shared_ ? (store ? Access::shared_store : Access::shared_load)
                       : (store ? Access::global_store : Access::global_load);
     const unsigned multiple = 16 / bytes_of(form.number);
-    if (ld % multiple != 0) block().fault(WmmaPitch{ld, multiple}, pc);
+    if (ld % multiple != 0) block().faults().stop(WmmaPitch{ld, multiple}, pc);
     // The most that the instructions ask for. CUDA wants 256 bits, which tiles of 8 columns beside each other do not
     // have.
-    block().check_alignment(base_, 16, 16, access_, pc);
+    block().checker().check_alignment(base_, 16, 16, access_, pc);
   }
 
   bool shared() const { return shared_; }
@@ -83,9 +83,7 @@ class Accesses {
     if (!recorder.next) return;
     const std::uintptr_t address = base_ + (static_cast<std::uintptr_t>(row) * ld_ + static_cast<std::uintptr_t>(col)) *
                                                bytes_of(form_.number);
-    if (recorder.check) block().check_bounds(address, bytes, access_, pc_);
-    if (recorder.next == recorder.end) block().grow_log();
-    *recorder.next++ = Event(address, bytes, access_, pc_);
+    block().record(address, bytes, access_, pc_);
   }
 
  private:
@@ -98,7 +96,7 @@ class Accesses {
 };
 
 void record(const WmmaForm& form, const Accesses& accesses, bool by_ldmatrix) {
-  const int lane = static_cast<int>(BlockRunner::current_lane()->lane), elements = elements_of_lane(form);
+  const int lane = static_cast<int>(running->lane), elements = elements_of_lane(form);
   // Of 16-bit elements each register is a lane's part of a block of 8 x 8, which begins where lane 0's part does.
   if (by_ldmatrix) {
     for (int first = 0; first < elements; first += 8) {
@@ -133,7 +131,7 @@ struct ProductOperands {
 
 void execute_product(const void* form, void* const (&operands)[32]) {
   const TensorOperation& what = *static_cast<const TensorOperation*>(form);
-  block().count_mma(static_cast<const ProductOperands*>(operands[0])->pc, what);
+  block().counter().count_mma(static_cast<const ProductOperands*>(operands[0])->pc, what);
   if (!block().options().multiply) return;
   const int M = what.M, N = what.N, K = what.K;
   // B column by column.
@@ -167,8 +165,6 @@ void execute_product(const void* form, void* const (&operands)[32]) {
   }
 }
 
-std::uintptr_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
-
 }  // namespace
 
 void wmma_load(const WmmaForm& form, void* elements, const void* memory, unsigned ld, bool constant,
@@ -177,7 +173,7 @@ void wmma_load(const WmmaForm& form, void* elements, const void* memory, unsigne
   record(form, accesses, accesses.shared() && constant && form.operand != WmmaOperand::d);
   WmmaOperands operands = {static_cast<unsigned char*>(elements),
                            static_cast<unsigned char*>(const_cast<void*>(memory)), ld};
-  block().warp_instruction({execute_load, &form}, &operands, where);
+  block().collectives().execute({execute_load, &form}, &operands, where);
 }
 
 void wmma_store(const WmmaForm& form, const void* elements, void* memory, unsigned ld, std::source_location where) {
@@ -185,13 +181,13 @@ void wmma_store(const WmmaForm& form, const void* elements, void* memory, unsign
   record(form, accesses, false);
   WmmaOperands operands = {static_cast<unsigned char*>(const_cast<void*>(elements)),
                            static_cast<unsigned char*>(memory), ld};
-  block().warp_instruction({execute_store, &form}, &operands, where);
+  block().collectives().execute({execute_store, &form}, &operands, where);
 }
 
 void wmma_multiply(const TensorOperation& form, const void* a, const void* b, const void* c, void* d,
                    std::source_location where) {
   ProductOperands operands = {a, b, c, d, address_of(__builtin_return_address(0))};
-  block().warp_instruction({execute_product, &form}, &operands, where);
+  block().collectives().execute({execute_product, &form}, &operands, where);
 }
 
 }  // namespace lapidary::emulator::abi

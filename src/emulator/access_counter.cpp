@@ -1,72 +1,100 @@
 // From the accesses of single threads to those of warps: a GPU issues a load or a store once for all lanes that execute
 // it together, and its cost depends on all of their addresses.
+#include "emulator/access_counter.hpp"
+
 #include <algorithm>
+#include <array>
 #include <bit>
-#include <unordered_map>
 
 #include "core/math.hpp"
+#include "emulator/access_log.hpp"
 #include "emulator/block.hpp"
-#include "emulator/symbols.hpp"
+#include "emulator/cluster.hpp"
+#include "emulator/copy_engine.hpp"
 
 namespace lapidary::emulator {
 
-void BlockRunner::flush(Warp& warp) {
-  if (races_) find_races(warp);
-  if (options_.count) {
-    if (!options_.merge.empty())
-      for (Lane* const lane : warp.lanes)
-        if (lane && lane->logged) merge_neighbours(*lane);
-    const std::size_t counted = count_in_step(warp);
-    std::size_t longest = 0, shortest = ~std::size_t{0};
-    for (const Lane* const lane : warp.lanes) {
-      if (!lane || !lane->logged) continue;
-      longest = std::max(longest, lane->logged);
-      shortest = std::min(shortest, lane->logged);
-    }
-    if (longest > counted) count_by_occurrence(warp, counted);
-    if (longest > std::min(counted, shortest)) ++divergent_intervals_;
+AccessCounter::AccessCounter(const Options& options, ClusterRunner& cluster, unsigned rank)
+    : options_(options), cluster_(cluster), rank_(rank) {}
+
+void AccessCounter::begin_launch(std::span<const MemoryRegion> regions) {
+  regions_ = regions;
+  last_region_ = {};
+}
+
+void AccessCounter::clear() {
+  sites_ = {};
+  divergent_intervals_ = 0;
+}
+
+void AccessCounter::count_fma(const std::unordered_map<std::uintptr_t, std::uint64_t>& fma) {
+  for (const auto& [pc, count] : fma) sites_.fma[pc] += count * sample_.weight;
+}
+
+void AccessCounter::count_mma(std::uintptr_t pc, const TensorOperation& one) {
+  if (!options_.count) return;
+  const auto multiply_adds = static_cast<std::uint64_t>(one.M) * static_cast<unsigned>(one.N * one.K);
+  sites_.mma[pc] += {.instructions = sample_.weight, .flop = 2 * multiply_adds * sample_.weight};
+}
+
+void AccessCounter::count_wgmma(std::uintptr_t pc, const WgmmaCounters& one) {
+  if (!options_.count) return;
+  sites_.wgmma[pc] += {.instructions = one.instructions * sample_.weight,
+                       .shared_bytes = one.shared_bytes * sample_.weight,
+                       .flop = one.flop * sample_.weight};
+}
+
+void AccessCounter::count_copy(const BulkCopy& copy, unsigned blocks) {
+  if (!options_.count) return;
+  std::vector<std::uintptr_t> sectors;
+  std::uint64_t bytes = 0;
+  std::uintptr_t any = 0;
+  for (const auto& [shared, global, first, end] : copy.chunks) {
+    if (end <= first) continue;
+    any = address_of(global) + first;
+    bytes += end - first;
+    for (std::uintptr_t sector = any / 32; sector <= (address_of(global) + end - 1) / 32; ++sector)
+      if (sectors.empty() || sectors.back() != sector) sectors.push_back(sector);
   }
-  for (Lane* const lane : warp.lanes)
-    if (lane) lane->logged = lane->examined = 0;
+  // Boxes go through a tensor in its order.
+  if (!std::is_sorted(sectors.begin(), sectors.end())) std::sort(sectors.begin(), sectors.end());
+  sectors.erase(std::unique(sectors.begin(), sectors.end()), sectors.end());
+  std::uint64_t lines = 0;
+  for (std::size_t i = 0; i < sectors.size(); ++i) lines += i == 0 || sectors[i] / 4 != sectors[i - 1] / 4;
+  const Access kind = copy.kind == BulkKind::load ? Access::bulk_load : Access::bulk_store;
+  SiteCounters& site = sites_.memory[SiteKey(copy.pc, any ? memory_at(any) : 0, 16, kind).bits()];
+  site.instructions += sample_.weight;
+  site.lanes += sample_.weight;
+  site.units += sectors.size() * sample_.weight;
+  site.lines += lines * sample_.weight;
+  site.minimum += ceil_div(bytes, std::uint64_t{32}) * sample_.weight;
+  site.distinct_bytes += bytes * sample_.weight;
+  site.shared_bytes += copy.bytes() * blocks * sample_.weight;
+  site.multicast_bytes += bytes * (blocks - 1) * sample_.weight;
 }
 
-void BlockRunner::find_races(const Warp& warp) {
-  for (Lane* const lane : warp.lanes)
-    if (lane) find_races(*lane);
+void AccessCounter::count_flight(std::uint64_t bytes) {
+  if (options_.count) sites_.bytes_in_flight = std::max(sites_.bytes_in_flight, bytes);
 }
 
-void BlockRunner::find_races(Lane& lane) {
-  if (lane.examined == lane.logged) return;
-  const Event* const first = lane.log.data() + lane.examined;
-  lane.examined = lane.logged;
-  const auto race = races_->add(thread_of_cluster(lane), first, lane.log.data() + lane.logged);
-  if (race) fault_race(*race);
-}
-
-void BlockRunner::fault_race(const Race& race) {
-  const auto side = [&](const Event& event, unsigned thread, bool copy) {
-    using Who = RaceFound::Who;
-    const auto& block = shape_.block;
-    const unsigned rank = thread / LaunchLimits::threads, t = thread % LaunchLimits::threads;
-    RaceFound::Side side{.who = !copy                             ? Who::thread
-                                : warpgroups_.issued_at(event.pc) ? Who::wgmma
-                                                                  : Who::bulk_copy,
-                         .thread = {t % block.x, t / block.x % block.y, t / block.x / block.y},
-                         .block = {},
-                         .write = is_write(event.access()),
-                         .line = source_line(event.pc)};
-    if (rank != rank_) side.block = cluster_.block(rank).block_index_;
-    return side;
-  };
-  const RaceFound found{place_of(race.second.address(), is_global(race.second.access())),
-                        side(race.first, race.first_thread, race.first_copy),
-                        side(race.second, race.second_thread, race.second_copy), race.other_cluster};
-  stop({found, shape_.kernel, block_index_, {}, {}});
+void AccessCounter::count_interval(unsigned warp, std::span<LaneLog> logs) {
+  if (!options_.merge.empty())
+    for (LaneLog& log : logs)
+      if (log.logged) merge_neighbours(log);
+  const std::size_t counted = count_in_step(warp, logs);
+  std::size_t longest = 0, shortest = ~std::size_t{0};
+  for (const LaneLog& log : logs) {
+    if (!log.logged) continue;
+    longest = std::max(longest, log.logged);
+    shortest = std::min(shortest, log.logged);
+  }
+  if (longest > counted) count_by_occurrence(warp, logs, counted);
+  if (longest > std::min(counted, shortest)) ++divergent_intervals_;
 }
 
 // Matches the lanes' accesses by position for as long as every lane that has one there made it by the same instruction.
 // Returns the position from which on that fails.
-std::size_t BlockRunner::count_in_step(const Warp& warp) {
+std::size_t AccessCounter::count_in_step(unsigned warp, std::span<LaneLog> logs) {
   struct Stream {
     const Event* events;
     std::size_t count;
@@ -75,11 +103,11 @@ std::size_t BlockRunner::count_in_step(const Warp& warp) {
   std::array<Stream, 32> streams;
   unsigned used = 0;
   std::size_t longest = 0;
-  for (const Lane* const lane : warp.lanes)
-    if (lane && lane->logged) {
-      streams[used++] = {lane->log.data(), lane->logged, lane->lane};
-      longest = std::max(longest, lane->logged);
-    }
+  for (unsigned lane = 0; lane < logs.size(); ++lane) {
+    if (!logs[lane].logged) continue;
+    streams[used++] = {logs[lane].events.data(), logs[lane].logged, lane};
+    longest = std::max(longest, logs[lane].logged);
+  }
   WarpAccess access{};
   for (std::size_t position = 0; position < longest; ++position) {
     const Event* any = nullptr;
@@ -94,14 +122,14 @@ std::size_t BlockRunner::count_in_step(const Warp& warp) {
     }
     if (!is_counted(any->access())) continue;
     access.bytes = static_cast<int>(any->bytes());
-    count(access, any->access(), any->pc, warp.id);
+    count(access, any->access(), any->pc, warp);
   }
   return longest;
 }
 
 // Lanes took different paths: the n-th execution of an instruction since the interval began is taken to be one request
 // of all lanes that got there. Exact unless lanes skip different iterations of a loop without a barrier.
-void BlockRunner::count_by_occurrence(const Warp& warp, std::size_t from) {
+void AccessCounter::count_by_occurrence(unsigned warp, std::span<LaneLog> logs, std::size_t from) {
   struct Request {
     WarpAccess access{};
     Access kind{};
@@ -109,11 +137,10 @@ void BlockRunner::count_by_occurrence(const Warp& warp, std::size_t from) {
   };
   std::vector<Request> requests;
   std::unordered_map<std::uint64_t, std::vector<std::size_t>> by_instruction;  // index of the n-th request
-  for (const Lane* const lane : warp.lanes) {
-    if (!lane) continue;
+  for (unsigned lane = 0; lane < logs.size(); ++lane) {
     std::unordered_map<std::uint64_t, std::size_t> occurrence;
-    for (std::size_t i = from; i < lane->logged; ++i) {
-      const Event& event = lane->log[i];
+    for (std::size_t i = from; i < logs[lane].logged; ++i) {
+      const Event& event = logs[lane].events[i];
       if (!is_counted(event.access())) continue;
       const std::uint64_t key = SiteKey(event.pc, 0, event.bytes(), event.access()).bits();
       const std::size_t n = occurrence[key]++;
@@ -124,28 +151,28 @@ void BlockRunner::count_by_occurrence(const Warp& warp, std::size_t from) {
         requests.back().access.bytes = static_cast<int>(event.bytes());
       }
       WarpAccess& access = requests[indices[n]].access;
-      access.address[lane->lane] = event.address();
-      access.active |= lane->bit();
+      access.address[lane] = event.address();
+      access.active |= 1u << lane;
     }
   }
-  for (const Request& request : requests) count(request.access, request.kind, request.pc, warp.id);
+  for (const Request& request : requests) count(request.access, request.kind, request.pc, warp);
 }
 
 // Widens the first of a group of neighbouring accesses to the whole group and drops the others; the widest groups
 // first. A group that does not fill up is left to narrower ones.
-void BlockRunner::merge_neighbours(Lane& lane) const {
-  for (const unsigned width : {16u, 8u, 4u}) merge_neighbours(lane, width);
+void AccessCounter::merge_neighbours(LaneLog& log) const {
+  for (const unsigned width : {16u, 8u, 4u}) merge_neighbours(log, width);
 }
 
-void BlockRunner::merge_neighbours(Lane& lane, unsigned width) const {
+void AccessCounter::merge_neighbours(LaneLog& log, unsigned width) const {
   struct Group {
     std::vector<std::size_t> members;
     unsigned covered = 0;  // bytes
   };
   std::unordered_map<std::uint64_t, Group> open;  // by instruction and address
-  std::vector<bool> dropped(lane.logged);
-  for (std::size_t i = 0; i < lane.logged; ++i) {
-    const Event& event = lane.log[i];
+  std::vector<bool> dropped(log.logged);
+  for (std::size_t i = 0; i < log.logged; ++i) {
+    const Event& event = log.events[i];
     const auto merge = options_.merge.find(event.pc);
     if (merge == options_.merge.end() || merge->second.bytes < width || event.bytes() >= width) continue;
     // Addresses have 48 bits, of which the lowest one does not count here.
@@ -156,17 +183,17 @@ void BlockRunner::merge_neighbours(Lane& lane, unsigned width) const {
     group.covered += event.bytes();
     if (group.covered < width) continue;
     const std::size_t first = group.members.front();
-    lane.log[first] = Event(event.address() / width * width, width, event.access(), lane.log[first].pc);
+    log.events[first] = Event(event.address() / width * width, width, event.access(), log.events[first].pc);
     for (std::size_t member = 1; member < group.members.size(); ++member) dropped[group.members[member]] = true;
     open.erase(key);
   }
   std::size_t kept = 0;
-  for (std::size_t i = 0; i < lane.logged; ++i)
-    if (!dropped[i]) lane.log[kept++] = lane.log[i];
-  lane.logged = kept;
+  for (std::size_t i = 0; i < log.logged; ++i)
+    if (!dropped[i]) log.events[kept++] = log.events[i];
+  log.logged = kept;
 }
 
-unsigned BlockRunner::memory_at(std::uintptr_t address) {
+unsigned AccessCounter::memory_at(std::uintptr_t address) {
   if (address - last_region_.base >= last_region_.end - last_region_.base) {
     const auto above = std::upper_bound(regions_.begin(), regions_.end(), address,
                                         [](std::uintptr_t a, const MemoryRegion& region) { return a < region.base; });
@@ -176,7 +203,7 @@ unsigned BlockRunner::memory_at(std::uintptr_t address) {
   return last_region_.id;
 }
 
-void BlockRunner::count(const WarpAccess& access, Access kind, std::uintptr_t pc, unsigned warp) {
+void AccessCounter::count(const WarpAccess& access, Access kind, std::uintptr_t pc, unsigned warp) {
   if (options_.observe) options_.observe({access, kind, pc, sample_.block, warp});
   const unsigned memory = is_global(kind) ? memory_at(access.address[std::countr_zero(access.active)]) : 0;
   SiteCounters& site = sites_.memory[SiteKey(pc, memory, static_cast<unsigned>(access.bytes), kind).bits()];
@@ -199,7 +226,7 @@ void BlockRunner::count(const WarpAccess& access, Access kind, std::uintptr_t pc
   site.worst_excess = units - minimum;
   site.worst = access;
   if (!is_global(kind)) {
-    const SharedMemory& shared = cluster_.owner(access.address[std::countr_zero(access.active)], *this)->shared_;
+    const SharedMemory& shared = cluster_.owner(access.address[std::countr_zero(access.active)], rank_)->shared();
     for (std::uint64_t& address : site.worst.address) address = shared.address_in_banks(address);
   }
   site.worst_block = sample_.block;

@@ -1,0 +1,69 @@
+#include "emulator/access_checker.hpp"
+
+#include "emulator/arena.hpp"
+#include "emulator/block.hpp"
+#include "emulator/cluster.hpp"
+#include "emulator/copy_engine.hpp"
+#include "emulator/fault_stop.hpp"
+
+namespace lapidary::emulator {
+
+SharedMemory& AccessChecker::memory_of(std::uintptr_t address) {
+  return shared_.offset(address) != SharedMemory::npos ? shared_ : cluster_.owner(address, place_.rank)->shared();
+}
+
+MemoryPlace AccessChecker::place_of(std::uintptr_t address, bool is_global) {
+  using enum MemoryPlace::Space;
+  if (!is_global) {
+    const SharedMemory& memory = memory_of(address);
+    return {
+        memory.is_static(address) ? variable : shared, {}, memory.dynamic_offset(address), place_.shape.shared_bytes};
+  }
+  const Allocation* const allocation = Arena::instance().at_or_below(address);
+  if (!allocation) return {};
+  return {global, allocation->label, static_cast<std::int64_t>(address - allocation->base), allocation->bytes};
+}
+
+void AccessChecker::check_alignment(std::uintptr_t address, unsigned bytes, unsigned alignment, Access access,
+                                    std::uintptr_t pc) {
+  if (address % alignment) faults_.stop(Misaligned{access, bytes, address, alignment}, pc);
+}
+
+void AccessChecker::check_global(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc) {
+  const Allocation* const allocation = Arena::instance().at_or_below(address);
+  if (place_.shape.overlaps && !grid_waited_[running->thread])
+    faults_.stop(BeforeGridWait{{access, bytes, place_of(address, true)}}, pc);
+  if (!allocation || address + bytes > allocation->end())
+    faults_.stop(OutOfBounds{{access, bytes, place_of(address, true)}}, pc);
+}
+
+void AccessChecker::check_bounds(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc) {
+  if (is_global(access)) return check_global(address, bytes, access, pc);
+  SharedMemory& shared = memory_of(address);
+  const ByteState* const states = shared.states() + shared.offset(address);
+  for (unsigned i = 0; i < bytes; ++i) {
+    const ByteState state = states[i];
+    const auto at_fault = [&] { return FaultyAccess{access, bytes, place_of(address + i, false)}; };
+    if (state == ByteState::red_zone) faults_.stop(OutOfBounds{at_fault()}, pc);
+    if (state == ByteState::mbarrier) faults_.stop(MbarrierAccessed{at_fault()}, pc);
+    if (state == ByteState::reading && is_write(access))
+      if (const auto product = cluster_.owner(address, place_.rank)->warpgroups().reader(address + i))
+        faults_.stop(DuringWgmma{at_fault(), source_line(*product)}, pc);
+    const bool in_flight = state == ByteState::in_flight;
+    if (in_flight || (state == ByteState::reading && is_write(access)))
+      if (const BulkCopy* const copy = cluster_.copies().at(address + i))
+        faults_.stop(DuringBulkCopy{at_fault(), copy->kind, source_line(copy->where)}, pc);
+    const bool early = in_flight || (state == ByteState::unwritten && (!is_write(access) || is_atomic(access)));
+    if (!early || faults_.has_put_off()) continue;
+    if (in_flight)
+      faults_.put_off(DuringAsyncCopy{at_fault()}, pc);
+    else
+      faults_.put_off(ReadBeforeWrite{at_fault()}, pc);
+    if (is_write(access)) faults_.stop_put_off();
+    // Where a barrier is missing, the thread that should have come first is yet to come. It may until the next barrier;
+    // then the race detector names both.
+  }
+  if (is_write(access)) shared.set_state(address, bytes, ByteState::written);
+}
+
+}  // namespace lapidary::emulator

@@ -1,0 +1,133 @@
+#include "emulator/race_checker.hpp"
+
+#include <algorithm>
+
+#include "emulator/access_checker.hpp"
+#include "emulator/access_log.hpp"
+#include "emulator/block.hpp"
+#include "emulator/cluster.hpp"
+#include "emulator/fault_stop.hpp"
+#include "emulator/symbols.hpp"
+#include "emulator/warpgroup.hpp"
+
+namespace lapidary::emulator {
+
+RaceChecker::RaceChecker(const BlockPlace& place, ClusterRunner& cluster, AccessLog& log, AccessChecker& checker,
+                         const Warpgroups& warpgroups, FaultStop& faults)
+    : place_(place),
+      cluster_(cluster),
+      races_(cluster.races()),
+      log_(log),
+      checker_(checker),
+      warpgroups_(warpgroups),
+      faults_(faults) {}
+
+void RaceChecker::begin() {
+  for (unsigned i = 0; i < place_.threads; ++i) fences_[i].clear();
+}
+
+// ---------------------------------------------------------------------------------------------------- accesses
+
+void RaceChecker::examine(const Warp& warp) {
+  if (!races_) return;
+  for (const Lane* const lane : warp.lanes)
+    if (lane) examine(*lane);
+}
+
+void RaceChecker::examine(const Lane& lane) {
+  LaneLog& log = log_.of(lane);
+  if (!races_ || log.examined == log.logged) return;
+  const Event* const first = log.events.data() + log.examined;
+  log.examined = log.logged;
+  if (const auto race = races_->add(thread_of_cluster(lane.thread), first, log.events.data() + log.logged)) stop(*race);
+}
+
+void RaceChecker::hand_over(const Lane& lane) {
+  if (!races_) return;
+  if (&lane == running) log_.leave(lane);
+  examine(lane);
+}
+
+void RaceChecker::hand_over(const Warp& warp) {
+  if (!races_) return;
+  log_.leave(*running);
+  examine(warp);
+}
+
+void RaceChecker::touch(const Event& event) {
+  if (!races_) return;
+  hand_over(*running);
+  if (const auto race = races_->add(thread_of_cluster(running->thread), &event, &event + 1)) stop(*race);
+}
+
+void RaceChecker::reach(unsigned rank, std::uintptr_t pc) {
+  if (!races_) return;
+  const unsigned self = party(*running->warp);
+  cluster_.reach(rank, self, races_->interval(self), pc);
+}
+
+void RaceChecker::reach(unsigned rank, const Clock& released, std::uintptr_t pc) {
+  if (!races_) return;
+  const unsigned self = party(*running->warp);
+  cluster_.reach(rank, self, released[self], pc);
+}
+
+void RaceChecker::reach(unsigned rank, const RaceDetector::Copy& copy, std::uintptr_t pc) {
+  if (races_) cluster_.reach(rank, copy.party, copy.interval, pc);
+}
+
+void RaceChecker::touch_by_copy(const RaceDetector::Copy& copy, const Event& event) {
+  if (const auto race = races_->add_copy(thread_of_cluster(running->thread), copy, event)) stop(*race);
+}
+
+void RaceChecker::touch_by_wgmma(const RaceDetector::Copy& product, std::uintptr_t chunk, std::uintptr_t pc) {
+  const auto race = races_->add_copy(thread_of_cluster(running->warp->id * 32), product,
+                                     Event(chunk, 16, Access::shared_load, pc));
+  if (race) stop(*race);
+  check_fence(chunk, 16, std::nullopt, pc);
+}
+
+void RaceChecker::stop(const Race& race) {
+  const auto side = [&](const Event& event, unsigned thread, bool copy) {
+    using Who = RaceFound::Who;
+    const Extent3& block = place_.shape.block;
+    const unsigned rank = thread / LaunchLimits::threads, t = thread % LaunchLimits::threads;
+    RaceFound::Side side{.who = !copy                             ? Who::thread
+                                : warpgroups_.issued_at(event.pc) ? Who::wgmma
+                                                                  : Who::bulk_copy,
+                         .thread = {t % block.x, t / block.x % block.y, t / block.x / block.y},
+                         .block = {},
+                         .write = is_write(event.access()),
+                         .line = source_line(event.pc)};
+    if (rank != place_.rank) side.block = cluster_.block(rank).place().index;
+    return side;
+  };
+  faults_.stop(RaceFound{checker_.place_of(race.second.address(), is_global(race.second.access())),
+                         side(race.first, race.first_thread, race.first_copy),
+                         side(race.second, race.second_thread, race.second_copy), race.other_cluster});
+}
+
+// ---------------------------------------------------------------------------------------------------- proxy fences
+
+void RaceChecker::fence_proxy() {
+  if (!races_) return;
+  hand_over(*running);
+  fences_[running->thread].push_back(races_->end_interval(party(*running->warp)));
+}
+
+void RaceChecker::check_fence(std::uintptr_t address, unsigned bytes, std::optional<BulkKind> reader,
+                              std::uintptr_t pc) {
+  const unsigned self = party(*running->warp);
+  for (unsigned byte = 0; byte < bytes; byte += 2) {
+    const auto writer = races_->writer(address + byte);
+    if (!writer) continue;
+    BlockRunner& block = cluster_.block(writer->thread / LaunchLimits::threads);
+    const Lane& lane = block.scheduler().lane(writer->thread % LaunchLimits::threads);
+    const std::vector<std::uint32_t>& fences = block.races().fences_[lane.thread];
+    const auto fence = std::lower_bound(fences.begin(), fences.end(), writer->interval);
+    if (fence != fences.end() && races_->knows(self, block.races().party(*lane.warp), *fence)) continue;
+    faults_.stop(FenceMissing{reader, lane.index, source_line(writer->pc)}, pc);
+  }
+}
+
+}  // namespace lapidary::emulator

@@ -1,0 +1,88 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "emulator/lane.hpp"
+#include "emulator/race_detector.hpp"
+
+namespace lapidary::emulator {
+
+class AccessChecker;
+class AccessLog;
+class ClusterRunner;
+class FaultStop;
+class Warpgroups;
+enum class BulkKind : std::uint8_t;
+
+/// What one block tells the race detector of its cluster: accesses, and what orders them; and who of its threads has
+/// executed a proxy fence. A race or a missing fence stops the kernel. Does nothing in runs that do not check.
+class RaceChecker {
+ public:
+  RaceChecker(const BlockPlace& place, ClusterRunner& cluster, AccessLog& log, AccessChecker& checker,
+              const Warpgroups& warpgroups, FaultStop& faults);
+
+  void begin();
+  bool is_on() const { return races_ != nullptr; }
+
+  unsigned party(const Warp& warp) const { return races_->party(place_.rank, warp.id); }
+
+  // Accesses that the detector has not seen yet.
+  void examine(const Warp& warp);
+  void examine(const Lane& lane);
+  // Likewise where the lane, or one of the warp, is running.
+  void hand_over(const Lane& lane);
+  void hand_over(const Warp& warp);
+
+  // What orders accesses; see RaceDetector.
+  void end_interval(const Warp& warp) {
+    if (races_) races_->end_interval(party(warp));
+  }
+  void release(const Warp& warp, Clock& barrier) {
+    if (races_) races_->release(party(warp), barrier);
+  }
+  void acquire(const Warp& warp, const Clock& barrier) {
+    if (races_) races_->acquire(party(warp), barrier);
+  }
+  /// fence.proxy.async of the running lane.
+  void fence_proxy();
+
+  /// An access of the running lane that no log has: it is seen at once, after those that the log has.
+  void touch(const Event& event);
+  // Takes note that the running lane reaches shared memory of another block: now, or before it released a barrier
+  // there; or that a copy does.
+  void reach(unsigned rank, std::uintptr_t pc);
+  void reach(unsigned rank, const Clock& released, std::uintptr_t pc);
+  void reach(unsigned rank, const RaceDetector::Copy& copy, std::uintptr_t pc);
+
+  // Asynchronous copies and wgmma, which the running lane, or lane 0 of its warp, issues.
+  RaceDetector::Copy begin_copy(std::uintptr_t end) { return races_->begin_copy(end); }
+  void touch_by_copy(const RaceDetector::Copy& copy, const Event& event);
+  void touch_by_wgmma(const RaceDetector::Copy& product, std::uintptr_t chunk, std::uintptr_t pc);
+  void end_copy(const RaceDetector::Copy& copy, const Warp& warp) {
+    if (races_) races_->end_copy(copy, party(warp));
+  }
+  void end_copy(const RaceDetector::Copy& copy, Clock& barrier) {
+    if (races_) RaceDetector::end_copy(copy, barrier);
+  }
+  /// What ordinary stores have written is seen by bulk copies and wgmma, the asynchronous proxy, if who wrote it has
+  /// executed fence.proxy.async since, and if they are ordered after that.
+  /// @param reader  none: wgmma
+  void check_fence(std::uintptr_t address, unsigned bytes, std::optional<BulkKind> reader, std::uintptr_t pc);
+
+ private:
+  unsigned thread_of_cluster(unsigned thread) const { return place_.rank * LaunchLimits::threads + thread; }
+  [[noreturn]] void stop(const Race& race);
+
+  const BlockPlace& place_;
+  ClusterRunner& cluster_;
+  RaceDetector* races_;  ///< of the cluster
+  AccessLog& log_;
+  AccessChecker& checker_;
+  const Warpgroups& warpgroups_;
+  FaultStop& faults_;
+  /// By thread: the intervals of its warp that its fence.proxy.async ended.
+  std::vector<std::vector<std::uint32_t>> fences_{LaunchLimits::threads};
+};
+
+}  // namespace lapidary::emulator
