@@ -79,11 +79,7 @@ bool BlockRunner::advance() {
   recorder.stack_base = address_of(scheduler_.stacks());
   scheduler_.run(*next);
   // The blocks of a cluster share the recorder.
-  if (!scheduler_.live() || cluster_.size() > 1) {
-    recorder.flush_fma();
-    counter_.count_fma(recorder.fma);
-    recorder.fma.clear();
-  }
+  if (!scheduler_.live() || cluster_.size() > 1) counter_.count_fma(take_fma());
   faults_.throw_if_found();
   return true;
 }

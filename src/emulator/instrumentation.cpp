@@ -4,21 +4,23 @@
 
 #include <cstddef>
 #include <cstring>
+#include <unordered_map>
+#include <utility>
 
 #include "emulator/block.hpp"
 
 namespace lapidary::emulator {
 
-thread_local Recorder recorder;
-
-void Recorder::flush_fma() {
-  for (FmaSlot& slot : fma_cache) {
-    if (slot.count) fma[slot.pc] += slot.count;
-    slot = {};
-  }
-}
+constinit thread_local Recorder recorder;
 
 namespace {
+
+// Those that the cache has no more.
+thread_local std::unordered_map<std::uintptr_t, std::uint64_t> counted_fmas;
+
+void put_aside(const Recorder::FmaSlot& slot) {
+  if (slot.count) counted_fmas[slot.pc] += slot.count;
+}
 
 [[gnu::noinline]] void fault_foreign(std::uintptr_t address, bool store, std::uintptr_t pc) {
   BlockRunner& block = *BlockRunner::current();
@@ -78,6 +80,11 @@ void record_range(std::uintptr_t address, std::size_t bytes, bool store, std::ui
 
 }  // namespace
 
+std::unordered_map<std::uintptr_t, std::uint64_t> take_fma() {
+  for (Recorder::FmaSlot& slot : recorder.fma_cache) put_aside(std::exchange(slot, {}));
+  return std::exchange(counted_fmas, {});
+}
+
 namespace abi {
 
 float counted_fma(float a, float b, float c) {
@@ -85,7 +92,7 @@ float counted_fma(float a, float b, float c) {
     const auto pc = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
     Recorder::FmaSlot& slot = recorder.fma_cache[pc / 4 % Recorder::fma_slots];
     if (slot.pc != pc) {
-      if (slot.count) recorder.fma[slot.pc] += slot.count;
+      put_aside(slot);
       slot = {pc, 0};
     }
     ++slot.count;

@@ -38,18 +38,19 @@ struct Recorder {
   std::uintptr_t stack_base = 0, stack_bytes = 0;    ///< the lanes' stacks: registers and local memory
   std::uintptr_t static_base = 0, static_bytes = 0;  ///< the host thread's TLS block, where __shared__ variables are
 
-  /// Arithmetic by instruction: a direct-mapped cache in front of `fma`.
+  /// Arithmetic by instruction: a direct-mapped cache in front of what take_fma() returns.
   struct FmaSlot {
     std::uintptr_t pc = 0;
     std::uint64_t count = 0;
   };
   static constexpr unsigned fma_slots = 1024;
   FmaSlot fma_cache[fma_slots];
-  std::unordered_map<std::uintptr_t, std::uint64_t> fma;
-
-  void flush_fma();
 };
 
-extern thread_local Recorder recorder;
+/// Needs no initialisation at run time, which each access would have to ask for.
+extern constinit thread_local Recorder recorder;
+
+/// Fused multiply-adds by instruction, of the calling host thread since the last such call.
+std::unordered_map<std::uintptr_t, std::uint64_t> take_fma();
 
 }  // namespace lapidary::emulator
