@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <ostream>
+#include <stdexcept>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/error.hpp"
 #include "device/device.hpp"
 #include "device_array.hpp"
+#include "emulator/fault.hpp"
 #include "test_kernel.hpp"
 
 namespace lapidary::test {
@@ -189,6 +192,38 @@ TEST(AsynchronousCopies, ArriveAtOnceOrWhenTheyAreWaitedForAsTheSeedHasIt) {
   const auto [fewest, most] = std::minmax_element(arrived.begin() + 1, arrived.end());
   EXPECT_GT(*fewest, elements / 2);
   EXPECT_LT(*most, 2 * elements - elements / 2);
+}
+
+TEST(Faults, HaveFactsAndAreSaidWithOtherNamesOfSharedMemory) {
+  const auto device = open_emulator({.check = true, .threads = 1});
+  const DeviceArray<float> a(*device, elements, 1, "a"), c(*device, 256, 1, "c");
+  const auto fault_of = [&](const char* name, int n) -> emulator::Fault {
+    const TestKernel& kernel = instrumented::faulty_kernels()[name];
+    try {
+      kernel.launch(device->stream(), kernel.shape, a.data(), nullptr, c.data(), n);
+    } catch (const emulator::DetailedFault& fault) {
+      EXPECT_EQ(fault.what(), to_text(fault.fault()));
+      return fault.fault();
+    }
+    throw std::runtime_error("there was no fault");
+  };
+  const emulator::Fault global = fault_of("global_load", elements + 11), shared = fault_of("shared_load", 64);
+  const auto& [load, bytes, at] = std::get<emulator::OutOfBounds>(global.facts).access;
+  EXPECT_EQ(load, emulator::Access::global_load);
+  EXPECT_EQ(bytes, 4u);
+  EXPECT_EQ(at.allocation, "a");
+  EXPECT_EQ(at.offset, 300);
+  EXPECT_EQ(at.bytes, elements * sizeof(float));
+  EXPECT_EQ(std::get<emulator::OutOfBounds>(shared.facts).access.at.offset, 256);
+  for (const emulator::Fault& fault : {global, shared}) {
+    EXPECT_EQ(fault.kind(), FaultKind::out_of_bounds);
+    EXPECT_EQ(fault.block.x, 1u);
+    EXPECT_EQ(fault.thread.value().x, 37u);
+    EXPECT_EQ(to_string(fault.line.value()), place(instrumented::faulty_kernels()[fault.kernel.c_str()].line));
+  }
+  const std::string said = to_text(shared, [](std::int64_t offset) { return fmt::format("x[{}]", offset / 4); });
+  EXPECT_EQ(said.find("out-of-bounds shared load of 4 bytes at x[64]\n"), 0u) << said;
+  EXPECT_EQ(to_text(global, [](std::int64_t) { return "x"; }), to_text(global));
 }
 
 TEST(Faults, LeaveTheMachineUsable) {
