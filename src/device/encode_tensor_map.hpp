@@ -8,7 +8,7 @@
 #include "core/error.hpp"
 #include "device/cuda_check.hpp"
 #else
-#include "emulator/tensor_map.hpp"
+#include "emulator/tensor_map_encoding.hpp"
 #endif
 
 namespace lapidary::inline LAPIDARY_BUILD {

@@ -2,7 +2,7 @@
 #include "emulator/abi.hpp"
 #include "emulator/block.hpp"
 #include "emulator/cluster.hpp"
-#include "emulator/tensor_map.hpp"
+#include "emulator/tensor_map_encoding.hpp"
 
 #define CALLER reinterpret_cast<std::uintptr_t>(__builtin_return_address(0))
 

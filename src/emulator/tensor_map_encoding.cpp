@@ -1,4 +1,4 @@
-#include "emulator/tensor_map.hpp"
+#include "emulator/tensor_map_encoding.hpp"
 
 #include <cstring>
 #include <iterator>
