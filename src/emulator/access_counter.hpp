@@ -4,6 +4,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "emulator/counter_sums.hpp"
 #include "emulator/machine.hpp"
 #include "emulator/recorder.hpp"
 #include "emulator/tensor_core.hpp"
