@@ -72,26 +72,38 @@ double merged_intensity(const Explanation& e) {
                                      128 * (merged_passes(longer) - merged_passes(e)));
 }
 
-RooflineEntry entry_of(const Rung& rung, const KernelEntry& kernel, const Roofline& roofline,
+KernelIntensity intensity_of(const Rung& rung, const KernelEntry& kernel, const model::Gpu& gpu) {
+  KernelIntensity found{&rung, &kernel, {}, {"f32", model::ceilings(gpu).f32_flops}};
+  if (const std::optional<Explanation> e = explain_tile(rung, kernel, gpu)) {
+    found.l1 = e->stale ? merged_intensity(*e) : compiled_intensity(*e).value_or(merged_intensity(*e));
+    found.peak = e->least.peak;
+  }
+  return found;
+}
+
+RooflineEntry entry_of(const KernelIntensity& known, const Roofline& roofline,
                        const std::vector<model::MeasuredRate>& rates) {
+  const KernelEntry& kernel = *known.kernel;
   const int bytes = size_of(kernel.kind.type);
   const model::GemmShape gemm{roofline.size, roofline.size, roofline.size, bytes, bytes};
   const double work = model::flop(gemm);
-  RooflineEntry entry{
-      &rung, &kernel, model::arithmetic_intensity(work, model::compulsory_bytes(gemm)), {}, {}, 0, "", 0, "", "",
-      0,     {}};
+  RooflineEntry entry{.rung = known.rung,
+                      .kernel = &kernel,
+                      .dram_intensity = model::arithmetic_intensity(work, model::compulsory_bytes(gemm)),
+                      .l2_intensity = {},
+                      .l1_intensity = known.l1,
+                      .peak = known.peak.flops,
+                      .peak_is = known.peak.name,
+                      .roof = 0,
+                      .roof_is = {},
+                      .level = {},
+                      .level_intensity = 0,
+                      .measured = {}};
   // Kernels without a step in k rely on L1 to hold what they share, which their tile does not tell.
   if (kernel.tile.k > 0) {
     entry.l2_intensity = model::arithmetic_intensity(work, model::sm_read_bytes(gemm, kernel.tile));
   }
   const model::Ceilings& ceilings = roofline.ceilings;
-  Peak peak{"f32", ceilings.f32_flops};
-  if (const std::optional<Explanation> e = explain_tile(rung, kernel, roofline.gpu)) {
-    entry.l1_intensity = e->stale ? merged_intensity(*e) : compiled_intensity(*e).value_or(merged_intensity(*e));
-    peak = e->least.peak;
-  }
-  entry.peak = peak.flops;
-  entry.peak_is = peak.name;
   double least = std::numeric_limits<double>::infinity();
   const auto level = [&](const char* name, std::optional<double> bytes_per_s) {
     const std::optional<double> intensity = entry.intensity(name);
@@ -120,16 +132,26 @@ std::optional<double> RooflineEntry::intensity(const std::string& of_level) cons
   return of_level == "L1" ? l1_intensity : std::nullopt;
 }
 
-Roofline roofline(const model::Gpu& gpu, std::int64_t size, const std::string& mode) {
-  Roofline result{gpu, model::ceilings(gpu), size, mode, {}};
-  const std::vector<model::MeasuredRate> rates = model::measured_rates(gpu);
+std::vector<KernelIntensity> kernel_intensities(const model::Gpu& gpu) {
+  std::vector<KernelIntensity> kernels;
   for (const Rung& rung : whole_ladder())
     for (const KernelEntry& kernel : rung.kernels)
-      if (kernel.kind == rung.kernels.front().kind)
-        // What multiplies with units that the card lacks has no roof there.
-        if (RooflineEntry entry = entry_of(rung, kernel, result, rates); entry.peak > 0)
-          result.entries.push_back(std::move(entry));
+      if (kernel.kind == rung.kernels.front().kind) kernels.push_back(intensity_of(rung, kernel, gpu));
+  return kernels;
+}
+
+Roofline roofline(const model::Gpu& gpu, const std::vector<KernelIntensity>& kernels, std::int64_t size,
+                  const std::string& mode) {
+  Roofline result{gpu, model::ceilings(gpu), size, mode, {}};
+  const std::vector<model::MeasuredRate> rates = model::measured_rates(gpu);
+  for (const KernelIntensity& kernel : kernels)
+    // What multiplies with units that the card lacks has no roof there.
+    if (kernel.peak.flops > 0) result.entries.push_back(entry_of(kernel, result, rates));
   return result;
+}
+
+Roofline roofline(const model::Gpu& gpu, std::int64_t size, const std::string& mode) {
+  return roofline(gpu, kernel_intensities(gpu), size, mode);
 }
 
 }  // namespace lapidary::lens

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/registry.hpp"
+#include "lens/explanation.hpp"
 #include "model/gpu.hpp"
 #include "model/roofline.hpp"
 
@@ -51,6 +52,20 @@ struct Roofline {
   std::vector<RooflineEntry> entries;  ///< each rung's tiles for its first kind, in the order of the ladder
 };
 
+/// What the machine code or a run of a kernel tells for problems of any size.
+struct KernelIntensity {
+  const Rung* rung;
+  const KernelEntry* kernel;
+  std::optional<double> l1;  ///< RooflineEntry::l1_intensity
+  Peak peak;
+};
+
+/// Of the ladder's kernels on a card; takes seconds, most of which are emulated runs.
+std::vector<KernelIntensity> kernel_intensities(const model::Gpu& gpu);
+
+/// @param kernels  kernel_intensities() of the card
+Roofline roofline(const model::Gpu& gpu, const std::vector<KernelIntensity>& kernels, std::int64_t size,
+                  const std::string& mode);
 Roofline roofline(const model::Gpu& gpu, std::int64_t size, const std::string& mode);
 
 }  // namespace lapidary::lens

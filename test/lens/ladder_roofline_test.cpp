@@ -2,15 +2,20 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
 #include "model/gpu.hpp"
 
 namespace lapidary::lens {
 namespace {
 
 // The roof of a kernel that bandwidth limits lies on the slanted line of that memory: where intensity times bandwidth
-// is the rate.
-TEST(Roofline, IsTheLeastThatAMemoryAllows) {
-  const Roofline h200 = roofline(model::find_gpu("h200"), 4096, "burst");
+// is the rate. One test for two claims, as what both ask for takes seconds.
+TEST(Roofline, IsTheLeastThatAMemoryAllowsAndAboveAllThatWasMeasured) {
+  const model::Gpu gpu = model::find_gpu("h200");
+  const std::vector<KernelIntensity> kernels = kernel_intensities(gpu);
+  const Roofline h200 = roofline(gpu, kernels, 4096, "burst");
   ASSERT_FALSE(h200.entries.empty());
   for (const RooflineEntry& e : h200.entries) {
     ASSERT_TRUE(e.l1_intensity);
@@ -22,6 +27,18 @@ TEST(Roofline, IsTheLeastThatAMemoryAllows) {
   }
   // 33 lines of 128 bytes, 32 of A and one of B, for 32 multiply-adds.
   EXPECT_DOUBLE_EQ(*h200.entries.front().l1_intensity, 64.0 / (33 * 128));
+
+  const std::pair<std::int64_t, const char*> measured[] = {{4096, "burst"}, {4096, "sustained"}, {8192, "burst"}};
+  for (const auto& [size, mode] : measured) {
+    int count = 0;
+    for (const RooflineEntry& e : roofline(gpu, kernels, size, mode).entries) {
+      if (!e.measured) continue;
+      ++count;
+      EXPECT_LT(*e.measured, e.roof) << e.kernel->id() << ", " << size << ", " << mode;
+    }
+    EXPECT_GE(count, 26) << size << ", " << mode;
+  }
+  for (const RooflineEntry& e : roofline(gpu, kernels, 48, "burst").entries) EXPECT_FALSE(e.measured);
 }
 
 }  // namespace
