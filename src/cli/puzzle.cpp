@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <fstream>
@@ -47,7 +48,10 @@ std::vector<Puzzle> puzzles(const std::string& kernel) {
   std::vector<Puzzle> all;
   for (const Json& mutant : json.at("mutants")) {
     if (!mutant.contains("becomes") || (!kernel.empty() && mutant.at("kernel") != kernel)) continue;
-    const Rung& rung = find_rung(mutant.at("kernel").get<std::string>());
+    const auto found = std::find_if(ladder().begin(), ladder().end(),
+                                    [&](const Rung& rung) { return mutant.at("kernel") == rung.name(); });
+    if (found == ladder().end()) continue;  // the program was built without it
+    const Rung& rung = *found;
     Puzzle puzzle{&rung,
                   lines_of(rung_source(rung.name())),
                   mutant.at("line"),

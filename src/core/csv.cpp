@@ -17,7 +17,9 @@ namespace {
 /// Goes through a text row by row.
 class Reader {
  public:
-  Reader(std::string_view text, std::string_view file) : text_(text), file_(file) {}
+  Reader(std::string_view text, std::string_view file) : text_(text), file_(file) {
+    if (constexpr std::string_view mark = "\xef\xbb\xbf"; text_.starts_with(mark)) text_.remove_prefix(mark.size());
+  }
 
   /// The values of the next line that is not empty; none behind the last.
   std::vector<CsvValue> next_row() {

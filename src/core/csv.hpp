@@ -26,7 +26,7 @@ struct CsvTable {
 };
 
 /// Reads a table as RFC 4180 has it: a value in quotes may have commas and line breaks in it, and quotes, which are
-/// written twice. Lines end with or without a carriage return; empty ones are left out.
+/// written twice. Lines end with or without a carriage return; empty ones are left out, and so is a byte order mark.
 /// @throws InvalidArgument as CsvTable::refuse() if there is no header, two columns have one name, a row has more or
 /// fewer values than there are columns, or a value's quotes are not closed
 CsvTable parse_csv(std::string_view text, std::string file);

@@ -35,6 +35,12 @@ TEST(Csv, ValuesAreWhatStandsBetweenCommas) {
   EXPECT_EQ(rows_of("a,b\n1,2"), (Rows{{"1", "2"}})) << "the last line needs no end";
   EXPECT_EQ(rows_of("a,b\r\n\r\n1,2\r\n\n3,4\r"), (Rows{{"1", "2"}, {"3", "4"}}));
   EXPECT_EQ(rows_of("a\n"), Rows{});
+  EXPECT_EQ(parse_csv("\xef\xbb\xbf"
+                      "a,b\n1,2\n",
+                      "table.csv")
+                .column("a"),
+            0u)
+      << "behind a byte order mark";
 }
 
 TEST(Csv, QuotesHoldCommasQuotesAndLineBreaks) {
