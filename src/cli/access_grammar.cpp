@@ -172,7 +172,7 @@ Lanes read_lanes(Reader& reader) {
     };
     std::size_t end = begin;
     try {
-      values[lane] = evaluate_at(reader.text(), end, {meaning, "the only variable is lane"});
+      values[lane] = evaluate_at(reader.text(), end, {meaning, "the only variable is lane", true});
     } catch (const ExpressionError& error) {
       reader.fail_at(error.position(), error.what());
     }

@@ -42,7 +42,7 @@ class Option {
   explicit Option(CLI::Option& option) : option_(&option) {}
 
   const Option& check(const Check& check) const;
-  /// As `check`, ahead of every one that is added later.
+  /// As `check`, ahead of those that were added before.
   const Option& transform(const Check& check) const;
   /// What --help calls its value.
   const Option& type_name(const std::string& name) const;

@@ -77,7 +77,10 @@ class Evaluator {
     throw ExpressionError(position, definitions_ == 0 ? message : fmt::format("{} in `{}`", message, text_));
   }
   std::string instead() {
-    return position() == text_.size() ? "but the text ends" : fmt::format("instead of \"{}\"", text_[at_]);
+    if (position() == text_.size()) return "but the text ends";
+    std::size_t end = at_ + 1;  // of the character, of which UTF-8 may have several bytes
+    while (end < text_.size() && (static_cast<unsigned char>(text_[end]) & 0xc0) == 0x80) ++end;
+    return fmt::format("instead of \"{}\"", text_.substr(at_, end - at_));
   }
   void skip_blanks() {
     while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
@@ -277,6 +280,7 @@ std::int64_t evaluate_at(std::string_view text, std::size_t& position, const Exp
   int known = 0;
   Evaluator evaluator(text, position, names, known);
   const Number number = evaluator.value();
+  if (names.whole && number.real) throw ExpressionError(position, "this is a real number; a whole one is needed");
   position = evaluator.position();
   return static_cast<std::int64_t>(number.value);
 }

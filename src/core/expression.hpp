@@ -35,7 +35,8 @@ class ExpressionError : public InvalidArgument {
 struct ExpressionNames {
   /// The expression that a name stands for, or nothing if it is not known.
   std::function<std::optional<std::string>(const std::string& name)> meaning;
-  std::string known;  ///< which names there are, for the error: "the only variable is lane"; may be empty
+  std::string known;   ///< which names there are, for the error: "the only variable is lane"; may be empty
+  bool whole = false;  ///< a value that is real is refused
 };
 
 /// The value of the expression that begins at `position` of a text, without what it has behind the point; `position` is

@@ -24,7 +24,7 @@ void FaultStop::stop(FaultFacts facts, std::source_location where) {
 void FaultStop::stop(FaultFacts facts) { stop(Fault{std::move(facts), place_.shape.kernel, place_.index}); }
 
 void FaultStop::put_off(FaultFacts facts, std::uintptr_t pc) {
-  put_off_ = fault_at(std::move(facts), source_line(pc).value_or(SourceLine{}));
+  if (!put_off_) put_off_ = fault_at(std::move(facts), source_line(pc).value_or(SourceLine{}));
 }
 
 void FaultStop::throw_if_found() const {

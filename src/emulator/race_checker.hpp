@@ -16,7 +16,8 @@ class Warpgroups;
 enum class BulkKind : std::uint8_t;
 
 /// What one block tells the race detector of its cluster: accesses, and what orders them; and who of its threads has
-/// executed a proxy fence. A race or a missing fence stops the kernel. Does nothing in runs that do not check.
+/// executed a proxy fence. A race or a missing fence stops the kernel. In runs that do not check, is_on() is false:
+/// what orders accesses and hands them over does nothing then, and copies and wgmma are not to be told of.
 class RaceChecker {
  public:
   RaceChecker(const BlockPlace& place, ClusterRunner& cluster, AccessLog& log, AccessChecker& checker,

@@ -30,7 +30,8 @@ class Scheduler {
   /// Makes all threads those of a new block, ready to run.
   void begin(const BlockPlace& place);
 
-  /// Whose turn it is; null if all threads wait, or in a random order if it is another block's turn.
+  /// Whose turn it is; null if all threads wait, or in a random order if it is another block's turn. In a random order
+  /// some of what is asynchronous happens first, which may stop the kernel.
   Lane* pick();
   /// Runs this thread and those whose turn it is after it, until pick() finds none.
   void run(Lane& first);

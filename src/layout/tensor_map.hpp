@@ -154,7 +154,7 @@ struct BoxChunk {
 /// How many bytes a box is away from the multiple of 16 bytes that every row of it must begin at, inside the tensor or
 /// outside; a GPU of compute capability 9.0 takes a copy or prefetch of another one for an illegal instruction.
 LAPIDARY_HD constexpr int misalignment_of(const TensorBox& tensor, const int* coordinates) {
-  return ((coordinates[0] * size_of(tensor.type)) % 16 + 16) % 16;
+  return (coordinates[0] % 16 * size_of(tensor.type) % 16 + 16) % 16;
 }
 
 /// Calls visit(chunk) for each chunk of the box at `coordinates`, one a mode, which count elements and may lie outside.

@@ -31,7 +31,7 @@ EmulatedRun run_emulated(const KernelObject& object, const bench::RandomProblem&
     if (fault.kind() == FaultKind::race || fault.kind() == FaultKind::uninitialised) {
       try {
         execute(false);
-      } catch (const KernelFault&) {
+      } catch (const emulator::DetailedFault&) {
       }
     }
   }

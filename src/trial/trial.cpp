@@ -71,6 +71,13 @@ std::optional<Layouts> other_layouts(const KernelObject& object, const Call& cal
   return std::nullopt;
 }
 
+/// Takes from what outlives the source and the object of a kernel what points into them.
+void detach(EmulatedRun& run) {
+  run.shape.kernel = "";
+  run.report.launches.clear();
+  for (emulator::AccessSite& site : run.report.sites) site.pcs.clear();
+}
+
 }  // namespace
 
 Trial try_kernel(const Request& request) {
@@ -100,6 +107,8 @@ Trial try_kernel(const Request& request) {
     trial.right_with = other_layouts(object, call, request, trial.run, layouts);
   }
   trial.advice = advice_of(trial.run.report);
+  detach(trial.run);
+  if (trial.ragged) detach(*trial.ragged);
   return trial;
 }
 

@@ -96,6 +96,7 @@ TEST(Banks, PointAtTheCharacterThatIsWrong) {
   expect_error("32x32", "read [lane]", "as many indices as modes", 10);
   expect_error("32x32", "read 48 [lane, 0]", "not 48", 5);
   expect_error("32x32", "read [lane / (lane - lane), 0]", "division by 0", 11);
+  expect_error("32x32", "read [0, lane / 2.0]", "a whole one is needed", 9);
 }
 
 // The loads of B, 16 bytes each, of which every second quarter of a line is wanted by the other half of the lanes.

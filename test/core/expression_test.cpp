@@ -73,6 +73,7 @@ TEST(Expression, SaysWhatIsWrongWhere) {
   expect_error("N + self", 4, "\"self\" is defined by itself in `self + 1`");
   expect_error("N +", 3, "expected a number, a name or \"(\" but the text ends");
   expect_error("(N ]", 3, "expected \")\" instead of \"]\"");
+  expect_error("N + \u00e9", 4, "instead of \"\u00e9\"");
   expect_error("N << 63", 2, "a shift is by 0 to 62 bits, not 63");
   expect_error("1.5 & 1", 4, "whole numbers");
   expect_error("N * 9007199254740992", 2, "values are at most 9007199254740992");

@@ -38,6 +38,9 @@ void expect_right(const Request& request, bool at_every_size = true) {
   ASSERT_TRUE(trial.ragged);
   EXPECT_EQ(trial.ragged->ok(), at_every_size) << text_of(*trial.ragged);
   EXPECT_GT(trial.run.report.total.global_load.requests, 0u);
+  // The source that named the kernel and the object that had its code are gone.
+  EXPECT_STREQ(trial.run.shape.kernel, "");
+  EXPECT_TRUE(trial.run.report.launches.empty());
 }
 
 void expect_text(const std::string& text, std::initializer_list<const char*> parts) {
