@@ -9,27 +9,25 @@
 namespace lapidary::emulator::abi {
 namespace {
 
-BlockRunner& block() { return *BlockRunner::current(); }
-
 TensorBox decoded(const TensorMap& map, std::source_location where) {
   const auto tensor = decode(map);
-  if (!tensor) block().faults().stop(RuleBroken{Rule::tensor_map}, where);
+  if (!tensor) running_block().faults().stop(RuleBroken{Rule::tensor_map}, where);
   return *tensor;
 }
 
 // A box that begins at an address of shared memory lies in the block's dynamic shared memory, whose addresses are those
 // of the hardware as far as a swizzle looks at them.
 void check_shared(const void* shared, unsigned alignment, std::size_t bytes, std::source_location where) {
-  const SharedMemory& memory = block().shared();
+  const SharedMemory& memory = running_block().shared();
   if (!memory.in_arena(address_of(shared)) || !memory.in_arena(address_of(shared) + bytes - 1))
-    block().faults().stop(BulkCopyTarget{bytes}, where);
+    running_block().faults().stop(BulkCopyTarget{bytes}, where);
   if (address_of(shared) % alignment)
-    block().faults().stop(BulkCopyMisaligned{false, address_of(shared), alignment}, where);
+    running_block().faults().stop(BulkCopyMisaligned{false, address_of(shared), alignment}, where);
 }
 
 void check_coordinates(const TensorBox& tensor, const int* coordinates, std::source_location where) {
   if (const int beyond = misalignment_of(tensor, coordinates); beyond != 0)
-    block().faults().stop(BoxMisaligned{coordinates[0], beyond}, where);
+    running_block().faults().stop(BoxMisaligned{coordinates[0], beyond}, where);
 }
 
 BulkCopy tensor_copy(BulkKind kind, const TensorMap& map, const int* coordinates, void* shared,
@@ -38,14 +36,14 @@ BulkCopy tensor_copy(BulkKind kind, const TensorMap& map, const int* coordinates
   check_coordinates(tensor, coordinates, where);
   check_shared(shared, 128, static_cast<std::size_t>(box_extent(tensor)), where);
   for (int mode = 0; kind != BulkKind::load && mode < tensor.rank; ++mode)
-    if (coordinates[mode] < 0) block().faults().stop(BoxBeforeTensor{coordinates[mode], mode}, where);
+    if (coordinates[mode] < 0) running_block().faults().stop(BoxBeforeTensor{coordinates[mode], mode}, where);
   BulkCopy copy{.kind = kind,
                 .type = tensor.type,
                 .fill = static_cast<unsigned char>(tensor.fill == TensorFill::nan ? 0xff : 0),
                 .pc = pc,
                 .where = where};
   const Swizzle swizzle = byte_swizzle(tensor.swizzle);
-  unsigned char* const start = block().shared().dynamic();
+  unsigned char* const start = running_block().shared().dynamic();
   const auto offset = static_cast<int>(static_cast<unsigned char*>(shared) - start);
   auto* const base = const_cast<unsigned char*>(static_cast<const unsigned char*>(tensor.base));
   for_each_chunk(tensor, coordinates, [&](const BoxChunk& chunk) {
@@ -59,9 +57,9 @@ BulkCopy tensor_copy(BulkKind kind, const TensorMap& map, const int* coordinates
 
 BulkCopy plain_copy(BulkKind kind, void* shared, void* global, unsigned bytes, std::source_location where,
                     std::uintptr_t pc) {
-  if (bytes % 16) block().faults().stop(BulkCopyBytes{bytes}, where);
+  if (bytes % 16) running_block().faults().stop(BulkCopyBytes{bytes}, where);
   check_shared(shared, 16, bytes, where);
-  if (address_of(global) % 16) block().faults().stop(BulkCopyMisaligned{true, address_of(global), 16}, where);
+  if (address_of(global) % 16) running_block().faults().stop(BulkCopyMisaligned{true, address_of(global), 16}, where);
   BulkCopy copy{.kind = kind, .pc = pc, .where = where};
   for (unsigned byte = 0; byte < bytes; byte += 16)
     copy.chunks.push_back({static_cast<unsigned char*>(shared) + byte, static_cast<unsigned char*>(global) + byte});
@@ -70,35 +68,35 @@ BulkCopy plain_copy(BulkKind kind, void* shared, void* global, unsigned bytes, s
 
 void load(BulkCopy&& copy, void* barrier, std::uint16_t multicast) {
   copy.mbarrier = address_of(barrier);
-  block().bulk_copies().load(std::move(copy), multicast ? multicast : 1u << block().place().rank);
+  running_block().bulk_copies().load(std::move(copy), multicast ? multicast : 1u << running_block().place().rank);
 }
 
 }  // namespace
 
 void mbarrier_init(void* barrier, unsigned arrivals, std::source_location where) {
-  block().mbarriers().init(address_of(barrier), arrivals, where, CALLER);
+  running_block().mbarriers().init(address_of(barrier), arrivals, where, CALLER);
 }
-void grid_wait() { block().checker().grid_wait(*running); }
-void fence_mbarrier_init() { block().mbarriers().fence_init(); }
+void grid_wait() { running_block().checker().grid_wait(*running); }
+void fence_mbarrier_init() { running_block().mbarriers().fence_init(); }
 void mbarrier_inval(void* barrier, std::source_location where) {
-  block().mbarriers().inval(address_of(barrier), where, CALLER);
+  running_block().mbarriers().inval(address_of(barrier), where, CALLER);
 }
 void mbarrier_arrive(void* barrier, unsigned arrivals, unsigned bytes, std::source_location where) {
-  block().mbarriers().arrive(address_of(barrier), arrivals, bytes, where, CALLER);
+  running_block().mbarriers().arrive(address_of(barrier), arrivals, bytes, where, CALLER);
 }
 bool mbarrier_try_wait(void* barrier, unsigned parity, std::source_location where) {
-  return block().mbarriers().wait(address_of(barrier), parity, true, where, CALLER);
+  return running_block().mbarriers().wait(address_of(barrier), parity, true, where, CALLER);
 }
 bool mbarrier_test_wait(void* barrier, unsigned parity, std::source_location where) {
-  return block().mbarriers().wait(address_of(barrier), parity, false, where, CALLER);
+  return running_block().mbarriers().wait(address_of(barrier), parity, false, where, CALLER);
 }
 
-void fence_proxy_async() { block().races().fence_proxy(); }
+void fence_proxy_async() { running_block().races().fence_proxy(); }
 
-bool elect(std::uint32_t mask, std::source_location where) { return block().collectives().elect(mask, where); }
+bool elect(std::uint32_t mask, std::source_location where) { return running_block().collectives().elect(mask, where); }
 
 void setmaxnreg(unsigned registers, bool increase, std::source_location where) {
-  block().collectives().setmaxnreg(registers, increase, where);
+  running_block().collectives().setmaxnreg(registers, increase, where);
 }
 
 void bulk_tensor_load(void* shared, const TensorMap& map, const int* coordinates, void* barrier,
@@ -111,8 +109,9 @@ void bulk_tensor_store(const TensorMap& map, const int* coordinates, const void*
   BulkCopy copy = tensor_copy(add ? BulkKind::add : BulkKind::store, map, coordinates, const_cast<void*>(shared), where,
                               CALLER);
   const bool narrow = copy.type == TensorType::u8 || copy.type == TensorType::u16;
-  if (add && (narrow || copy.type == TensorType::i64)) block().faults().stop(RuleBroken{Rule::reduction_type}, where);
-  block().bulk_copies().store(std::move(copy));
+  if (add && (narrow || copy.type == TensorType::i64))
+    running_block().faults().stop(RuleBroken{Rule::reduction_type}, where);
+  running_block().bulk_copies().store(std::move(copy));
 }
 
 void bulk_load(void* shared, const void* global, unsigned bytes, void* barrier, std::uint16_t multicast,
@@ -121,32 +120,34 @@ void bulk_load(void* shared, const void* global, unsigned bytes, void* barrier, 
 }
 
 void bulk_store(void* global, const void* shared, unsigned bytes, std::source_location where) {
-  block().bulk_copies().store(plain_copy(BulkKind::store, const_cast<void*>(shared), global, bytes, where, CALLER));
+  running_block().bulk_copies().store(
+      plain_copy(BulkKind::store, const_cast<void*>(shared), global, bytes, where, CALLER));
 }
 
 void prefetch_tensor(const TensorMap& map, const int* coordinates, std::source_location where) {
   check_coordinates(decoded(map, where), coordinates, where);
 }
 void prefetch_tensor_map(const TensorMap& map, std::source_location where) { decoded(map, where); }
-void bulk_commit_group() { block().bulk_copies().commit(); }
+void bulk_commit_group() { running_block().bulk_copies().commit(); }
 void bulk_wait_group(unsigned pending, bool read, std::source_location where) {
-  block().bulk_copies().wait(pending, read, where);
+  running_block().bulk_copies().wait(pending, read, where);
 }
 
 Index3 cluster_block_index() {
-  const Index3 index = block().place().index;
-  const Extent3& cluster = block().place().shape.cluster;
+  const Index3 index = running_block().place().index;
+  const Extent3& cluster = running_block().place().shape.cluster;
   return {index.x % cluster.x, index.y % cluster.y, index.z % cluster.z};
 }
 Index3 cluster_extent() {
-  const Extent3& cluster = block().place().shape.cluster;
+  const Extent3& cluster = running_block().place().shape.cluster;
   return {cluster.x, cluster.y, cluster.z};
 }
-unsigned cluster_rank() { return block().place().rank; }
-void cluster_arrive(std::source_location where) { block().cluster().arrive(where); }
-void cluster_wait(std::source_location where) { block().cluster().wait(where); }
+unsigned cluster_rank() { return running_block().place().rank; }
+void cluster_arrive(std::source_location where) { running_block().cluster().arrive(where); }
+void cluster_wait(std::source_location where) { running_block().cluster().wait(where); }
 void* map_shared_rank(const void* shared, unsigned rank, std::source_location where) {
-  return reinterpret_cast<void*>(block().cluster().map_to_rank(address_of(shared), block().place().rank, rank, where));
+  return reinterpret_cast<void*>(
+      running_block().cluster().map_to_rank(address_of(shared), running_block().place().rank, rank, where));
 }
 
 }  // namespace lapidary::emulator::abi

@@ -109,4 +109,7 @@ class BlockRunner {
   Warpgroups warpgroups_;
 };
 
+/// Of the calling thread of a kernel, which there has to be.
+inline BlockRunner& running_block() { return *BlockRunner::current(); }
+
 }  // namespace lapidary::emulator

@@ -9,8 +9,6 @@
 namespace lapidary::emulator::abi {
 namespace {
 
-BlockRunner& block() { return *BlockRunner::current(); }
-
 // ---------------------------------------------------------------------------------------------------- mma.sync
 
 struct MmaOperands {
@@ -21,8 +19,8 @@ struct MmaOperands {
 
 void execute_mma(const void* form, void* const (&operands)[32]) {
   const TensorOperation& what = *static_cast<const TensorOperation*>(form);
-  block().counter().count_mma(static_cast<const MmaOperands*>(operands[0])->pc, what);
-  if (!block().options().multiply) return;
+  running_block().counter().count_mma(static_cast<const MmaOperands*>(operands[0])->pc, what);
+  if (!running_block().options().multiply) return;
   const int M = what.M, N = what.N, K = what.K;
   const Registers in(what.a), out(what.d);
   const int packed = in.packed();
@@ -89,10 +87,10 @@ void record_row(const MatrixForm& form, const void* row, Access access, std::uin
   constexpr unsigned bytes = 16;
   if (running->lane >= 8 * static_cast<unsigned>(form.count)) return;
   const std::uintptr_t address = address_of(row);
-  if (block().shared().offset(address) == SharedMemory::npos)
-    block().faults().stop(RuleBroken{Rule::matrix_target}, pc);
-  block().checker().check_alignment(address, bytes, bytes, access, pc);
-  if (recorder.next) block().record(address, bytes, access, pc);
+  if (running_block().shared().offset(address) == SharedMemory::npos)
+    running_block().faults().stop(RuleBroken{Rule::matrix_target}, pc);
+  running_block().checker().check_alignment(address, bytes, bytes, access, pc);
+  if (recorder.next) running_block().record(address, bytes, access, pc);
 }
 
 }  // namespace
@@ -100,19 +98,19 @@ void record_row(const MatrixForm& form, const void* row, Access access, std::uin
 void mma_sync(const TensorOperation& form, const void* a, const void* b, const void* c, void* d,
               std::source_location where) {
   MmaOperands operands = {a, b, c, d, address_of(__builtin_return_address(0))};
-  block().collectives().execute({execute_mma, &form}, &operands, where);
+  running_block().collectives().execute({execute_mma, &form}, &operands, where);
 }
 
 void ldmatrix(const MatrixForm& form, std::uint32_t* d, const void* row, std::source_location where) {
   record_row(form, row, Access::shared_load, address_of(__builtin_return_address(0)));
   MatrixOperands operands = {d, static_cast<unsigned char*>(const_cast<void*>(row))};
-  block().collectives().execute({execute_load, &form}, &operands, where);
+  running_block().collectives().execute({execute_load, &form}, &operands, where);
 }
 
 void stmatrix(const MatrixForm& form, void* row, const std::uint32_t* a, std::source_location where) {
   record_row(form, row, Access::shared_store, address_of(__builtin_return_address(0)));
   MatrixOperands operands = {const_cast<std::uint32_t*>(a), static_cast<unsigned char*>(row)};
-  block().collectives().execute({execute_store, &form}, &operands, where);
+  running_block().collectives().execute({execute_store, &form}, &operands, where);
 }
 
 // ---------------------------------------------------------------------------------------------------- wgmma
@@ -126,34 +124,34 @@ constexpr unsigned wait_forms[] = {0, 1, 2, 3, 4, 5, 6, 7};
 Warp& warp() { return *running->warp; }
 
 void execute_wgmma(const void* form, void* const (&operands)[32]) {
-  block().warpgroups().issue(warp(), *static_cast<const WgmmaForm*>(form), operands, running->where);
+  running_block().warpgroups().issue(warp(), *static_cast<const WgmmaForm*>(form), operands, running->where);
 }
-void execute_fence(const void*, void* const (&)[32]) { block().warpgroups().fence(warp(), running->where); }
-void execute_commit(const void*, void* const (&)[32]) { block().warpgroups().commit(warp()); }
+void execute_fence(const void*, void* const (&)[32]) { running_block().warpgroups().fence(warp(), running->where); }
+void execute_commit(const void*, void* const (&)[32]) { running_block().warpgroups().commit(warp()); }
 void execute_wait(const void* pending, void* const (&)[32]) {
-  block().warpgroups().wait(warp(), *static_cast<const unsigned*>(pending));
+  running_block().warpgroups().wait(warp(), *static_cast<const unsigned*>(pending));
 }
 
 }  // namespace
 
 void wgmma_fence(const void* registers, std::size_t bytes, std::source_location where) {
-  block().collectives().execute({execute_fence, &fence_form}, nullptr, where);
-  block().warpgroups().watch(*running, registers, bytes);
+  running_block().collectives().execute({execute_fence, &fence_form}, nullptr, where);
+  running_block().warpgroups().watch(*running, registers, bytes);
 }
 
 void wgmma_commit_group(std::source_location where) {
-  block().collectives().execute({execute_commit, &commit_form}, nullptr, where);
+  running_block().collectives().execute({execute_commit, &commit_form}, nullptr, where);
 }
 
 void wgmma_wait_group(unsigned pending, std::source_location where) {
-  block().collectives().execute({execute_wait, &wait_forms[pending]}, nullptr, where);
-  block().warpgroups().finish_wait();
+  running_block().collectives().execute({execute_wait, &wait_forms[pending]}, nullptr, where);
+  running_block().warpgroups().finish_wait();
 }
 
 void wgmma_mma_async(const WgmmaForm& form, void* d, const void* a, std::uint64_t a_descriptor,
                      std::uint64_t b_descriptor, bool accumulate, std::source_location where) {
   WgmmaOperands operands = {d, a, a_descriptor, b_descriptor, accumulate, address_of(__builtin_return_address(0))};
-  block().collectives().execute({execute_wgmma, &form}, &operands, where);
+  running_block().collectives().execute({execute_wgmma, &form}, &operands, where);
 }
 
 }  // namespace lapidary::emulator::abi

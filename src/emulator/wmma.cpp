@@ -9,8 +9,6 @@
 namespace lapidary::emulator::abi {
 namespace {
 
-BlockRunner& block() { return *BlockRunner::current(); }
-
 unsigned bytes_of(Number number) { return static_cast<unsigned>(width_of(number)) / 8; }
 
 int elements_of_lane(const WmmaForm& form) {
@@ -67,14 +65,14 @@ class Accesses {
  public:
   Accesses(const WmmaForm& form, const void* memory, unsigned ld, bool store, std::uintptr_t pc)
       : form_(form), base_(reinterpret_cast<std::uintptr_t>(memory)), ld_(ld), pc_(pc) {
-    shared_ = block().shared().offset(base_) != SharedMemory::npos;
+    shared_ = running_block().shared().offset(base_) != SharedMemory::npos;
     access_ = shared_ ? (store ? Access::shared_store : Access::shared_load)
                       : (store ? Access::global_store : Access::global_load);
     const unsigned multiple = 16 / bytes_of(form.number);
-    if (ld % multiple != 0) block().faults().stop(WmmaPitch{ld, multiple}, pc);
+    if (ld % multiple != 0) running_block().faults().stop(WmmaPitch{ld, multiple}, pc);
     // The most that the instructions ask for. CUDA wants 256 bits, which tiles of 8 columns beside each other do not
     // have.
-    block().checker().check_alignment(base_, 16, 16, access_, pc);
+    running_block().checker().check_alignment(base_, 16, 16, access_, pc);
   }
 
   bool shared() const { return shared_; }
@@ -83,7 +81,7 @@ class Accesses {
     if (!recorder.next) return;
     const std::uintptr_t address = base_ + (static_cast<std::uintptr_t>(row) * ld_ + static_cast<std::uintptr_t>(col)) *
                                                bytes_of(form_.number);
-    block().record(address, bytes, access_, pc_);
+    running_block().record(address, bytes, access_, pc_);
   }
 
  private:
@@ -131,8 +129,8 @@ struct ProductOperands {
 
 void execute_product(const void* form, void* const (&operands)[32]) {
   const TensorOperation& what = *static_cast<const TensorOperation*>(form);
-  block().counter().count_mma(static_cast<const ProductOperands*>(operands[0])->pc, what);
-  if (!block().options().multiply) return;
+  running_block().counter().count_mma(static_cast<const ProductOperands*>(operands[0])->pc, what);
+  if (!running_block().options().multiply) return;
   const int M = what.M, N = what.N, K = what.K;
   // B column by column.
   std::vector<std::uint64_t> a(static_cast<std::size_t>(M * K)), b(static_cast<std::size_t>(N * K)),
@@ -173,7 +171,7 @@ void wmma_load(const WmmaForm& form, void* elements, const void* memory, unsigne
   record(form, accesses, accesses.shared() && constant && form.operand != WmmaOperand::d);
   WmmaOperands operands = {static_cast<unsigned char*>(elements),
                            static_cast<unsigned char*>(const_cast<void*>(memory)), ld};
-  block().collectives().execute({execute_load, &form}, &operands, where);
+  running_block().collectives().execute({execute_load, &form}, &operands, where);
 }
 
 void wmma_store(const WmmaForm& form, const void* elements, void* memory, unsigned ld, std::source_location where) {
@@ -181,13 +179,13 @@ void wmma_store(const WmmaForm& form, const void* elements, void* memory, unsign
   record(form, accesses, false);
   WmmaOperands operands = {static_cast<unsigned char*>(const_cast<void*>(elements)),
                            static_cast<unsigned char*>(memory), ld};
-  block().collectives().execute({execute_store, &form}, &operands, where);
+  running_block().collectives().execute({execute_store, &form}, &operands, where);
 }
 
 void wmma_multiply(const TensorOperation& form, const void* a, const void* b, const void* c, void* d,
                    std::source_location where) {
   ProductOperands operands = {a, b, c, d, address_of(__builtin_return_address(0))};
-  block().collectives().execute({execute_product, &form}, &operands, where);
+  running_block().collectives().execute({execute_product, &form}, &operands, where);
 }
 
 }  // namespace lapidary::emulator::abi

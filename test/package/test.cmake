@@ -1,5 +1,7 @@
 # Installs the build in BUILD to a folder of its own, and builds and runs the project beside this file against it. What is
 # installed is what the program reads, and the program says there what it says where it was built.
+cmake_minimum_required(VERSION 3.25)
+
 set(prefix "${BUILD}/test/package/prefix")
 set(binary "${BUILD}/test/package/build")
 file(REMOVE_RECURSE "${prefix}" "${binary}")
