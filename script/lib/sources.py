@@ -21,10 +21,10 @@ def linked(files):
 
 
 def code_of(path):
-    """A file without comments and spacing. The lines of kernels and what they are made of stay: faults name them."""
+    """A file without comments and spacing. The lines of code that runs on the device stay: faults name them."""
     text = (ROOT / path).read_text()
     text = re.sub(r"//[^\n]*" if path.endswith((".hpp", ".cpp", ".cuh")) else r"#[^\n]*", "", text)
-    return re.sub(r"[ \t]+" if path.startswith(("src/kernels/", "src/tile/")) else r"\s+", " ", text)
+    return re.sub(r"[ \t]+" if path.startswith("src/tile/") or path.endswith(".cuh") else r"\s+", " ", text)
 
 
 def hash_of(*texts):

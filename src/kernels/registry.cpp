@@ -214,7 +214,8 @@ const Rung& find_rung(std::string_view name) {
   }
   if (!rung_source(name).empty()) {
     throw InvalidArgument(fmt::format(
-        "this program was built without {}; configure it with -DLAPIDARY_RUNGS=\"\", or with a list that names it", name));
+        "this program was built without {}; configure it with -DLAPIDARY_RUNGS=\"\", or with a list that names it",
+        name));
   }
   const std::vector<std::string_view> near = nearest_rungs(name);
   std::string names;
