@@ -27,7 +27,7 @@ namespace {
 using model::InstructionClass;
 using model::MachineInstruction;
 
-struct Arguments {
+struct AsmArguments {
   std::string kernel, tile;
   std::optional<std::string> type;
   int line = 0;
@@ -164,7 +164,7 @@ Json compiled_json(const model::CompiledKernel& compiled, bool ptx) {
   return json;
 }
 
-ExitCode run(const Arguments& a) {
+ExitCode run(const AsmArguments& a) {
   const Rung& rung = lens::known_rung(a.kernel);
   const KernelEntry& kernel = rung.kernel(a.type ? parse_kind(*a.type) : rung.kernels.front().kind, a.tile);
   const std::string tile = to_string(kernel.tile), type = to_string(kernel.kind);
@@ -192,7 +192,7 @@ ExitCode run(const Arguments& a) {
 Command add_asm(App program) {
   App app = program.add_subcommand("asm",
                                    "the machine code or the PTX that nvcc made of a kernel, under its source lines");
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<AsmArguments>();
   app.add_option("KERNEL", a->kernel, "a name that `lapidary list` shows").required().type_name("");
   Option sass = app.add_flag("--sass", a->sass, "the machine code (what is shown without an option)");
   app.add_flag("--ptx", a->ptx, "the PTX that ptxas made it of").excludes(sass);

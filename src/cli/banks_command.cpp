@@ -27,7 +27,7 @@ namespace {
 
 using lens::BankView;
 
-struct Arguments {
+struct BanksArguments {
   std::string layout, access;  ///< or a kernel and nothing
   std::string tile;
   std::optional<std::string> type;
@@ -107,7 +107,7 @@ const Rung& kernel_named(const std::string& name) {
 }
 
 /// What a kernel's first block does on the emulated machine.
-ExitCode banks_of_kernel(const Arguments& arguments) {
+ExitCode banks_of_kernel(const BanksArguments& arguments) {
   const Rung& rung = kernel_named(arguments.layout);
   const GemmKind kind = arguments.type ? parse_kind(*arguments.type) : rung.kernels.front().kind;
   const KernelEntry& kernel = rung.kernel(kind, arguments.tile);
@@ -135,7 +135,7 @@ ExitCode banks_of_kernel(const Arguments& arguments) {
   return success;
 }
 
-ExitCode banks(const Arguments& arguments) {
+ExitCode banks(const BanksArguments& arguments) {
   if (arguments.access.empty()) return banks_of_kernel(arguments);
   const TypedLayout tile = parse_layout(arguments.layout);
   const TileAccess access = parse_access(arguments.access, tile);
@@ -165,7 +165,7 @@ ExitCode banks(const Arguments& arguments) {
 Command add_banks(App program) {
   App app = program.add_subcommand(
       "banks", "the banks of shared memory that a warp's access meets in, before and after padding or swizzling");
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<BanksArguments>();
   app.add_option("LAYOUT", a->layout,
                  "where the elements of a tile live, see below; or a kernel, whose own accesses are shown")
       .required();

@@ -28,7 +28,7 @@
 namespace lapidary::cli {
 namespace {
 
-struct Arguments {
+struct BenchArguments {
   std::vector<std::string> kernels;
   std::vector<std::int64_t> sizes;
   std::optional<std::int64_t> m, n, k;
@@ -41,7 +41,7 @@ struct Arguments {
   std::string output;
 };
 
-bench::MeasureOptions measure_options(const Arguments& arguments) {
+bench::MeasureOptions measure_options(const BenchArguments& arguments) {
   bench::MeasureOptions options;
   const bool both = arguments.mode == "both";
   if (both || arguments.mode == name_of(bench::Mode::burst)) {
@@ -60,7 +60,7 @@ bench::MeasureOptions measure_options(const Arguments& arguments) {
 
 /// Cubes first, then lists in the order in which they were given. A list that is not found where it was said to be may
 /// be one of the program's own.
-std::vector<bench::TimedProblem> problems(const Arguments& arguments) {
+std::vector<bench::TimedProblem> problems(const BenchArguments& arguments) {
   const std::int64_t usual = default_size(DeviceKind::gpu);
   if (arguments.m || arguments.n || arguments.k)
     return {{.M = arguments.m.value_or(usual), .N = arguments.n.value_or(usual), .K = arguments.k.value_or(usual)}};
@@ -77,7 +77,7 @@ std::vector<bench::TimedProblem> problems(const Arguments& arguments) {
   return problems;
 }
 
-bench::KernelChoice kernel_choice(const Arguments& arguments) {
+bench::KernelChoice kernel_choice(const BenchArguments& arguments) {
   bench::KernelChoice choice{.names = arguments.kernels, .kinds = {}, .all_tiles = arguments.all_tiles};
   for (const std::string& type : arguments.types) choice.kinds.push_back(parse_kind(type));
   return choice;
@@ -175,7 +175,7 @@ class Printer {
   std::set<std::string> said_;
 };
 
-ExitCode measure(const Arguments& arguments) {
+ExitCode measure(const BenchArguments& arguments) {
   const bench::MeasureOptions options = measure_options(arguments);
   const bench::KernelChoice choice = kernel_choice(arguments);
   const std::vector<bench::TimedProblem> wanted = problems(arguments);
@@ -204,20 +204,20 @@ ExitCode measure(const Arguments& arguments) {
         *device, workload.tasks, options, [&](std::string_view step, double done) { progress.update(step, done); },
         [&](const bench::LadderReport& so_far) {
           report = with_all(so_far);
-          if (output && !is_empty(report)) output->write(text_of(to_json(report), 2) + "\n");
+          if (output && !is_empty(report)) output->write(text_of(measured_json(report), 2) + "\n");
           progress.pause();
           if (!arguments.json) printer.print_news(report);
           return !interruption.requested();
         }));
   } catch (...) {
     // What was measured by then took its time and is right.
-    if (arguments.json && !report.results.empty()) print(to_json(report));
+    if (arguments.json && !report.results.empty()) print(measured_json(report));
     throw;
   }
   if (is_empty(report) && report.complete) throw InvalidArgument(report.left_out.front().why);
-  if (output) output->write(text_of(to_json(report), 2) + "\n");
+  if (output) output->write(text_of(measured_json(report), 2) + "\n");
   if (arguments.json) {
-    print(to_json(report));
+    print(measured_json(report));
   } else {
     printer.print_news(report);
     if (report.receipt["peer"].is_null()) fmt::print("\nthis program was built without cuBLAS to compare with\n");
@@ -230,7 +230,7 @@ ExitCode measure(const Arguments& arguments) {
 
 Command add_bench(App program) {
   App app = program.add_subcommand("bench", "time kernels on a GPU in turns with cuBLAS, with a receipt");
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<BenchArguments>();
   const auto whole = whole_number(1, bench::most_timed_size);
   app.add_option("KERNEL", a->kernels, "names that `lapidary list` shows; all kernels");
   const Option cubes = app.add_option("--size", a->sizes, "M = N = K, may be given several times; 4096")

@@ -16,12 +16,12 @@
 namespace lapidary::cli {
 namespace {
 
-struct Arguments {
+struct CalibrateArguments {
   std::string output;
   bool json = false;
 };
 
-ExitCode run(const Arguments& a) {
+ExitCode run(const CalibrateArguments& a) {
   const std::unique_ptr<Device> gpu = open_gpu();
   const std::vector<bench::Constant> constants = bench::calibrate(*gpu);
   // Behind the measurement, while the clock is what it was.
@@ -65,7 +65,7 @@ ExitCode run(const Arguments& a) {
 
 Command add_calibrate(App program) {
   App app = program.add_subcommand("calibrate", "measure the constants that predicted times are built on, on a GPU");
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<CalibrateArguments>();
   app.add_option("-o,--output", a->output, "write them to this file as JSON").type_name("FILE");
   app.add_flag("--json", a->json, "print JSON");
   return {app, [a] { return run(*a); }};

@@ -24,7 +24,7 @@ namespace {
 
 constexpr int default_schedules = 4;
 
-struct Arguments {
+struct CheckArguments {
   std::string kernel, tile;
   std::optional<std::string> type;
   std::optional<std::int64_t> m, n, k;
@@ -40,7 +40,7 @@ Json json_of(const bench::CheckProblem& problem) {
   return json;
 }
 
-std::vector<bench::CheckProblem> problems_of(const Arguments& arguments, const KernelEntry& kernel) {
+std::vector<bench::CheckProblem> problems_of(const CheckArguments& arguments, const KernelEntry& kernel) {
   if (!arguments.m && !arguments.n && !arguments.k) return bench::check_problems(kernel.kind, kernel.tile);
   const std::int64_t size = default_size(DeviceKind::emulator);
   return bench::check_problems(kernel.kind, arguments.m.value_or(size), arguments.n.value_or(size),
@@ -48,7 +48,7 @@ std::vector<bench::CheckProblem> problems_of(const Arguments& arguments, const K
 }
 
 /// The command that finds the same again.
-std::string replay(const Arguments& arguments, const Rung& rung, const KernelEntry& kernel, std::uint64_t seed) {
+std::string replay(const CheckArguments& arguments, const Rung& rung, const KernelEntry& kernel, std::uint64_t seed) {
   std::string text = fmt::format("lapidary check {} --type {} --tile {}", rung.name(), to_string(kernel.kind),
                                  to_string(kernel.tile));
   for (const auto& [option, value] : {std::pair("-m", arguments.m), {"-n", arguments.n}, {"-k", arguments.k}})
@@ -81,7 +81,7 @@ std::string of_others(const Rung& rung, std::size_t by_others, std::size_t all) 
   return fmt::format("; {} of {} problems are another kernel's, as {} does not take them", by_others, all, rung.name());
 }
 
-ExitCode check(const Arguments& arguments) {
+ExitCode check(const CheckArguments& arguments) {
   const Rung& rung = find_rung(arguments.kernel);
   const GemmKind kind = arguments.type ? parse_kind(*arguments.type) : rung.kernels.front().kind;
   const KernelEntry& kernel = rung.kernel(kind, arguments.tile);
@@ -127,7 +127,7 @@ ExitCode check(const Arguments& arguments) {
   return found ? wrong_result : success;
 }
 
-ExitCode run(const Arguments& arguments) {
+ExitCode run(const CheckArguments& arguments) {
   if (arguments.puzzle) return ask_puzzle(arguments.kernel, arguments.seed, arguments.answer, arguments.json);
   if (arguments.kernel.empty()) throw InvalidArgument("KERNEL is missing; `lapidary list` shows which there are");
   if (arguments.answer) throw InvalidArgument("--answer is for --puzzle");
@@ -141,7 +141,7 @@ Command add_check(App program) {
       "check",
       "look for races, missing barriers, accesses out of bounds, uninitialised reads, divergence, deadlock and wrong "
       "results, on the emulated machine");
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<CheckArguments>();
   app.add_option("KERNEL", a->kernel, "a name that `lapidary list` shows").type_name("");
   add_type_option(app, a->type);
   app.add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)").type_name("TILE");

@@ -27,7 +27,7 @@ namespace {
 
 using lens::CoalescingView;
 
-struct Arguments {
+struct CoalescingArguments {
   std::string kernel, tile;
   std::optional<std::string> type;
   std::int64_t m = 1024, n = 1024, k = 1024;
@@ -42,7 +42,7 @@ struct Arguments {
 };
 
 /// Lane n is at row n / columns, vector n % columns of a row-major matrix whose row 0 begins at a 128-byte line.
-CoalescingView typed_access(const Arguments& a) {
+CoalescingView typed_access(const CoalescingArguments& a) {
   WarpAccess access{{}, ~std::uint32_t{0}, a.element_bytes * a.vector};
   if (access.bytes > 16) {
     throw InvalidArgument(fmt::format("an access is at most 16 bytes wide; got {}, the nearest legal --vector is {}",
@@ -71,7 +71,7 @@ struct KernelAccesses {
   std::vector<CoalescingView> views;
 };
 
-KernelAccesses accesses_of(const Arguments& a) {
+KernelAccesses accesses_of(const CoalescingArguments& a) {
   const Rung& rung = find_rung(a.kernel);
   const GemmKind kind = a.type ? parse_kind(*a.type) : rung.kernels.front().kind;
   const KernelEntry& kernel = rung.kernel(kind, a.tile);
@@ -112,7 +112,7 @@ void print_sectors(const WarpAccess& access) {
   if (shown < touched.size()) fmt::print("  {:>14}  and {} more\n", "", touched.size() - shown);
 }
 
-ExitCode coalescing_of_kernel(const Arguments& a) {
+ExitCode coalescing_of_kernel(const CoalescingArguments& a) {
   const KernelAccesses found = accesses_of(a);
   if (a.picture.wanted()) write(pages::coalescing_picture(found.title, found.views, a.lane), a.picture);
   if (a.json) {
@@ -139,7 +139,7 @@ ExitCode coalescing_of_kernel(const Arguments& a) {
   return success;
 }
 
-ExitCode coalescing(const Arguments& a) {
+ExitCode coalescing(const CoalescingArguments& a) {
   if (!a.kernel.empty()) return coalescing_of_kernel(a);
   const CoalescingView view = typed_access(a);
   if (a.picture.wanted()) write(pages::coalescing_picture("What a warp moves", {view}, a.lane), a.picture);
@@ -156,7 +156,7 @@ ExitCode coalescing(const Arguments& a) {
 
 Command add_coalescing(App program) {
   App app = program.add_subcommand("coalescing", "which lanes of a warp touch which 32-byte sectors");
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<CoalescingArguments>();
   Option kernel = app.add_option(
       "KERNEL", a->kernel,
       "whose accesses to global memory are shown, as its first block makes them; without it, the "

@@ -19,7 +19,7 @@
 namespace lapidary::cli {
 namespace {
 
-struct Arguments {
+struct DescriptorArguments {
   std::string bits, major = "k", type = "bf16";
   int mn = 64;
   bool json = false;
@@ -45,7 +45,7 @@ std::uint64_t parse_bits(std::string_view text) {
 
 Json to_json(const CoreMatrix& core) { return {{"mn", core.mn}, {"k", core.k}, {"rows", core.rows}}; }
 
-ExitCode show_descriptor(const Arguments& a) {
+ExitCode show_descriptor(const DescriptorArguments& a) {
   const std::uint64_t bits = parse_bits(a.bits);
   const Major major = a.major == "k" ? Major::k : Major::mn;
   const int element_bytes = std::find_if(std::begin(element_types), std::end(element_types), [&](const ElementType& t) {
@@ -110,7 +110,7 @@ ExitCode show_descriptor(const Arguments& a) {
 Command add_descriptor(App program) {
   App app = program.add_subcommand("descriptor",
                                    "a matrix descriptor of wgmma, and the bytes that an instruction reads by it");
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<DescriptorArguments>();
   app.add_option("BITS", a->bits, "its 64 bits, such as 0x4000004000010240").required();
   app.add_option("--major", a->major, "k or mn: which mode neighbours in memory are along (k)")
       .check(one_of({"k", "mn"}));

@@ -16,7 +16,7 @@
 namespace lapidary::cli {
 namespace {
 
-struct Arguments {
+struct DiffArguments {
   std::string a, b;
   bool json = false;
 };
@@ -30,7 +30,7 @@ report::Style style_of(std::string_view line) {
   }
 }
 
-ExitCode diff(const Arguments& arguments) {
+ExitCode diff(const DiffArguments& arguments) {
   const Rung& given = lens::known_rung(arguments.a);
   const bool against_parent = arguments.b.empty();
   if (against_parent && !*given.info->parent) {
@@ -66,7 +66,7 @@ ExitCode diff(const Arguments& arguments) {
 
 Command add_diff(App program) {
   App app = program.add_subcommand("diff", "what changes in the source from kernel A to kernel B");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<DiffArguments>();
   app.add_option("A", arguments->a, "a kernel; alone, it is compared with its parent").required().type_name("");
   app.add_option("B", arguments->b, "the kernel to compare it with").type_name("");
   app.add_flag("--json", arguments->json, "print JSON");

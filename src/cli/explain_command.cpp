@@ -24,7 +24,7 @@ namespace {
 
 using lens::Explanation;
 
-struct Arguments {
+struct ExplainArguments {
   std::string kernel, tile, html;
   std::optional<std::string> type;
   std::int64_t m = 1024, n = 1024, k = 1024;
@@ -206,7 +206,7 @@ Json explanation_json(const Explanation& e) {
   return json;
 }
 
-ExitCode run(const Arguments& a) {
+ExitCode run(const ExplainArguments& a) {
   const Rung& rung = lens::known_rung(a.kernel);
   const GemmKind kind = a.type ? parse_kind(*a.type) : rung.kernels.front().kind;
   const KernelEntry& kernel = rung.kernel(kind, a.tile);
@@ -236,7 +236,7 @@ ExitCode run(const Arguments& a) {
 
 Command add_explain(App program) {
   App app = program.add_subcommand("explain", "what a kernel costs and why, on any card, without one");
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<ExplainArguments>();
   app.add_option("KERNEL", a->kernel, "a name that `lapidary list` shows").required().type_name("");
   app.add_option("-m", a->m, "rows of A and D (1024)").check(whole_number(1, most_predicted_size));
   app.add_option("-n", a->n, "columns of B and D (1024)").check(whole_number(1, most_predicted_size));

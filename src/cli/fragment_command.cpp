@@ -23,7 +23,7 @@ namespace {
 
 using lens::Fragment, lens::FragmentCell, lens::FragmentOperand;
 
-struct Arguments {
+struct FragmentArguments {
   std::vector<std::string> instruction;
   int lane = 0;
   PictureFiles picture;
@@ -173,7 +173,7 @@ void print_text(const Fragment& fragment, int thread) {
   print_thread(fragment, thread, colour);
 }
 
-ExitCode show_fragment(const Arguments& a) {
+ExitCode show_fragment(const FragmentArguments& a) {
   if (a.instruction.empty()) {
     fmt::print("{}", lens::tensor_instruction_grammar());
     return success;
@@ -197,7 +197,7 @@ ExitCode show_fragment(const Arguments& a) {
 Command add_fragment(App program) {
   App app = program.add_subcommand("fragment",
                                    "which lane holds which elements of the operands of an instruction of tensor cores");
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<FragmentArguments>();
   app.add_option("INSTRUCTION", a->instruction, "as below; without it, what there is");
   app.add_option("--lane", a->lane, "the lane that is marked, of wgmma the thread of the warpgroup (0)")
       .check(whole_number(0, 127))

@@ -15,7 +15,7 @@
 namespace lapidary::cli {
 namespace {
 
-struct Arguments {
+struct GpusArguments {
   std::string name, file;
   bool json = false;
 };
@@ -89,7 +89,7 @@ report::Table table_of(const std::vector<model::Gpu>& gpus) {
   return table;
 }
 
-ExitCode gpus(const Arguments& arguments) {
+ExitCode gpus(const GpusArguments& arguments) {
   std::vector<model::Gpu> gpus = model::load_gpus(arguments.file);
   if (!arguments.name.empty()) gpus = {model::find_gpu(gpus, arguments.name)};
   if (arguments.json) {
@@ -117,7 +117,7 @@ ExitCode gpus(const Arguments& arguments) {
 
 Command add_gpus(App program) {
   App app = program.add_subcommand("gpus", "the GPUs that predictions can be made for");
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<GpusArguments>();
   app.add_option("NAME", a->name, "one of them, with its sources").type_name("");
   app.add_option("--gpu-file", a->file, "a table of your own, as docs/gpus.md tells; LAPIDARY_GPUS names one, too")
       .type_name("FILE");

@@ -15,7 +15,7 @@ struct sigaction before;
 void remember(int) {
   seen = 1;
   constexpr char text[] = "\nlapidary: ends after what is being measured; Ctrl-C again ends at once\n";
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, sizeof text - 1);
 }
 
 }  // namespace

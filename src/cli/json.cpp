@@ -31,7 +31,7 @@ Json to_json(const emulator::WgmmaCounters& c) {
   return {{"instructions", c.instructions}, {"shared_bytes", c.shared_bytes}, {"flop", c.flop}};
 }
 
-Json counters_json(const emulator::Counters& counters, bool with_zeros) {
+Json counters_object(const emulator::Counters& counters, bool with_zeros) {
   Json json = Json::object();
   for (const auto& [name, title, member, always] : global_counters) {
     if ((with_zeros && always) || (counters.*member).requests != 0) json[name] = to_json(counters.*member);
@@ -50,12 +50,12 @@ Json counters_json(const emulator::Counters& counters, bool with_zeros) {
 
 }  // namespace
 
-Json counters_json(const emulator::Counters& counters) { return counters_json(counters, true); }
+Json counters_json(const emulator::Counters& counters) { return counters_object(counters, true); }
 
 Json lines_json(const emulator::Report& report) {
   Json lines = Json::array();
   for (const emulator::LineCounters& line : report.lines) {
-    lines.push_back({{"file", line.file}, {"line", line.line}, {"counters", counters_json(line.counters, false)}});
+    lines.push_back({{"file", line.file}, {"line", line.line}, {"counters", counters_object(line.counters, false)}});
   }
   return lines;
 }

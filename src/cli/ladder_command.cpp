@@ -21,7 +21,7 @@
 namespace lapidary::cli {
 namespace {
 
-struct Arguments {
+struct LadderArguments {
   std::optional<std::int64_t> size;
   std::optional<std::string> type, device;
   bool json = false;
@@ -248,7 +248,7 @@ report::Table gpu_table(const std::vector<Entry>& entries, std::int64_t size) {
   return table;
 }
 
-ExitCode climb_ladder(const Arguments& arguments) {
+ExitCode climb_ladder(const LadderArguments& arguments) {
   std::optional<GemmKind> kind;
   if (arguments.type) kind = parse_kind(*arguments.type);
   const bool emulated = arguments.device ? parse_device(*arguments.device) == DeviceKind::emulator : gpu_count() == 0;
@@ -294,7 +294,7 @@ ExitCode climb_ladder(const Arguments& arguments) {
 
 Command add_ladder(App program) {
   App app = program.add_subcommand("ladder", "run every kernel on one problem, check it and show what it costs");
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<LadderArguments>();
   app.add_option("--size", a->size, "M = N = K (256, on a GPU 4096)").check(whole_number(1));
   app.add_option("--type", a->type,
                  "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC' (of each kernel the first one)")

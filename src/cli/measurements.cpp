@@ -12,7 +12,7 @@
 
 namespace lapidary::cli {
 
-static Json to_json(const bench::Spread& spread) {
+static Json measured_json(const bench::Spread& spread) {
   return {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}};
 }
 
@@ -21,12 +21,12 @@ static Json size_of(const bench::TimedProblem& problem) {
   return problem.M == problem.N && problem.N == problem.K ? Json(problem.M) : Json();
 }
 
-static Json to_json(const bench::LeftOut& one) {
+static Json measured_json(const bench::LeftOut& one) {
   return {{"kernel", one.kernel}, {"type", to_string(one.kind)}, {"m", one.M}, {"n", one.N}, {"k", one.K},
           {"why", one.why}};
 }
 
-Json to_json(const bench::LadderMeasurement& result) {
+Json measured_json(const bench::LadderMeasurement& result) {
   const bench::Measurement& m = result.measurement;
   const KernelEntry& kernel = *result.entry.kernel;
   return {{"kernel", result.entry.rung->name()},
@@ -41,14 +41,14 @@ Json to_json(const bench::LadderMeasurement& result) {
           {"k", result.problem.K},
           {"label", result.problem.label.empty() ? Json() : Json(result.problem.label)},
           {"mode", name_of(result.mode)},
-          {"tflops", to_json(m.tflops)},
-          {"cublas_tflops", m.peer_tflops ? to_json(*m.peer_tflops) : Json()},
+          {"tflops", measured_json(m.tflops)},
+          {"cublas_tflops", m.peer_tflops ? measured_json(*m.peer_tflops) : Json()},
           {"clock_mhz", m.card ? Json(m.card->sm_clock_mhz) : Json()},
           {"power_w", m.card ? Json(m.card->power_w) : Json()},
           {"rounds", m.rounds}};
 }
 
-Json to_json(const bench::PeerMeasurement& peer) {
+Json measured_json(const bench::PeerMeasurement& peer) {
   return {{"name", peer.name},
           {"type", to_string(peer.kind)},
           {"size", size_of(peer.problem)},
@@ -56,15 +56,15 @@ Json to_json(const bench::PeerMeasurement& peer) {
           {"n", peer.problem.N},
           {"k", peer.problem.K},
           {"mode", name_of(peer.mode)},
-          {"tflops", to_json(peer.measurement.tflops)},
+          {"tflops", measured_json(peer.measurement.tflops)},
           {"clock_mhz", peer.measurement.card ? Json(peer.measurement.card->sm_clock_mhz) : Json()},
           {"power_w", peer.measurement.card ? Json(peer.measurement.card->power_w) : Json()}};
 }
 
-Json to_json(const bench::LadderReport& report) {
+Json measured_json(const bench::LadderReport& report) {
   const auto list = [](const auto& all) {
     Json json = Json::array();
-    for (const auto& one : all) json.push_back(to_json(one));
+    for (const auto& one : all) json.push_back(measured_json(one));
     return json;
   };
   return {{"receipt", report.receipt},  {"ok", report.wrong.empty()},        {"complete", report.complete},

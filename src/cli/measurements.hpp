@@ -7,11 +7,11 @@
 namespace lapidary::cli {
 
 /// As the results of `lapidary bench --json` (docs/json.md).
-Json to_json(const bench::LadderMeasurement& result);
-Json to_json(const bench::PeerMeasurement& peer);
+Json measured_json(const bench::LadderMeasurement& result);
+Json measured_json(const bench::PeerMeasurement& peer);
 
 /// What `lapidary bench` prints and writes.
-Json to_json(const bench::LadderReport& report);
+Json measured_json(const bench::LadderReport& report);
 
 /// A file that is replaced as a whole: a reader finds what it was or what it is now, also where the program is ended in
 /// between. Making one shows whether it can be written, before long work, and leaves what is there.

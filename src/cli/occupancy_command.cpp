@@ -33,7 +33,7 @@ using model::Occupancy;
 using model::OccupancyStep;
 using model::Quantity;
 
-struct Arguments {
+struct OccupancyArguments {
   std::string kernel, tile;
   std::optional<std::string> type;
   std::optional<int> threads, registers, shared_bytes, barriers;
@@ -50,7 +50,7 @@ struct Subject {
 };
 
 /// A kernel's registers and barriers, where they are not typed in, are those of the record of its machine code.
-Subject subject_of_kernel(const Arguments& a, int multiprocessors) {
+Subject subject_of_kernel(const OccupancyArguments& a, int multiprocessors) {
   const Rung& rung = lens::known_rung(a.kernel);
   const GemmKind kind = a.type ? parse_kind(*a.type) : rung.kernels.front().kind;
   const KernelEntry& kernel = rung.kernel(kind, a.tile);
@@ -81,7 +81,7 @@ Subject subject_of_kernel(const Arguments& a, int multiprocessors) {
   return subject;
 }
 
-Subject subject_of(const Arguments& a, int multiprocessors) {
+Subject subject_of(const OccupancyArguments& a, int multiprocessors) {
   if (a.kernel.empty() && !(a.threads && a.registers))
     throw InvalidArgument(
         "what a block takes is missing: name a kernel, or give --threads and --registers, as in --threads 256 "
@@ -161,7 +161,7 @@ void print_page(const Subject& subject, const model::Gpu& gpu, const Occupancy& 
              steps_table(gpu, o).render(colour));
 }
 
-ExitCode run(const Arguments& a) {
+ExitCode run(const OccupancyArguments& a) {
   const model::Gpu gpu = chosen_gpu(a.gpu);
   const Subject subject = subject_of(a, gpu.sms);
   const Occupancy occupancy = model::occupancy(gpu, subject.block);
@@ -196,7 +196,7 @@ ExitCode run(const Arguments& a) {
 Command add_occupancy(App program) {
   App app = program.add_subcommand(
       "occupancy", "how many blocks a multiprocessor holds, by each limit, and at which values that changes");
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<OccupancyArguments>();
   constexpr int most = std::numeric_limits<int>::max();
   Option kernel = app.add_option("KERNEL", a->kernel, "a name that `lapidary list` shows; or none, and numbers")
                       .type_name("");

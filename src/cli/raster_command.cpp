@@ -20,7 +20,7 @@ namespace {
 
 using lens::RasterEntry;
 
-struct Arguments {
+struct RasterArguments {
   std::int64_t m = 8192, n = 8192, k = 8192;
   std::optional<std::string> kernel, tile, type;
   float beta = 0;
@@ -84,7 +84,7 @@ std::string map_of(std::int64_t down, std::int64_t across, std::vector<RowCol<in
   return fmt::format("{}\n", fmt::join(lines, "\n"));
 }
 
-ExitCode raster(const Arguments& arguments) {
+ExitCode raster(const RasterArguments& arguments) {
   const model::Gpu gpu = chosen_gpu(arguments.gpu);
   lens::RasterQuestion question{gpu, {arguments.m, arguments.n, arguments.k}, {}, arguments.blocks_per_sm};
   std::string type = arguments.type.value_or("f32"), tile = arguments.tile.value_or("128x128x8");
@@ -154,7 +154,7 @@ ExitCode raster(const Arguments& arguments) {
 
 Command add_raster(App program) {
   App app = program.add_subcommand("raster", "the order in which tiles are visited, and what L2 and DRAM make of it");
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<RasterArguments>();
   app.add_option("-m", a->m, "rows of A and D (8192)").check(whole_number(1, most_predicted_size));
   app.add_option("-n", a->n, "columns of B and D (8192)").check(whole_number(1, most_predicted_size));
   app.add_option("-k", a->k, "columns of A, rows of B (8192)").check(whole_number(1, most_predicted_size));

@@ -29,7 +29,7 @@
 namespace lapidary::cli {
 namespace {
 
-struct Arguments {
+struct ReportArguments {
   std::string folder, markdown, record;
   bool check = false, json = false;
   GpuChoice gpu;
@@ -154,7 +154,7 @@ void print_outcome(const Outcome& outcome) {
 }
 
 /// The page, and the Markdown pages if they were asked for.
-void write_pages(const Arguments& a, const model::Gpu& gpu, Outcome& outcome) {
+void write_pages(const ReportArguments& a, const model::Gpu& gpu, Outcome& outcome) {
   std::vector<lens::Explanation> rungs;
   report::Progress progress;
   const auto& ladder = lens::whole_ladder();
@@ -175,7 +175,7 @@ void write_pages(const Arguments& a, const model::Gpu& gpu, Outcome& outcome) {
     write_markdown(a.markdown, files, outcome);
 }
 
-ExitCode run(const Arguments& a) {
+ExitCode run(const ReportArguments& a) {
   if (a.check && a.markdown.empty())
     throw InvalidArgument("--check compares the files of --markdown DIR, which is missing");
   Outcome outcome;
@@ -202,7 +202,7 @@ ExitCode run(const Arguments& a) {
 
 Command add_report(App program) {
   App app = program.add_subcommand("report", "the whole ladder as one page: what each kernel costs and why");
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<ReportArguments>();
   app.add_option("-o,--output", a->folder,
                  "the folder of index.html, a page that loads nothing (report, unless --markdown or --record is given)")
       .type_name("DIR");

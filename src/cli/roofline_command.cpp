@@ -21,7 +21,7 @@ namespace {
 
 using lens::RooflineEntry;
 
-struct Arguments {
+struct RooflineArguments {
   std::int64_t size = 4096;
   GpuChoice gpu;
   std::string mode = "burst";
@@ -105,7 +105,7 @@ report::Table entries_table(const std::vector<RooflineEntry>& entries) {
   return table;
 }
 
-ExitCode roofline(const Arguments& arguments) {
+ExitCode roofline(const RooflineArguments& arguments) {
   const lens::Roofline roofline = lens::roofline(chosen_gpu(arguments.gpu), arguments.size, arguments.mode);
   const auto& [gpu, ceilings, size, mode, entries] = roofline;
   if (arguments.picture.wanted()) write(pages::roofline_picture(roofline), arguments.picture);
@@ -145,7 +145,7 @@ ExitCode roofline(const Arguments& arguments) {
 
 Command add_roofline(App program) {
   App app = program.add_subcommand("roofline", "the ladder below a GPU's ceilings, with what was measured");
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<RooflineArguments>();
   app.add_option("--size", a->size, "M = N = K (4096)").check(whole_number(1, most_predicted_size));
   add_gpu_options(app, a->gpu);
   app.add_option("--mode", a->mode, "which measurement: burst or sustained (burst)")

@@ -23,7 +23,7 @@
 namespace lapidary::cli {
 namespace {
 
-struct Arguments {
+struct RunArguments {
   std::string kernel, tile, save;
   std::optional<std::string> type, device;
   std::optional<std::int64_t> m, n, k, lda, ldb, ldc, ldd;
@@ -32,7 +32,7 @@ struct Arguments {
   bool count = false, check = false, json = false;
 };
 
-bench::RandomProblem spec_of(const Arguments& arguments, const GemmKind& kind, DeviceKind device) {
+bench::RandomProblem spec_of(const RunArguments& arguments, const GemmKind& kind, DeviceKind device) {
   const std::int64_t size = default_size(device);
   return bench::resolve({.problem = {.kind = kind,
                                      .M = arguments.m.value_or(size),
@@ -96,7 +96,7 @@ void print_result(const Rung& rung, const KernelEntry& kernel, const Device& dev
     fmt::print("{}", report::paragraph(fmt::format("{} ran: {}", result.ran, result.why), report::page_width));
 }
 
-ExitCode run(const Arguments& arguments) {
+ExitCode run(const RunArguments& arguments) {
   const Rung& rung = find_rung(arguments.kernel);
   const GemmKind kind = arguments.type ? parse_kind(*arguments.type) : rung.kernels.front().kind;
   const KernelEntry& kernel = rung.kernel(kind, arguments.tile);
@@ -148,7 +148,7 @@ ExitCode run(const Arguments& arguments) {
 
 Command add_run(App program) {
   App app = program.add_subcommand("run", "run one kernel on one problem and check the result");
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<RunArguments>();
   app.add_option("KERNEL", a->kernel, "a name that `lapidary list` shows").required().type_name("");
   app.add_option("-m", a->m, "rows of A and D (256, on a GPU 4096)").check(whole_number(0));
   app.add_option("-n", a->n, "columns of B and D (256, on a GPU 4096)").check(whole_number(0));

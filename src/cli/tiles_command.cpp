@@ -22,7 +22,7 @@ namespace {
 
 using lens::Share;
 
-struct Arguments {
+struct TilesArguments {
   std::string kernel, tile;
   std::optional<std::string> type;
   int thread = 0;
@@ -50,7 +50,7 @@ void add_row(report::Table& table, const std::string& who, const Share& share) {
                  {to_string(share.cols)}});
 }
 
-ExitCode tiles(const Arguments& a) {
+ExitCode tiles(const TilesArguments& a) {
   const Rung& rung = lens::known_rung(a.kernel);
   const GemmKind kind = a.type ? parse_kind(*a.type) : rung.kernels.front().kind;
   const KernelEntry& kernel = rung.kernel(kind, a.tile);
@@ -95,7 +95,7 @@ ExitCode tiles(const Arguments& a) {
 
 Command add_tiles(App program) {
   App app = program.add_subcommand("tiles", "the block, warp and thread tiles of a kernel, with one thread marked");
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<TilesArguments>();
   app.add_option("KERNEL", a->kernel, "its name; see lapidary list").required();
   app.add_option("--tile", a->tile, "which tile of the kernel (its first one)").type_name("TILE");
   add_type_option(app, a->type);

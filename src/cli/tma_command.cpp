@@ -17,7 +17,7 @@
 namespace lapidary::cli {
 namespace {
 
-struct Arguments {
+struct TmaArguments {
   std::string type = "bf16", fill = "zero";
   std::vector<std::uint64_t> size, stride;
   std::vector<int> box, element_strides, at;
@@ -45,7 +45,7 @@ void set(T* to, const std::vector<T>& values, std::size_t count, const char* wha
   std::copy(values.begin(), values.end(), to);
 }
 
-TensorBox tensor_of(const Arguments& a) {
+TensorBox tensor_of(const TmaArguments& a) {
   TensorBox tensor;
   const auto named = std::find_if(std::begin(types), std::end(types),
                                   [&](const NamedType& t) { return t.name == a.type; });
@@ -86,7 +86,7 @@ TensorBox tensor_of(const Arguments& a) {
   return tensor;
 }
 
-ExitCode tma(const Arguments& a) {
+ExitCode tma(const TmaArguments& a) {
   const TensorBox tensor = tensor_of(a);
   int coordinates[TensorBox::max_rank] = {};
   if (!a.at.empty()) set(coordinates, a.at, tensor.rank, "at");
@@ -136,7 +136,7 @@ ExitCode tma(const Arguments& a) {
 
 Command add_tma(App program) {
   App app = program.add_subcommand("tma", "where the Tensor Memory Accelerator puts each row of a box");
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<TmaArguments>();
   app.add_option("--size", a->size, "the tensor's elements along each mode, innermost first, such as 4096,4096")
       .required()
       .delimiter(',')

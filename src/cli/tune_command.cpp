@@ -22,7 +22,7 @@
 namespace lapidary::cli {
 namespace {
 
-struct Arguments {
+struct TuneArguments {
   std::vector<std::int64_t> sizes;
   std::vector<std::string> types;
   int keep = 4;
@@ -104,7 +104,7 @@ report::Table to_table(const Json& document, const std::vector<std::string>& dat
   return table;
 }
 
-ExitCode tune(const Arguments& arguments) {
+ExitCode tune(const TuneArguments& arguments) {
   if (gpu_count() == 0)
     throw InvalidArgument("tune needs a GPU: it measures what the lens expects most of; see lapidary device");
   const std::unique_ptr<Device> device = open_gpu();
@@ -141,7 +141,7 @@ ExitCode tune(const Arguments& arguments) {
           const auto of = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
             return candidate.entry.kernel == result.entry.kernel;
           });
-          Json one = to_json(result);
+          Json one = measured_json(result);
           one.erase("idea");
           one["predicted_tflops"] = of->predicted_tflops ? Json(*of->predicted_tflops) : Json();
           one["receipt"] = report.receipt["date"];
@@ -165,7 +165,7 @@ ExitCode tune(const Arguments& arguments) {
 
 Command add_tune(App program) {
   App app = program.add_subcommand("tune", "measure the tiles that the lens expects most of, and keep the best");
-  const auto a = std::make_shared<Arguments>();
+  const auto a = std::make_shared<TuneArguments>();
   app.add_option("--type", a->types, "as `lapidary list` shows them, may be given several times; 'bf16 RC'")
       .allow_extra_args(false);
   app.add_option("--size", a->sizes, "M = N = K, may be given several times; 4096")
