@@ -22,11 +22,11 @@ bench::LadderMeasurement measured(const bench::TimedProblem& problem) {
 }
 
 TEST(MeasurementsAsJson, HaveTheSizesOfTheirProblem) {
-  const Json cube = to_json(measured({512, 512, 512}));
+  const Json cube = measured_json(measured({512, 512, 512}));
   EXPECT_EQ(cube["size"], 512);
   EXPECT_EQ(cube["m"], 512);
   EXPECT_TRUE(cube["label"].is_null());
-  const Json other = to_json(measured({.M = 16, .N = 1760, .K = 300, .label = "training_set"}));
+  const Json other = measured_json(measured({.M = 16, .N = 1760, .K = 300, .label = "training_set"}));
   EXPECT_TRUE(other["size"].is_null());
   EXPECT_EQ(other["m"], 16);
   EXPECT_EQ(other["n"], 1760);
@@ -41,7 +41,7 @@ TEST(MeasurementsAsJson, ReportHasItsKeys) {
   report.results.push_back(measured({512, 512, 512}));
   report.peers.push_back({Type::f32, {1, 2, 3}, bench::Mode::burst, "cuBLAS", report.results[0].measurement});
   report.left_out.push_back({"naive", parse_kind("f32 RC"), 4, 5, 6, "it has no such kernel"});
-  const Json json = to_json(report);
+  const Json json = measured_json(report);
   for (const char* key : {"receipt", "ok", "complete", "wrong", "left_out", "results", "peers"})
     EXPECT_TRUE(json.contains(key)) << key;
   EXPECT_EQ(json["complete"], false);
