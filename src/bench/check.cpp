@@ -1,9 +1,13 @@
 #include "bench/check.hpp"
 
+#include <fmt/format.h>
+
 #include <memory>
+#include <utility>
 
 #include "bench/run.hpp"
 #include "core/error.hpp"
+#include "core/math.hpp"
 #include "device/device.hpp"
 
 namespace lapidary::bench {
@@ -11,46 +15,67 @@ namespace {
 
 /// For kernels that do not cut the sum into tiles.
 constexpr std::int64_t some_k = 8;
-/// More tiles of the sum than two turns of a ring of four stages.
+/// More tiles of the sum than any ring has stages.
 constexpr std::int64_t many_tiles = 9;
-/// As few as a cluster of two blocks needs: blocks that stay take several of the tiles of a problem each.
-constexpr int multiprocessors = 2;
+/// More rows of tiles than any kernel walks together, and than the persistent blocks of so many multiprocessors take at
+/// a time.
+constexpr std::int64_t many_rows = 17;
+constexpr int odd_multiprocessors = 5;
 
 RandomProblem sized(const GemmKind& kind, std::int64_t M, std::int64_t N, std::int64_t K) {
   return {.problem = {.kind = kind, .M = M, .N = N, .K = K}};
 }
 
-RandomProblem with_beta(RandomProblem spec) {
-  spec.alpha = -1.5f;
-  spec.beta = 0.5f;
+RandomProblem with_factors(RandomProblem spec, float alpha, float beta) {
+  spec.alpha = alpha;
+  spec.beta = beta;
+  return spec;
+}
+RandomProblem with_beta(const RandomProblem& spec) { return with_factors(spec, -1.5f, 0.5f); }
+
+/// Elements of a matrix in 16 bytes, at multiples of which vectors and lines of bulk copies begin.
+std::int64_t vector_of(const Problem& p, Matrix matrix) { return 16 / size_of(shape_of(p, matrix).type); }
+
+/// Each leading dimension is longer than a line by vectors of a number of its own, so that none can stand for another
+/// one or for a size; or far longer still.
+RandomProblem with_gaps(RandomProblem spec, std::int64_t far = 0) {
+  Problem& p = spec.problem;
+  int vectors = 0;
+  for (const auto& [ld, matrix] :
+       {std::pair{&p.lda, Matrix::A}, {&p.ldb, Matrix::B}, {&p.ldc, Matrix::C}, {&p.ldd, Matrix::D}})
+    *ld = round_up(shape_of(p, matrix).length(), vector_of(p, matrix)) + far + ++vectors * vector_of(p, matrix);
   return spec;
 }
 
-/// Each leading dimension is longer by a number of its own, so that none can stand for another.
-RandomProblem scattered(RandomProblem spec) {
-  spec = with_beta(spec);
+/// One matrix alone begins half a vector off.
+RandomProblem displaced(RandomProblem spec, Matrix matrix) {
+  Displacement& by = spec.displacement;
+  std::int64_t* const which[] = {&by.A, &by.B, &by.C, &by.D};
+  *which[static_cast<std::size_t>(matrix)] = vector_of(spec.problem, matrix) / 2;
+  return spec;
+}
+
+/// One leading dimension alone is longer by half a vector.
+RandomProblem with_odd_lines(RandomProblem spec, Matrix matrix) {
   Problem& p = spec.problem;
-  p.lda = (p.kind.a == Order::row_major ? p.K : p.M) + 3;
-  p.ldb = (p.kind.b == Order::row_major ? p.N : p.K) + 5;
+  std::int64_t* const which[] = {&p.lda, &p.ldb, &p.ldc, &p.ldd};
+  *which[static_cast<std::size_t>(matrix)] += vector_of(p, matrix) / 2;
+  return spec;
+}
+
+/// Each leading dimension is longer by a number of its own, and all bases are off their alignment.
+RandomProblem scattered(RandomProblem spec) {
+  Problem& p = spec.problem;
+  p.lda = shape_of(p, Matrix::A).length() + 3;
+  p.ldb = shape_of(p, Matrix::B).length() + 5;
   p.ldc = p.N + 1;
   p.ldd = p.N + 7;
-  spec.displacement = 1;
-  return spec;
-}
-
-/// Rows of C begin anywhere, those of the other matrices where a copy of 16 bytes may.
-RandomProblem with_odd_c(RandomProblem spec) {
-  spec = with_beta(spec);
-  spec.problem.ldc = spec.problem.N + 1;
-  return spec;
-}
-RandomProblem with_odd_d(RandomProblem spec) {
-  spec.problem.ldd = spec.problem.N + 1;
-  return spec;
+  spec.displacement = displaced_by(1);
+  return with_beta(spec);
 }
 
 /// Of a matrix of one line the leading dimension is never walked.
-RandomProblem with_odd_lines(RandomProblem spec) {
+RandomProblem of_one_row(RandomProblem spec) {
   Problem& p = spec.problem;
   if (p.kind.a == Order::row_major) p.lda = p.K + 3;
   p.ldd = p.N + 5;
@@ -58,8 +83,14 @@ RandomProblem with_odd_lines(RandomProblem spec) {
 }
 
 RandomProblem in_place(RandomProblem spec) {
-  spec = with_beta(spec);
-  spec.problem.in_place = true;
+  Problem& p = spec.problem;
+  p.in_place = true;
+  if (p.ldd != 0) p.ldc = p.ldd;
+  return spec;
+}
+
+RandomProblem with_unread_c(RandomProblem spec) {
+  spec.unread_c = true;
   return spec;
 }
 
@@ -67,38 +98,69 @@ RandomProblem in_place(RandomProblem spec) {
 
 std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& tile) {
   const std::int64_t m = tile.m, n = tile.n, k = tile.k ? tile.k : some_k;
-  const std::int64_t vector = 16 / size_of(kind.type);
-  return {
-      {sized(kind, m + 1, n - 1, 2 * k), "edges beside whole tiles; C is null"},
-      {scattered(sized(kind, m - 1, n + 1, 3 * k - 1)), "long rows, bases off their alignment"},
-      {with_beta(sized(kind, m + vector, n + vector, 2 * k + vector)), "edges between whole vectors"},
-      {sized(kind, m, n, many_tiles * k + vector), "a long sum of whole tiles"},
-      {with_odd_c(sized(kind, m, n, k)), "rows of C off their alignment"},
-      {with_odd_d(sized(kind, m, n, k)), "rows of D off their alignment"},
-      {sized(kind, m, n, k + 1), "lines along K off their alignment"},
-      {in_place(sized(kind, 17, 13, 7)), "primes; D is C"},
-      {with_beta(sized(kind, 5, 3, 0)), "no sum at all"},
-      {sized(kind, 1, 1, 1), "one product"},
-      {with_odd_lines(sized(kind, 1, n, 2 * k)), "one row, whose length is its own"},
+  const std::int64_t vector = 16 / size_of(kind.type);  // of C and D as many elements are whole vectors, too
+  // Sizes of which no two are equal; of the even ones, in whole vectors, less than a tile or more.
+  const RandomProblem odd = sized(kind, m + 1, n - 1, 2 * k),
+                      even = with_beta(with_gaps(sized(kind, m + vector, n + 2 * vector, 2 * k + 3 * vector))),
+                      small = with_beta(with_gaps(sized(kind, 3 * vector, 5 * vector, 2 * vector)));
+  const auto even_sized = [&](std::int64_t dm, std::int64_t dn, std::int64_t dk) {
+    const Problem& p = even.problem;
+    return with_beta(with_gaps(sized(kind, p.M + dm, p.N + dn, p.K + dk)));
   };
+  constexpr std::int64_t far = std::int64_t{1} << 31;
+  std::vector<CheckProblem> problems = {
+      {odd, "edges beside whole tiles; C is null"},
+      {scattered(sized(kind, m - 1, n + 1, 3 * k - 1)), "long rows, bases off their alignment"},
+      {even, "whole vectors, lines of four lengths"},
+      {with_factors(small, 0.75f, 0), "alpha alone"},
+      {with_factors(small, 0, 0.5f), "beta alone"},
+      {with_unread_c(with_factors(small, 1, 0)), "C is NaN, and beta is 0"},
+      {with_unread_c(with_factors(odd, 0.75f, 0)), "C is NaN, and beta is 0; edges beside whole tiles"},
+      {even_sized(vector / 2, 0, 0), "M between whole vectors"},
+      {even_sized(0, vector / 2, 0), "N between whole vectors"},
+      {even_sized(0, 0, vector / 2), "K between whole vectors"},
+      {even_sized(1, 1, 1), "all sizes off whole vectors, lines on them"},
+  };
+  for (const Matrix matrix : all_matrices)
+    problems.push_back({displaced(small, matrix), fmt::format("{} off its alignment", name_of(matrix))});
+  for (const Matrix matrix : all_matrices)
+    problems.push_back(
+        {with_odd_lines(small, matrix), fmt::format("lines of {} off their alignment", name_of(matrix))});
+  problems.insert(problems.end(),
+                  {{in_place(small), "D is C"},
+                   {in_place(with_factors(sized(kind, 17, 13, 7), 1, 1)), "primes; D is C"},
+                   {with_beta(sized(kind, 5, 3, 0)), "no sum at all"},
+                   {with_beta(sized(kind, m + vector, n + vector, 0)), "no sum at all, by whole vectors"},
+                   {sized(kind, vector, 2 * vector, 0), "zeros"},
+                   {sized(kind, 1, 1, 1), "one product"},
+                   {of_one_row(sized(kind, 1, n, 2 * k)), "one row, whose length is its own"},
+                   {sized(kind, m, 1, k), "one column"},
+                   {with_beta(with_gaps(sized(kind, vector, 3 * vector, 2 * vector), far)), "offsets beyond 32 bits"},
+                   {with_beta(with_gaps(sized(kind, 3, 5, 7), far + 1)), "offsets beyond 32 bits; nothing aligned"},
+                   {with_beta(with_gaps(sized(kind, m + vector, n + vector, many_tiles * k + vector))),
+                    "long sums of several tiles"},
+                   {with_beta(with_gaps(sized(kind, (many_rows - 1) * m + vector, n + vector, vector))),
+                    "many rows of tiles", odd_multiprocessors}});
+  return problems;
 }
 
 std::vector<CheckProblem> check_problems(const GemmKind& kind, std::int64_t M, std::int64_t N, std::int64_t K) {
   return {{sized(kind, M, N, K), "as it is; C is null"},
+          {with_beta(with_gaps(sized(kind, M, N, K))), "whole vectors, lines of four lengths"},
           {scattered(sized(kind, M, N, K)), "long rows, bases off their alignment"}};
 }
 
-Checked check(const Rung& rung, const KernelEntry& kernel, const RandomProblem& spec, std::uint64_t seed,
+Checked check(const Rung& rung, const KernelEntry& kernel, const CheckProblem& problem, std::uint64_t seed,
               int schedules) {
   Checked checked;
   for (int i = 0; i < schedules; ++i, ++seed) {
     // One host thread: blocks that run at the same time would meet in another order each time.
     const std::unique_ptr<Device> device = open_emulator(
-        {.multiprocessors = multiprocessors, .check = true, .threads = 1, .seed = seed});
+        {.multiprocessors = problem.multiprocessors, .check = true, .threads = 1, .seed = seed});
     try {
-      Experiment experiment(*device, spec);
-      const Problem problem = with_known(experiment.problem().spec.problem, experiment.operands());
-      const Choice choice = choose(kernel, problem);  // what run() chooses; a fault leaves nobody to ask
+      Experiment experiment(*device, problem.spec);
+      const Problem known = with_known(experiment.problem().spec.problem, experiment.operands());
+      const Choice choice = choose(kernel, known);  // what run() chooses; a fault leaves nobody to ask
       checked.ran = choice.kernel->id();
       checked.why = choice.why;
       const Verification result = experiment.run(rung, kernel, Build::instrumented).verification;

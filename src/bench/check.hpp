@@ -14,14 +14,17 @@ namespace lapidary::bench {
 struct CheckProblem {
   RandomProblem spec;
   std::string tries;
+  /// As few as a cluster of two blocks needs, unless it is said: blocks that stay take several of the tiles of a
+  /// problem each.
+  int multiprocessors = 2;
 };
 
-/// Small problems at which kernels of that tile go wrong if they do: sizes beside the tile's, primes, sums of no
-/// element and of many tiles, leading dimensions that are longer than rows, bases off their alignment, C that is null,
-/// D that is C and a single row.
+/// Small problems at which kernels of that tile go wrong if they do. Each size, leading dimension, base and factor
+/// differs from every other one in some problem whose lines whole vectors and bulk copies can walk, and in one where
+/// they cannot; and each is alone in some problem what keeps them from it.
 std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& tile);
 
-/// Problems of one size: as it is, and with the leading dimensions, bases and factors of the list above.
+/// Problems of one size: as it is, and with leading dimensions, bases and factors of their own.
 std::vector<CheckProblem> check_problems(const GemmKind& kind, std::int64_t M, std::int64_t N, std::int64_t K);
 
 /// What was wrong.
@@ -36,11 +39,12 @@ struct Checked {
   std::string ran, why;          ///< as of RunResult
 };
 
-/// Runs a kernel on the emulated machine with every access checked, under the schedules of seeds `seed`, `seed` + 1,
+/// Runs a kernel on the emulated machine, of which it finds the multiprocessors of the problem, with every access
+/// checked, under the schedules of seeds `seed`, `seed` + 1,
 /// ..., and verifies the results of each. Seed 0 is the order of threads. The same seed finds the same on every
 /// machine.
 /// @throws InvalidArgument if the problem is not legal or the program has no instrumented build of the kernel
-Checked check(const Rung& rung, const KernelEntry& kernel, const RandomProblem& spec, std::uint64_t seed,
+Checked check(const Rung& rung, const KernelEntry& kernel, const CheckProblem& problem, std::uint64_t seed,
               int schedules);
 
 }  // namespace lapidary::bench

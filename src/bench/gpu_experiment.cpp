@@ -35,7 +35,7 @@ std::string describe(const Verification& v, double value, double expected) {
 RandomProblem legal(const RandomProblem& unresolved) {
   const RandomProblem spec = resolve(unresolved);
   const Problem& p = spec.problem;
-  if (p.M == 0 || p.N == 0 || spec.displacement != 0 || p.in_place) {
+  if (p.M == 0 || p.N == 0 || spec.displacement != Displacement{} || p.in_place) {
     throw InvalidArgument("a problem to verify on the GPU has results, is not displaced and not in place");
   }
   return spec;

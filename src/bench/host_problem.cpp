@@ -84,6 +84,16 @@ void fill_normal(HostMatrix& matrix, std::uint64_t sequence, const OnProgress& p
 
 }  // namespace
 
+std::int64_t Displacement::operator[](Matrix matrix) const {
+  switch (matrix) {
+    case Matrix::A: return A;
+    case Matrix::B: return B;
+    case Matrix::C: return C;
+    case Matrix::D: break;
+  }
+  return D;
+}
+
 RandomProblem resolve(RandomProblem spec) {
   Problem& p = spec.problem;
   // Before the others: of a problem in place, resolved() would take a missing ldc from ldd as well.
@@ -91,12 +101,17 @@ RandomProblem resolve(RandomProblem spec) {
   p = resolved(p);
   p.alpha = factor_of(spec.alpha);
   p.beta = factor_of(spec.beta);
-  const auto aligned = [&](Type type) {
-    const auto bytes = static_cast<unsigned>(spec.displacement * size_of(type)) | 256u;
+  if (p.in_place) spec.displacement.D = spec.displacement.C;
+  constexpr std::int64_t most = 1 << 20;
+  const auto aligned = [&](Matrix matrix) {
+    const std::int64_t elements = spec.displacement[matrix];
+    if (elements < 0 || elements > most)
+      throw InvalidArgument(
+          fmt::format("the displacement of {} is {} elements; legal are 0 to {}", name_of(matrix), elements, most));
+    const auto bytes = static_cast<unsigned>(elements * size_of(shape_of(p, matrix).type)) | 256u;
     return static_cast<int>(bytes & (~bytes + 1));
   };
-  const int ab = aligned(p.kind.type), cd = aligned(p.kind.result);
-  p.aligned = {ab, ab, cd, cd};
+  p.aligned = {aligned(Matrix::A), aligned(Matrix::B), aligned(Matrix::C), aligned(Matrix::D)};
   // C is allocated even if beta is 0 and no kernel reads it, so that a kernel that does is caught.
   Problem with_c = p;
   with_c.beta = Factor::one;
@@ -104,11 +119,16 @@ RandomProblem resolve(RandomProblem spec) {
   for (const auto& [name, value] : {std::pair{"alpha", spec.alpha}, std::pair{"beta", spec.beta}}) {
     if (!std::isfinite(value)) throw InvalidArgument(fmt::format("{} is {}; it must be finite", name, value));
   }
-  constexpr std::int64_t most = 1 << 20;
-  if (spec.displacement < 0 || spec.displacement > most) {
-    throw InvalidArgument(fmt::format("the displacement is {} elements; legal are 0 to {}", spec.displacement, most));
-  }
   return spec;
+}
+
+bool is_far(const MatrixShape& shape) { return shape.ld > far_apart && shape.lines() > 1 && !shape.empty(); }
+
+Problem without_far_gaps(Problem p) {
+  for (const auto& [ld, matrix] :
+       {std::pair{&p.lda, Matrix::A}, {&p.ldb, Matrix::B}, {&p.ldc, Matrix::C}, {&p.ldd, Matrix::D}})
+    if (const MatrixShape shape = shape_of(p, matrix); is_far(shape)) *ld = shape.length();
+  return p;
 }
 
 std::string sizes_of(const Problem& problem) {
@@ -150,8 +170,9 @@ bool HostMatrix::poisoned(std::int64_t offset) const {
 
 HostProblem make_problem(const RandomProblem& unresolved, const OnProgress& progress) {
   const RandomProblem spec = resolve(unresolved);
+  const Problem kept = without_far_gaps(spec.problem);
   const auto matrix = [&](Matrix which) {
-    const MatrixShape shape = shape_of(spec.problem, which);
+    const MatrixShape shape = shape_of(kept, which);
     return HostMatrix(shape.type, shape.rows, shape.cols, shape.ld, shape.order);
   };
   HostProblem problem{spec, matrix(Matrix::A), matrix(Matrix::B), matrix(Matrix::C)};

@@ -15,15 +15,33 @@ namespace lapidary::bench {
 template <class T>
 constexpr float spread = std::is_same_v<T, std::int8_t> ? 32 : 1;
 
+/// Elements by which the base pointers are moved off their alignment to 256 bytes.
+struct Displacement {
+  std::int64_t A = 0, B = 0, C = 0, D = 0;  ///< D's only if D is not C
+
+  constexpr bool operator==(const Displacement&) const = default;
+  std::int64_t operator[](Matrix matrix) const;
+};
+constexpr Displacement displaced_by(std::int64_t elements) { return {elements, elements, elements, elements}; }
+
 /// A problem, and the random data and factors that it is tried with. What the problem says of alpha, beta and alignment
 /// follows from them, and resolve() fills it in.
 struct RandomProblem {
   Problem problem = {.M = 256, .N = 256, .K = 256};
   float alpha = 1, beta = 0;
   std::uint64_t seed = 1;
-  /// Elements by which each base pointer is moved off its 256-byte alignment.
-  std::int64_t displacement = 0;
+  Displacement displacement = {};
+  /// With a beta of 0 a device that finds wrong accesses is given no C, so that it names the line that reads it. This
+  /// gives it one of NaNs, as every other device has: a kernel may ask for beta alone whether C counts.
+  bool unread_c = false;
 };
+
+/// Lines that are further apart than this, in elements, are so in device memory alone, where nothing is between them:
+/// their offsets are what a problem is tried with, and the host keeps lines without gaps.
+constexpr std::int64_t far_apart = std::int64_t{1} << 30;
+bool is_far(const MatrixShape& shape);
+/// The problem as the host keeps it.
+Problem without_far_gaps(Problem problem);
 
 /// The same with a problem that is complete: leading dimensions, alpha and beta, and bases that are aligned to 256
 /// bytes but for the displacement. D goes by C: with `in_place`, a missing ldd is ldc.
@@ -84,7 +102,7 @@ class HostMatrix {
   std::vector<std::byte> memory_;
 };
 
-/// The inputs of a problem.
+/// The inputs of a problem. Matrices whose lines are far apart have none of the gaps between them.
 struct HostProblem {
   RandomProblem spec;  ///< resolved
   HostMatrix A;        ///< M x K

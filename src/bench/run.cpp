@@ -71,12 +71,13 @@ void require_memory(const char* where, std::size_t needed, std::size_t free) {
 /// Resolves a spec and checks that everything an Experiment allocates fits into memory.
 RandomProblem affordable(Device& device, const RandomProblem& unresolved) {
   const RandomProblem spec = resolve(unresolved);
+  const Problem kept = without_far_gaps(spec.problem);
   std::size_t on_device = 0, on_host = Reference::bytes(spec);
   for (const Matrix matrix : all_matrices) {
     const MatrixShape shape = shape_of(spec.problem, matrix);
-    const std::int64_t there = matrix == Matrix::D && spec.problem.in_place ? 0 : shape.extent();
-    on_device = add_saturated(on_device, GuardedMatrix::bytes(device, shape.type, there, spec.displacement));
-    on_host = add_saturated(on_host, static_cast<std::size_t>(shape.bytes()));
+    if (matrix != Matrix::D || !spec.problem.in_place)
+      on_device = add_saturated(on_device, GuardedMatrix::bytes(device, shape, spec.displacement[matrix]));
+    on_host = add_saturated(on_host, static_cast<std::size_t>(shape_of(kept, matrix).bytes()));
   }
   require_memory(device.kind() == DeviceKind::gpu ? "GPU" : "emulated", on_device, device.properties().free_bytes);
   if (device.kind() == DeviceKind::emulator) {
@@ -89,31 +90,60 @@ RandomProblem affordable(Device& device, const RandomProblem& unresolved) {
   return spec;
 }
 
-}  // namespace
-
-std::size_t GuardedMatrix::bytes(Device& device, Type type, std::int64_t extent, std::int64_t displacement) {
-  const std::size_t size = static_cast<std::size_t>(size_of(type));
-  return add_saturated(static_cast<std::size_t>(extent) * size,
-                       static_cast<std::size_t>(displacement) * size + 2 * guard_bytes(device));
+/// The shape of D, which has no elements of its own if it is C.
+MatrixShape shape_of_d(const Problem& problem) {
+  MatrixShape shape = shape_of(problem, Matrix::D);
+  if (problem.in_place) shape.rows = 0;
+  return shape;
 }
 
-GuardedMatrix::GuardedMatrix(Device& device, Type type, std::int64_t extent, std::int64_t displacement,
-                             const char* name)
+}  // namespace
+
+std::size_t GuardedMatrix::bytes(Device& device, const MatrixShape& shape, std::int64_t displacement) {
+  const auto size = static_cast<std::size_t>(size_of(shape.type));
+  auto matrix = static_cast<std::size_t>(shape.extent()) * size;
+  if (is_far(shape) && device.kind() == DeviceKind::emulator) {
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    matrix = static_cast<std::size_t>(shape.lines()) * (static_cast<std::size_t>(shape.length()) * size + 2 * page);
+  }
+  return add_saturated(matrix, static_cast<std::size_t>(displacement) * size + 2 * guard_bytes(device));
+}
+
+GuardedMatrix::GuardedMatrix(Device& device, const MatrixShape& shape, std::int64_t displacement, const char* name)
     : device_(&device),
+      shape_(shape),
       name_(name),
-      front_(guard_bytes(device) + static_cast<std::size_t>(displacement * size_of(type))),
-      matrix_(static_cast<std::size_t>(extent * size_of(type))),
+      front_(guard_bytes(device) + static_cast<std::size_t>(displacement * size_of(shape.type))),
+      matrix_(static_cast<std::size_t>(shape.bytes())),
       back_(guard_bytes(device)),
-      buffer_(device, front_ + matrix_ + back_, name) {
+      buffer_(device, front_ + matrix_ + back_, name, bytes(device, shape, displacement)) {
   lay_guards();
 }
 
+template <class Copy>
+void GuardedMatrix::for_each_run(Copy&& copy) const {
+  auto* const here = static_cast<std::byte*>(data());
+  if (!is_far(shape_)) {
+    if (matrix_ > 0) copy(here, std::size_t{0}, matrix_);
+    return;
+  }
+  const auto size = static_cast<std::size_t>(size_of(shape_.type)),
+             length = static_cast<std::size_t>(shape_.length()) * size,
+             pitch = static_cast<std::size_t>(shape_.ld) * size;
+  for (std::size_t line = 0; line < static_cast<std::size_t>(shape_.lines()); ++line)
+    copy(here + line * pitch, line * length, length);
+}
+
 void GuardedMatrix::upload(const HostMatrix& content) {
-  if (matrix_ > 0) device_->upload(data(), content.data(), matrix_);
+  for_each_run([&](std::byte* here, std::size_t offset, std::size_t count) {
+    device_->upload(here, content.data() + offset, count);
+  });
 }
 
 void GuardedMatrix::download(HostMatrix& content) const {
-  if (matrix_ > 0) device_->download(content.data(), data(), matrix_);
+  for_each_run([&](std::byte* here, std::size_t offset, std::size_t count) {
+    device_->download(content.data() + offset, here, count);
+  });
 }
 
 void GuardedMatrix::lay_guards() {
@@ -134,12 +164,10 @@ Experiment::Experiment(Device& device, const RandomProblem& spec, OnProgress pro
       progress_(std::move(progress)),
       problem_(make_problem(affordable(device, spec), progress_)),
       reference_(problem_, progress_),
-      A_(device, problem_.A.type(), problem_.A.extent(), problem_.spec.displacement, "A"),
-      B_(device, problem_.B.type(), problem_.B.extent(), problem_.spec.displacement, "B"),
-      C_(device, problem_.C.type(), problem_.C.extent(), problem_.spec.displacement, "C"),
-      D_(device, problem_.C.type(),
-         problem_.spec.problem.in_place ? 0 : shape_of(problem_.spec.problem, Matrix::D).extent(),
-         problem_.spec.displacement, "D") {
+      A_(device, shape_of(problem_.spec.problem, Matrix::A), problem_.spec.displacement.A, "A"),
+      B_(device, shape_of(problem_.spec.problem, Matrix::B), problem_.spec.displacement.B, "B"),
+      C_(device, shape_of(problem_.spec.problem, Matrix::C), problem_.spec.displacement.C, "C"),
+      D_(device, shape_of_d(problem_.spec.problem), problem_.spec.displacement.D, "D") {
   A_.upload(problem_.A);
   B_.upload(problem_.B);
   C_.upload(problem_.C);
@@ -147,11 +175,9 @@ Experiment::Experiment(Device& device, const RandomProblem& spec, OnProgress pro
 
 Operands Experiment::operands() const {
   const RandomProblem& spec = problem_.spec;
-  // Where no kernel may read it, C is NaN; a device that finds wrong accesses is given none at all, so that it names
-  // the line.
   return {.A = A_.data(),
           .B = B_.data(),
-          .C = spec.beta == 0 && checks(*device_) ? nullptr : C_.data(),
+          .C = spec.beta == 0 && !spec.unread_c && checks(*device_) ? nullptr : C_.data(),
           .D = spec.problem.in_place ? C_.data() : D_.data(),
           .alpha = spec.alpha,
           .beta = spec.beta};
@@ -162,7 +188,8 @@ RunResult Experiment::run(const Rung& rung, const KernelEntry& kernel, Build bui
   const Problem& problem = problem_.spec.problem;
   GuardedMatrix& output = problem.in_place ? C_ : D_;
   RunResult result;
-  result.D = problem.in_place ? problem_.C : HostMatrix(problem.kind.result, problem.M, problem.N, problem.ldd);
+  result.D = problem.in_place ? problem_.C
+                              : HostMatrix(problem.kind.result, problem.M, problem.N, without_far_gaps(problem).ldd);
   output.upload(result.D);
   for (GuardedMatrix* matrix : {&A_, &B_, &C_, &D_}) matrix->lay_guards();
   if (progress_) progress_(rung.name(), -1);

@@ -16,18 +16,18 @@ namespace lapidary::bench {
 /// checks every access there are none: the allocation is of exact size and the machine itself its guard.
 class GuardedMatrix {
  public:
-  /// @param extent        elements
   /// @param displacement  elements by which the matrix begins behind a multiple of 256 bytes
   /// @throws InvalidArgument if there is not enough device memory
-  GuardedMatrix(Device& device, Type type, std::int64_t extent, std::int64_t displacement, const char* name);
+  GuardedMatrix(Device& device, const MatrixShape& shape, std::int64_t displacement, const char* name);
 
-  /// Device bytes that it takes, guard bands included; the largest number there is if they cannot be counted.
-  static std::size_t bytes(Device& device, Type type, std::int64_t extent, std::int64_t displacement);
+  /// Bytes of memory that it takes, guard bands included; the largest number there is if they cannot be counted. What
+  /// is between lines that are far apart takes memory of a GPU alone.
+  static std::size_t bytes(Device& device, const MatrixShape& shape, std::int64_t displacement);
 
   void* data() const { return static_cast<std::byte*>(buffer_.data()) + front_; }
   const char* name() const { return name_; }
 
-  /// Copies a matrix of the same extent here, or from here.
+  /// Copies a matrix of the same lines here, or from here.
   void upload(const HostMatrix& content);
   void download(HostMatrix& content) const;
 
@@ -36,7 +36,13 @@ class GuardedMatrix {
   std::int64_t damaged_bytes() const;
 
  private:
+  /// Calls copy(here, offset, count) for what lies together both here and in the host's matrix, at the offset, in
+  /// bytes.
+  template <class Copy>
+  void for_each_run(Copy&& copy) const;
+
   Device* device_;
+  MatrixShape shape_;
   const char* name_;
   std::size_t front_, matrix_, back_;  ///< bytes before, of and behind the matrix
   DeviceBuffer buffer_;
@@ -61,7 +67,8 @@ class Experiment {
   RunResult run(const Rung& rung, const KernelEntry& kernel, Build build);
 
   const HostProblem& problem() const { return problem_; }
-  /// Where its matrices are in device memory; if beta is 0, C is NaN, or null on a device that finds wrong accesses.
+  /// Where its matrices are in device memory; if beta is 0, C is NaN, or null on a device that finds wrong accesses
+  /// unless the problem has an `unread_c`.
   Operands operands() const;
 
  private:

@@ -175,7 +175,7 @@ void examine_row(const Problem& p, const HostMatrix& D, std::int64_t i, const do
   const bool was_poisoned = !p.in_place || !p.reads_c();
   for (std::int64_t j = 0; j < p.N; ++j) {
     const double value = D.at(i, j);
-    if (was_poisoned && D.poisoned(i * p.ldd + j)) ++found.unwritten;
+    if (was_poisoned && D.poisoned(i * D.ld() + j)) ++found.unwritten;
     if (expected) {
       const bool right_infinity = std::isinf(value) && std::abs(expected[j]) + bounds[j] >= overflow &&
                                   std::signbit(value) == std::signbit(expected[j]);
@@ -186,8 +186,8 @@ void examine_row(const Problem& p, const HostMatrix& D, std::int64_t i, const do
     }
   }
   if (i + 1 == p.M) return;  // the last row ends with its last element
-  for (std::int64_t j = p.N; j < p.ldd; ++j) {
-    if (!D.poisoned(i * p.ldd + j)) ++found.outside;
+  for (std::int64_t j = p.N; j < D.ld(); ++j) {
+    if (!D.poisoned(i * D.ld() + j)) ++found.outside;
   }
 }
 

@@ -36,7 +36,11 @@ struct CheckArguments {
 Json json_of(const bench::CheckProblem& problem) {
   const bench::RandomProblem spec = bench::resolve(problem.spec);
   Json json = problem_json(spec);
-  json.update({{"displacement", spec.displacement}, {"in_place", spec.problem.in_place}, {"tries", problem.tries}});
+  const auto& [a, b, c, d] = spec.displacement;
+  json.update({{"displacement", {{"A", a}, {"B", b}, {"C", c}, {"D", d}}},
+               {"in_place", spec.problem.in_place},
+               {"multiprocessors", problem.multiprocessors},
+               {"tries", problem.tries}});
   return json;
 }
 
@@ -93,7 +97,7 @@ ExitCode check(const CheckArguments& arguments) {
   std::optional<bench::Finding> found;
   for (const bench::CheckProblem& problem : problems_of(arguments, kernel)) {
     Json entry = json_of(problem);
-    const bench::Checked checked = bench::check(rung, kernel, problem.spec, seed, schedules);
+    const bench::Checked checked = bench::check(rung, kernel, problem, seed, schedules);
     found = checked.found;
     by_others += !checked.why.empty();
     const std::string again = found ? replay(arguments, rung, kernel, found->seed) : "";

@@ -33,8 +33,9 @@ class Device {
   virtual DeviceProperties properties() const = 0;
 
   /// Memory of exactly `bytes` bytes, aligned to 256, of undefined content; `label` names it in fault messages.
+  /// @param touched  bytes of it that will be accessed: the emulated machine takes no more of the host's memory
   /// @throws InvalidArgument with the bytes needed and the bytes free if there is not enough
-  virtual void* allocate(std::size_t bytes, std::string_view label) = 0;
+  virtual void* allocate(std::size_t bytes, std::string_view label, std::size_t touched) = 0;
   virtual void free(void* memory) noexcept = 0;
 
   /// Copies between host and device memory, in order with the work on `stream()`; finished on return.
@@ -61,8 +62,10 @@ Card gpu_card();
 /// Device memory that frees itself.
 class DeviceBuffer {
  public:
-  DeviceBuffer(Device& device, std::size_t bytes, std::string_view label)
-      : device_(&device), data_(device.allocate(bytes, label)), bytes_(bytes) {}
+  DeviceBuffer(Device& device, std::size_t bytes, std::string_view label) : DeviceBuffer(device, bytes, label, bytes) {}
+  /// @param touched  Device::allocate
+  DeviceBuffer(Device& device, std::size_t bytes, std::string_view label, std::size_t touched)
+      : device_(&device), data_(device.allocate(bytes, label, touched)), bytes_(bytes) {}
   DeviceBuffer(DeviceBuffer&& other) noexcept : device_(other.device_), data_(other.data_), bytes_(other.bytes_) {
     other.data_ = nullptr;
   }

@@ -22,8 +22,8 @@ class EmulatedDevice final : public Device {
             .clock_mhz = 0,
             .l2_bytes = 0};
   }
-  void* allocate(std::size_t bytes, std::string_view label) override {
-    return emulator::Arena::instance().allocate(bytes, label);
+  void* allocate(std::size_t bytes, std::string_view label, std::size_t touched) override {
+    return emulator::Arena::instance().allocate(bytes, label, touched);
   }
   void free(void* memory) noexcept override { emulator::Arena::instance().free(memory); }
   void upload(void* to, const void* from, std::size_t bytes) override {

@@ -11,6 +11,12 @@
 #include "core/math.hpp"
 
 namespace lapidary::emulator {
+namespace {
+
+constexpr std::size_t most_bytes = std::size_t{1} << 40, least_bytes = std::size_t{1} << 34;
+constexpr std::size_t alignment = 256;
+
+}  // namespace
 
 Arena& Arena::instance() {
   static Arena arena;
@@ -18,25 +24,28 @@ Arena& Arena::instance() {
 }
 
 Arena::Arena() {
-  void* const range = mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-                           0);
-  if (range == MAP_FAILED) throw Error("the address space for emulated global memory cannot be reserved (ulimit -v?)");
-  base_ = reinterpret_cast<std::uintptr_t>(range);
+  // Systems whose addresses have fewer bits give less.
+  for (bytes_ = most_bytes; bytes_ >= least_bytes; bytes_ /= 2) {
+    void* const range = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                             0);
+    base_ = reinterpret_cast<std::uintptr_t>(range);
+    if (range != MAP_FAILED) return;
+  }
+  throw Error("the address space for emulated global memory cannot be reserved (ulimit -v?)");
 }
 
-void* Arena::allocate(std::size_t bytes, std::string_view label) {
-  if (bytes > free_bytes())
+void* Arena::allocate(std::size_t bytes, std::string_view label, std::size_t touched) {
+  if (touched > free_bytes())
     throw InvalidArgument(
-        fmt::format("{} needs {} bytes of memory, of which {} are free on this machine", label, bytes, free_bytes()));
+        fmt::format("{} needs {} bytes of memory, of which {} are free on this machine", label, touched, free_bytes()));
   // First fit; a gap of one alignment at least stays between allocations.
   std::uintptr_t at = base_ + alignment;
   for (const auto& [base, allocation] : allocations_) {
     if (at + bytes + alignment <= base) break;
     at = round_up<std::uintptr_t>(allocation.end() + alignment, alignment);
   }
-  if (at + bytes + alignment > base_ + reserved)
-    throw InvalidArgument(
-        fmt::format("{} needs {} bytes; the emulated GPU addresses {} in all", label, bytes, reserved));
+  if (at + bytes + alignment > base_ + bytes_)
+    throw InvalidArgument(fmt::format("{} needs {} bytes; the emulated GPU addresses {} in all", label, bytes, bytes_));
   Allocation& made = allocations_[at];
   made.base = at;
   made.bytes = bytes;
@@ -65,8 +74,7 @@ Allocation* Arena::at_or_below(std::uintptr_t address) {
 
 void Arena::set_cells(bool present) {
   for (auto& [base, allocation] : allocations_)
-    allocation.cells = present ? std::make_unique<GlobalCell[]>(ceil_div(allocation.bytes, GlobalCell::bytes))
-                               : nullptr;
+    allocation.cells = present ? zeros<GlobalCell>(ceil_div(allocation.bytes, GlobalCell::bytes)) : nullptr;
 }
 
 std::size_t Arena::free_bytes() {

@@ -3,9 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
+
+#include "emulator/pages.hpp"
 
 namespace lapidary::emulator {
 
@@ -21,7 +22,7 @@ struct Allocation {
   std::uintptr_t base = 0;
   std::size_t bytes = 0;
   std::string label;
-  std::unique_ptr<GlobalCell[]> cells;  ///< by GlobalCell::bytes; only during launches that check
+  Pages<GlobalCell> cells;  ///< by GlobalCell::bytes; only during launches that check
 
   std::uintptr_t end() const { return base + bytes; }
 };
@@ -32,8 +33,9 @@ class Arena {
  public:
   static Arena& instance();
 
+  /// @param touched  of the bytes, so many will be accessed: the others' pages never come into being
   /// @throws InvalidArgument if the host has less memory free than that
-  void* allocate(std::size_t bytes, std::string_view label);
+  void* allocate(std::size_t bytes, std::string_view label, std::size_t touched);
   void free(void* memory) noexcept;
 
   /// The allocation that holds the address, or the nearest one below it, or null.
@@ -46,18 +48,16 @@ class Arena {
   void set_cells(bool present);
 
   std::uintptr_t base() const { return base_; }
-  std::size_t bytes() const { return reserved; }
+  std::size_t bytes() const { return bytes_; }
 
   /// What the host could still give.
   static std::size_t free_bytes();
   static std::size_t total_bytes();
 
  private:
-  static constexpr std::size_t reserved = std::size_t{1} << 38;
-  static constexpr std::size_t alignment = 256;
-
   Arena();
   std::uintptr_t base_;
+  std::size_t bytes_;
   std::map<std::uintptr_t, Allocation> allocations_;
 };
 

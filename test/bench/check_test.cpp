@@ -41,7 +41,7 @@ Rung rung_of(Wrong wrong) {
 std::optional<Finding> first_finding(Wrong wrong, std::uint64_t seed = 1, int schedules = 4) {
   const Rung rung = rung_of(wrong);
   for (const CheckProblem& problem : check_problems(Type::f32, rung.kernels[0].tile))
-    if (auto found = check(rung, rung.kernels[0], problem.spec, seed, schedules).found) return found;
+    if (auto found = check(rung, rung.kernels[0], problem, seed, schedules).found) return found;
   return std::nullopt;
 }
 
@@ -88,26 +88,111 @@ TEST(Check, FaultOfSomeOrdersIsFoundAndReplayedByItsSeed) {
   }
 }
 
-TEST(Check, ProblemsCoverWhatKernelsAreAskedFor) {
-  const TileShape tile{128, 64, 16};
-  const auto problems = check_problems(Type::f16, tile);
-  const auto any = [&](auto&& property) {
+/// Sizes and leading dimensions, which kernels may take for each other.
+std::vector<std::int64_t> numbers(const Problem& p) { return {p.M, p.N, p.K, p.lda, p.ldb, p.ldc, p.ldd}; }
+
+bool all_differ(std::vector<std::int64_t> values) {
+  std::sort(values.begin(), values.end());
+  return std::adjacent_find(values.begin(), values.end()) == values.end();
+}
+
+/// What keeps a matrix's lines from being walked in vectors.
+struct Obstacle {
+  bool base, pitch, length;
+  bool operator==(const Obstacle&) const = default;
+};
+Obstacle obstacle(const Problem& p, Matrix matrix) {
+  const MatrixShape shape = shape_of(p, matrix);
+  const std::int64_t vector = 16 / size_of(shape.type);
+  const Alignments& known = p.aligned;
+  const int base = matrix == Matrix::A   ? known.A
+                   : matrix == Matrix::B ? known.B
+                   : matrix == Matrix::C ? known.C
+                                         : known.D;
+  return {base < 16, shape.ld % vector != 0, shape.length() % vector != 0};
+}
+
+struct KindAndTile {
+  GemmKind kind;
+  TileShape tile;
+};
+
+class CheckProblems : public testing::TestWithParam<KindAndTile> {
+ protected:
+  template <class Property>
+  bool any(Property&& property) const {
+    const auto problems = check_problems(GetParam().kind, GetParam().tile);
     return std::any_of(problems.begin(), problems.end(),
                        [&](const CheckProblem& problem) { return property(resolve(problem.spec)); });
+  }
+};
+constexpr auto R = Order::row_major, C = Order::column_major;
+INSTANTIATE_TEST_SUITE_P(Kinds, CheckProblems,
+                         testing::Values(KindAndTile{Type::f32, {32, 32, 0}}, KindAndTile{Type::f16, {128, 64, 16}},
+                                         KindAndTile{{Type::bf16, Type::f32, R, C}, {128, 256, 64}},
+                                         KindAndTile{{Type::bf16, Type::bf16, C, R}, {256, 200, 64}},
+                                         KindAndTile{{Type::bf16, Type::bf16, C, C}, {128, 64, 64}},
+                                         KindAndTile{{Type::e4m3, Type::f32, R, C}, {128, 256, 128}}));
+
+TEST_P(CheckProblems, TellEveryNumberFromEveryOther) {
+  for (const bool by_vectors : {true, false}) {
+    EXPECT_TRUE(any([&](const RandomProblem& p) {
+      return vectorizable(p.problem) == by_vectors && all_differ(numbers(p.problem)) && p.alpha != 1 && p.beta != 1 &&
+             p.beta != 0 && p.alpha != p.beta;
+    })) << by_vectors;
+  }
+}
+
+TEST_P(CheckProblems, HaveEachObstacleToVectorsAlone) {
+  const auto alone = [](const Problem& p, Matrix matrix, const Obstacle& wanted) {
+    return std::all_of(std::begin(all_matrices), std::end(all_matrices),
+                       [&](Matrix other) { return obstacle(p, other) == (other == matrix ? wanted : Obstacle{}); });
   };
-  EXPECT_TRUE(
-      any([](const RandomProblem& p) { return p.problem.M % 128 && p.problem.N % 64 && p.problem.K % 16 == 0; }));
-  EXPECT_TRUE(any([](const RandomProblem& p) {
-    return p.problem.M % 128 && p.problem.N % 64 && p.problem.K % 16 && p.problem.N % 8 == 0;
+  for (const Matrix matrix : all_matrices) {
+    for (const Obstacle& wanted : {Obstacle{true, false, false}, Obstacle{false, true, false}})
+      EXPECT_TRUE(any([&](const RandomProblem& p) { return p.beta != 0 && alone(p.problem, matrix, wanted); }))
+          << name_of(matrix) << (wanted.base ? " base" : " pitch");
+  }
+  // A length may be that of lines of several matrices.
+  for (const auto size : {&Problem::M, &Problem::N, &Problem::K}) {
+    EXPECT_TRUE(any([&](const RandomProblem& p) {
+      const std::int64_t vector = 16 / size_of(p.problem.kind.type);
+      const auto odd = [&](auto one) { return p.problem.*one % vector != 0; };
+      return odd(size) && odd(&Problem::M) + odd(&Problem::N) + odd(&Problem::K) == 1 &&
+             std::none_of(std::begin(all_matrices), std::end(all_matrices), [&](Matrix matrix) {
+               return obstacle(p.problem, matrix).pitch || obstacle(p.problem, matrix).base;
+             });
+    }));
+  }
+}
+
+TEST_P(CheckProblems, HaveLongSumsOverSeveralTilesAndManyRowsOfThem) {
+  const auto [m, n, k] = GetParam().tile;
+  EXPECT_TRUE(any([&](const RandomProblem& p) {
+    return p.problem.M > m && p.problem.N > n && p.problem.K > 9 * std::max(k, 1) && vectorizable(p.problem);
   }));
-  EXPECT_TRUE(any(
-      [](const RandomProblem& p) { return p.problem.M % 128 == 0 && p.problem.N % 64 == 0 && p.problem.K > 8 * 16; }));
-  EXPECT_TRUE(any([](const RandomProblem& p) { return p.problem.K == 0 && p.beta != 0; }));
-  EXPECT_TRUE(any([](const RandomProblem& p) { return p.problem.in_place; }));
-  EXPECT_TRUE(any([](const RandomProblem& p) {
-    return p.displacement && p.problem.lda > p.problem.K && p.problem.ldb > p.problem.N &&
-           p.problem.ldc > p.problem.N && p.problem.ldd > p.problem.N && p.problem.ldd != p.problem.ldc;
-  }));
+  EXPECT_TRUE(any([&](const RandomProblem& p) { return p.problem.M > 16 * m && p.problem.N > n; }));
+}
+
+TEST_P(CheckProblems, HaveFactorsThatAreZeroAndMatricesThatDoNotCount) {
+  for (const bool by_vectors : {true, false}) {
+    const auto some = [&](auto&& property) {
+      EXPECT_TRUE(any([&](const RandomProblem& p) { return vectorizable(p.problem) == by_vectors && property(p); }));
+    };
+    some([](const RandomProblem& p) { return p.problem.K == 0 && p.beta != 0 && p.problem.M > 1; });
+    some([](const RandomProblem& p) { return p.beta == 0 && p.unread_c; });
+    some([](const RandomProblem& p) { return p.problem.in_place && p.beta != 0; });
+    some([](const RandomProblem& p) { return p.problem.lda > far_apart && p.problem.ldd > far_apart; });
+  }
+  EXPECT_TRUE(any([](const RandomProblem& p) { return p.alpha != 1 && p.beta == 0 && !p.unread_c; }));
+  EXPECT_TRUE(any([](const RandomProblem& p) { return p.alpha == 0 && p.beta != 0; }));
+  EXPECT_TRUE(any([](const RandomProblem& p) { return p.problem.K == 0 && p.beta == 0; }));
+}
+
+TEST(Check, FindsOffsetsOf32Bits) {
+  const auto found = first_finding(Wrong::short_offsets);
+  ASSERT_TRUE(found);
+  EXPECT_NE(found->message.find(place("reads A")), std::string::npos) << found->message;
 }
 
 }  // namespace

@@ -46,7 +46,9 @@ __global__ void kernel(const Gemm<float> g) {
   float sum = 0;
   if (row < g.M && col < g.N)
     for (std::int64_t k = 0; k < g.K + too_many; ++k) {
-      sum = fmaf(g.A[row * g.lda + k], g.B[k * g.ldb + col], sum);  // reads A
+      const std::int64_t line = row * g.lda;
+      const std::int64_t offset = wrong == Wrong::short_offsets ? static_cast<std::int32_t>(line) : line;
+      sum = fmaf(g.A[offset + k], g.B[k * g.ldb + col], sum);  // reads A
     }
   if (wrong == Wrong::sum) sum += 1;
   if (wrong == Wrong::alignment) sum += load_vector<4>(sums[1]).element[0];         // reads a vector
@@ -83,6 +85,7 @@ BuiltKernel faulty_product(Wrong wrong) {
     case Wrong::divergence: return built<Config>(prepare<Wrong::divergence>);
     case Wrong::deadlock: return built<Config>(prepare<Wrong::deadlock>);
     case Wrong::sum: return built<Config>(prepare<Wrong::sum>);
+    case Wrong::short_offsets: return built<Config>(prepare<Wrong::short_offsets>);
     case Wrong::in_some_orders: return built<Config>(prepare<Wrong::in_some_orders>);
   }
   return {};

@@ -13,6 +13,7 @@ enum class Wrong {
   divergence,
   deadlock,
   sum,
+  short_offsets,
   in_some_orders,
 };
 

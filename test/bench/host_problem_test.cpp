@@ -77,8 +77,10 @@ TEST(Problem, DataAreNormalAndDependOnPlaceAndSeedAlone) {
 
 TEST(Problem, IsCompleteOnceResolved) {
   const GemmKind kind(Type::f16, Type::f32, Order::column_major);
-  const RandomProblem resolved = resolve(
-      {.problem = {.kind = kind, .M = 5, .N = 7, .K = 3, .in_place = true}, .alpha = 2, .beta = 1, .displacement = 3});
+  const RandomProblem resolved = resolve({.problem = {.kind = kind, .M = 5, .N = 7, .K = 3, .in_place = true},
+                                          .alpha = 2,
+                                          .beta = 1,
+                                          .displacement = displaced_by(3)});
   const Problem complete{.kind = kind,
                          .M = 5,
                          .N = 7,
@@ -113,7 +115,7 @@ TEST(Problem, RefusesWhatIsNotLegal) {
   EXPECT_NE(refused([](RandomProblem& s) { s.problem.M = INT64_MAX; }).find("must take less than 2^63 bytes"),
             std::string::npos);
   EXPECT_EQ(refused([](RandomProblem& s) { s.alpha = INFINITY; }), "alpha is inf; it must be finite");
-  EXPECT_NE(refused([](RandomProblem& s) { s.displacement = -1; }), "");
+  EXPECT_NE(refused([](RandomProblem& s) { s.displacement.C = -1; }), "");
   EXPECT_EQ(refused([](RandomProblem& s) {
               s.problem.in_place = true;
               s.problem.ldd = 300;

@@ -229,7 +229,7 @@ TEST_F(RunGemm, DisplacesEveryMatrix) {
   for (const bool check : {false, true}) {
     device = open_emulator({.check = check});
     for (const std::int64_t displacement : {0, 1, 3, 100}) {
-      spec.displacement = displacement;
+      spec.displacement = displaced_by(displacement);
       EXPECT_TRUE(verify(tells_where_d_is).ok);
       EXPECT_EQ(address_of_d % 256, static_cast<std::uintptr_t>(displacement) * 4 % 256);
     }

@@ -36,7 +36,7 @@ std::vector<Configuration> all_configurations() {
 std::string describe(const RandomProblem& spec) {
   const Problem& p = spec.problem;
   return fmt::format("M {} N {} K {}, alpha {} beta {}, ld {} {} {} {}, displacement {}{}", p.M, p.N, p.K, spec.alpha,
-                     spec.beta, p.lda, p.ldb, p.ldc, p.ldd, spec.displacement, p.in_place ? ", D is C" : "");
+                     spec.beta, p.lda, p.ldb, p.ldc, p.ldd, spec.displacement.D, p.in_place ? ", D is C" : "");
 }
 
 /// A problem of another kind; the gaps between rows become gaps between columns.
@@ -70,8 +70,8 @@ RandomProblem of_kind(const GemmKind& kind, RandomProblem spec) {
       {.problem = {.M = 131, .N = 75, .K = 67, .lda = 72, .ldb = 80, .ldc = 75, .ldd = 80}, .alpha = 0.5f, .beta = 3},
       // No vectors: leading dimensions, addresses.
       {.problem = {.M = 37, .N = 40, .K = 24, .lda = 31, .ldb = 43, .ldc = 41, .ldd = 47}, .alpha = 0.5f, .beta = 3},
-      {.problem = {.M = 37, .N = 40, .K = 24}, .alpha = -1.25f, .beta = 1, .displacement = 1},
-      {.problem = {.M = 40, .N = 40, .K = 24}, .beta = 3, .displacement = 8},
+      {.problem = {.M = 37, .N = 40, .K = 24}, .alpha = -1.25f, .beta = 1, .displacement = bench::displaced_by(1)},
+      {.problem = {.M = 40, .N = 40, .K = 24}, .beta = 3, .displacement = bench::displaced_by(8)},
       // D is C.
       {.problem = {.M = 33, .N = 35, .K = 9, .in_place = true}, .alpha = 0.5f, .beta = 3},
       {.problem = {.M = 32, .N = 40, .K = 8, .ldc = 48, .ldd = 48, .in_place = true}, .beta = 1},
@@ -92,8 +92,10 @@ RandomProblem of_kind(const GemmKind& kind, RandomProblem spec) {
 std::vector<RandomProblem> large_cases(const GemmKind& kind) {
   return {of_kind(kind, {.problem = {.M = 257, .N = 259, .K = 131}}),
           of_kind(kind, {.problem = {.M = 264, .N = 392, .K = 200}, .alpha = -1.25f, .beta = 1}),
-          of_kind(kind,
-                  {.problem = {.M = 131, .N = 520, .K = 72, .lda = 75}, .alpha = 0.5f, .beta = 3, .displacement = 3})};
+          of_kind(kind, {.problem = {.M = 131, .N = 520, .K = 72, .lda = 75},
+                         .alpha = 0.5f,
+                         .beta = 3,
+                         .displacement = bench::displaced_by(3)})};
 }
 
 class Ladder : public testing::TestWithParam<Configuration> {

@@ -45,7 +45,7 @@ namespace {
 Json run(const Rung& rung, const KernelEntry& kernel, int schedules) {
   Json json = {{"number", selected}, {"caught", nullptr}};
   for (const bench::CheckProblem& problem : bench::check_problems(kernel.kind, kernel.tile)) {
-    const auto found = bench::check(rung, kernel, problem.spec, 1, schedules).found;
+    const auto found = bench::check(rung, kernel, problem, 1, schedules).found;
     if (!found) continue;
     json["caught"] = found->kind;
     json["problem"] = problem.tries;
