@@ -109,7 +109,7 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& 
   };
   constexpr std::int64_t far = std::int64_t{1} << 31;
   std::vector<CheckProblem> problems = {
-      {odd, "edges beside whole tiles; C is null"},
+      {odd, "edges beside whole tiles; beta is 0"},
       {scattered(sized(kind, m - 1, n + 1, 3 * k - 1)), "long rows, bases off their alignment"},
       {even, "whole vectors, lines of four lengths"},
       {with_factors(small, 0.75f, 0), "alpha alone"},

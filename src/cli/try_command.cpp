@@ -168,7 +168,8 @@ Json json_of(const Trial& trial, const std::string& file) {
   json.update(json_of(trial.run));
   json["advice"] = advice_text(trial);
   json["right_with_layout"] = trial.right_with ? Json(to_string(*trial.right_with)) : Json();
-  json["ragged"] = trial.ragged ? json_of(*trial.ragged) : Json();
+  json["tried"] = trial.tried;
+  json["other"] = trial.other ? json_of(*trial.other) : Json();
   json["gpu"] = json_of(trial.gpu);
   json["not_timed"] = trial.gpu.not_timed.empty() ? Json() : Json(trial.gpu.not_timed);
   return json;
@@ -177,15 +178,14 @@ Json json_of(const Trial& trial, const std::string& file) {
 /// What there is to say of a kernel that is right.
 void print_right(const Trial& trial) {
   const EmulatedRun& run = trial.run;
-  const char* const padded = trial.takes_leading_dimensions ? ", leading dimensions 3 longer than a row or column" : "";
   fmt::print("  {}\n  no race, no illegal access, nothing read before it was written\n", run.verification.message);
   for (std::size_t i = 1; i < trial.factors.size(); ++i)
     fmt::print("  right with {}, too\n", factors_text(trial.factors[i]));
-  if (trial.ragged && trial.ragged->ok()) {
-    fmt::print("  right at {}{}, too\n", bench::sizes_of(trial.ragged->spec.problem), padded);
-  } else if (trial.ragged) {
-    fmt::print("at {}{}, which no tile divides:\n", bench::sizes_of(trial.ragged->spec.problem), padded);
-    print_run(*trial.ragged, 2);
+  if (trial.other && trial.other->ok()) {
+    fmt::print("  right on {} more of the problems of `lapidary check`\n", trial.tried.size());
+  } else if (trial.other) {
+    fmt::print("at {} ({}):\n", bench::sizes_of(trial.other->spec.problem), trial.tried.back());
+    print_run(*trial.other, 2);
   }
   if (!trial.advice.empty()) {
     fmt::print("to fix first, for speed:\n");
@@ -199,7 +199,7 @@ void print_trial(const Trial& trial) {
   const bool told = trial.takes_leading_dimensions;
   const char* const verdict = run.fault              ? "FAULT"
                               : !run.verification.ok ? "WRONG"
-                              : trial.ragged && !trial.ragged->ok()
+                              : trial.other && !trial.other->ok()
                                   ? (told ? "right, but not at every size and leading dimension:"
                                           : "right, but not at every size:")
                                   : "right";

@@ -43,7 +43,7 @@ GpuRun run_on_gpu(const CudaSource& source, const Call& call, const std::string&
     timed.lda = timed.ldb = timed.ldc = timed.ldd = 0;
     spec = bench::resolve(spec);
     const LaunchShape launched = shape_of(source, call, request, timed);
-    const Operands stored = operands_of(call, layouts, timed, {}, 0);
+    const Operands stored = operands_of(call, layouts, timed, {}, {});
     timed.kind = {*type, *result};
     run.time = bench::time_kernel(*device, timed, [&](const Stream& stream, const lapidary::Operands& at) {
       // Kernels that read C find it in D, beta being 0.

@@ -73,14 +73,16 @@ bench::RandomProblem problem_of(const CudaSource& source, const Call& call, cons
   return spec;
 }
 
+Gaps gaps_of(const Problem& p) { return {p.lda - p.K, p.ldb - p.N, p.ldc - p.N, p.ldd - p.N}; }
+
 Operands operands_of(const Call& call, const Layouts& layouts, const Problem& problem, const Request& request,
-                     std::int64_t padding) {
-  const auto storage = [&](const char* role, bool column_major, std::int64_t rows, std::int64_t cols,
+                     const Gaps& gaps) {
+  const auto storage = [&](const char* role, bool column_major, std::int64_t rows, std::int64_t cols, std::int64_t gap,
                            std::initializer_list<std::pair<const char*, std::optional<std::int64_t>>> leading) {
     const std::int64_t least = least_ld(column_major, rows, cols);
     Storage stored{call.element(role), column_major, least};
     for (const auto& [name, given] : leading) {
-      if (call.has(name)) stored.ld = given.value_or(least + padding);
+      if (call.has(name)) stored.ld = given.value_or(least + gap);
       if (given && !call.has(name))
         throw InvalidArgument(fmt::format("--{} is given, and {} has no such parameter", name, call.kernel->name));
       if (given && *given < least)
@@ -89,18 +91,18 @@ Operands operands_of(const Call& call, const Layouts& layouts, const Problem& pr
     }
     return stored;
   };
-  Operands operands{storage("A", layouts.a, problem.M, problem.K, {{"lda", request.lda}}),
-                    storage("B", layouts.b, problem.K, problem.N, {{"ldb", request.ldb}}),
+  Operands operands{storage("A", layouts.a, problem.M, problem.K, gaps.a, {{"lda", request.lda}}),
+                    storage("B", layouts.b, problem.K, problem.N, gaps.b, {{"ldb", request.ldb}}),
                     {},
                     {}};
   if (problem.in_place) {
     const bool named_d = call.has("ldd") || request.ldd;
-    operands.C = storage("C", layouts.c, problem.M, problem.N,
+    operands.C = storage("C", layouts.c, problem.M, problem.N, named_d ? gaps.d : gaps.c,
                          {{named_d ? "ldd" : "ldc", named_d ? request.ldd : request.ldc}});
     operands.D = operands.C;
   } else {
-    operands.C = storage("C", layouts.c, problem.M, problem.N, {{"ldc", request.ldc}});
-    operands.D = storage("D", layouts.c, problem.M, problem.N, {{"ldd", request.ldd}});
+    operands.C = storage("C", layouts.c, problem.M, problem.N, gaps.c, {{"ldc", request.ldc}});
+    operands.D = storage("D", layouts.c, problem.M, problem.N, gaps.d, {{"ldd", request.ldd}});
   }
   return operands;
 }

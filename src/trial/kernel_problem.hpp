@@ -17,14 +17,22 @@ struct Operands {
 /// The type of the host's in which elements are generated and compared; none for f64, which it does not have.
 std::optional<Type> type_of(Element element);
 
+/// Elements between the lines of matrices.
+struct Gaps {
+  std::int64_t a = 0, b = 0, c = 0, d = 0;
+  friend bool operator==(const Gaps&, const Gaps&) = default;
+};
+/// Those of a problem whose matrices are row-major.
+Gaps gaps_of(const Problem& problem);
+
 /// The problem that a kernel is tried on.
 /// @throws InvalidArgument if it is not legal or takes too long
 bench::RandomProblem problem_of(const CudaSource& source, const Call& call, const Request& request);
 
 /// The matrices of a problem.
-/// @param padding  by which leading dimensions that are not given are longer than need be, where the kernel is told
+/// @param gaps  by which leading dimensions that are not given are longer than need be, where the kernel is told
 /// @throws InvalidArgument if a given leading dimension is too short or not the kernel's
 Operands operands_of(const Call& call, const Layouts& layouts, const Problem& problem, const Request& request,
-                     std::int64_t padding);
+                     const Gaps& gaps);
 
 }  // namespace lapidary::trial

@@ -1,7 +1,10 @@
 #include "trial/trial.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
+#include "bench/check.hpp"
 #include "core/error.hpp"
 #include "trial/cuda_source.hpp"
 #include "trial/kernel_call.hpp"
@@ -33,26 +36,57 @@ std::vector<Factors> try_factors(const KernelObject& object, const Call& call, c
   return tried;
 }
 
-/// The same kernel on sizes that no tile divides, and leading dimensions longer than rows, where it is told.
-EmulatedRun try_ragged(const KernelObject& object, const CudaSource& source, const Call& call, const Layouts& layouts,
-                       const bench::RandomProblem& spec, const Request& request) {
-  bench::RandomProblem odd = spec;
-  Problem& p = odd.problem;
-  p.M = 101;
-  p.N = call.square ? 101 : 133;
-  p.K = call.square ? 101 : 75;
-  p.lda = p.ldb = p.ldc = p.ldd = 0;
-  odd = bench::resolve(odd);
+/// What is left of a problem that rungs are checked on, if the kernel's arguments allow it: bases stay aligned, and
+/// factors are those of `spec` or 0.
+std::optional<bench::RandomProblem> allowed(const Call& call, const Request& request, const bench::RandomProblem& spec,
+                                            const bench::RandomProblem& checked) {
+  bench::RandomProblem own = spec;
+  const Problem& asked = checked.problem;
+  Problem& p = own.problem;
+  const bool far = std::any_of(std::begin(all_matrices), std::end(all_matrices),
+                               [&](Matrix matrix) { return bench::is_far(shape_of(asked, matrix)); });
+  if (checked.displacement != bench::Displacement{} || far) return std::nullopt;
+  p.M = asked.M;
+  p.N = call.square ? asked.M : asked.N;
+  p.K = call.square ? asked.M : asked.K;
+  constexpr std::int64_t quick = 1 << 20;  // multiply-adds; with one size for all three there may be many
+  if (p.M * p.N * p.K > quick) return std::nullopt;
+  const Gaps gaps = gaps_of(resolved(asked));
+  p.lda = p.K + (call.has("lda") ? gaps.a : 0);
+  p.ldb = p.N + (call.has("ldb") ? gaps.b : 0);
+  p.ldc = p.N + (call.has("ldc") || p.in_place ? gaps.c : 0);
+  p.ldd = p.in_place ? p.ldc : p.N + (call.has("ldd") ? gaps.d : 0);
+  if (checked.alpha == 0 && call.has("alpha") && !request.alpha) own.alpha = 0;
+  if (checked.beta == 0 && call.has("beta") && !request.beta) own.beta = 0;
+  return bench::resolve(own);
+}
+
+/// The same kernel on the problems that rungs are checked on, until one is wrong.
+void try_others(const KernelObject& object, const CudaSource& source, const Call& call, const Layouts& layouts,
+                const bench::RandomProblem& spec, const Request& request, Trial& trial) {
+  constexpr TileShape tile = {32, 64, 8};
+  std::vector<std::pair<Problem, Factors>> tried;
   Request longer = request;
   longer.lda = longer.ldb = longer.ldc = longer.ldd = std::nullopt;
-  const Operands operands = operands_of(call, layouts, p, longer, 3);
-  LaunchShape shape{};
-  try {
-    shape = shape_of(source, call, request, p);
-  } catch (const InvalidArgument& error) {  // a number of blocks that is rounded down may be 0
-    return {odd, shape, operands, Fault{error.what(), {}}, {}, {}, {}, {}};
+  for (const bench::CheckProblem& problem : bench::check_problems(spec.problem.kind, tile)) {
+    const auto other = allowed(call, request, spec, problem.spec);
+    if (!other) continue;
+    const Problem& p = other->problem;
+    const std::pair one = {p, Factors{other->alpha, other->beta}};
+    if (std::find(tried.begin(), tried.end(), one) != tried.end()) continue;
+    tried.push_back(one);
+    trial.tried.push_back(problem.tries);
+    const Operands operands = operands_of(call, layouts, p, longer, gaps_of(p));
+    LaunchShape shape{};
+    try {
+      shape = shape_of(source, call, request, p);
+    } catch (const InvalidArgument& error) {  // a number of blocks that is rounded down may be 0
+      trial.other = {*other, shape, operands, Fault{error.what(), {}}, {}, {}, {}, {}};
+      return;
+    }
+    trial.other = run_emulated(object, *other, shape, operands, UnusedC::numbers);
+    if (!trial.other->ok()) return;
   }
-  return run_emulated(object, odd, shape, operands);
 }
 
 /// Layouts with which a kernel is right that is wrong or out of bounds with those that were tried.
@@ -65,7 +99,7 @@ std::optional<Layouts> other_layouts(const KernelObject& object, const Call& cal
        {Layouts{true, true, true}, Layouts{false, true, false}, Layouts{true, false, false}, Layouts{false, true, true},
         Layouts{true, false, true}, Layouts{true, true, false}, Layouts{false, false, true}}) {
     if (layouts == tried) continue;
-    if (run_emulated(object, run.spec, run.shape, operands_of(call, layouts, run.spec.problem, request, 0)).ok())
+    if (run_emulated(object, run.spec, run.shape, operands_of(call, layouts, run.spec.problem, request, {})).ok())
       return layouts;
   }
   return std::nullopt;
@@ -97,18 +131,18 @@ Trial try_kernel(const Request& request) {
               .shared_bytes = object.static_shared_bytes() + shape.shared_bytes,
               .takes_leading_dimensions = call.has("lda") || call.has("ldb") || call.has("ldc") || call.has("ldd"),
               .constants = call.constants,
-              .run = run_emulated(object, spec, shape, operands_of(call, layouts, p, request, 0))};
+              .run = run_emulated(object, spec, shape, operands_of(call, layouts, p, request, {}))};
   trial.factors = try_factors(object, call, request, trial.run);
   if (trial.run.ok()) {
     if (!request.m && !request.n && !request.k && call.constants.empty())
-      trial.ragged = try_ragged(object, source, call, layouts, spec, request);
+      try_others(object, source, call, layouts, spec, request, trial);
     trial.gpu = run_on_gpu(source, call, instance, layouts, request, trial.run);
   } else {
     trial.right_with = other_layouts(object, call, request, trial.run, layouts);
   }
   trial.advice = advice_of(trial.run.report);
   detach(trial.run);
-  if (trial.ragged) detach(*trial.ragged);
+  if (trial.other) detach(*trial.other);
   return trial;
 }
 

@@ -20,6 +20,7 @@ namespace lapidary::trial {
 /// What D = alpha A B + beta C is computed with.
 struct Factors {
   float alpha, beta;
+  friend bool operator==(const Factors&, const Factors&) = default;
 };
 
 /// What became of a kernel.
@@ -35,9 +36,10 @@ struct Trial {
   EmulatedRun run;
   /// Those that were tried, the request's first; those of `run` last if it is wrong.
   std::vector<Factors> factors = {};
-  /// The same on sizes that no tile divides, with leading dimensions longer than lines; of a kernel that is right and
-  /// was given no sizes.
-  std::optional<EmulatedRun> ragged = {};
+  /// What it was tried with besides, in words: the problems that `lapidary check` has for rungs, as far as its
+  /// arguments allow them, until one is wrong; of a kernel that is right and was given no sizes.
+  std::vector<std::string> tried = {};
+  std::optional<EmulatedRun> other = {};   ///< the last of these
   std::optional<Layouts> right_with = {};  ///< of a kernel that is wrong: layouts with which it is right
   std::vector<Advice> advice = {};
   GpuRun gpu = {};

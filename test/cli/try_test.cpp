@@ -34,7 +34,7 @@ TEST(Try, PrintsNumbersAsJson) {
   ASSERT_EQ(output.code, 0) << output.text;
   const Json json = Json::parse(output.text);
   EXPECT_TRUE(json["ok"]);
-  EXPECT_TRUE(json["ragged"]["ok"]);
+  EXPECT_TRUE(json["other"]["ok"]);
   EXPECT_EQ(json["type"], "f16 x f16 to f32");
   EXPECT_LT(json["bound"], 1e-3);
   EXPECT_EQ(json["counters"]["fma"], 128 * 256 * 64);

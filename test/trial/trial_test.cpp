@@ -35,8 +35,8 @@ std::string text_of(const EmulatedRun& run) {
 void expect_right(const Request& request, bool at_every_size = true) {
   const Trial trial = run(request);
   EXPECT_TRUE(trial.ok()) << text_of(trial.run);
-  ASSERT_TRUE(trial.ragged);
-  EXPECT_EQ(trial.ragged->ok(), at_every_size) << text_of(*trial.ragged);
+  ASSERT_TRUE(trial.other);
+  EXPECT_EQ(trial.other->ok(), at_every_size) << text_of(*trial.other);
   EXPECT_GT(trial.run.report.total.global_load.requests, 0u);
   // The source that named the kernel and the object that had its code are gone.
   EXPECT_STREQ(trial.run.shape.kernel, "");
@@ -80,7 +80,7 @@ TEST(Trial, HalfIsRight) { expect_right({.file = "half.cu"}); }
 TEST(Trial, WarpMatricesInSharedMemoryAreRightAndLoadedByLdmatrix) {
   const Trial trial = run({.file = "wmma.cu"});
   ASSERT_TRUE(trial.ok()) << text_of(trial.run);
-  EXPECT_TRUE(trial.ragged->ok()) << text_of(*trial.ragged);
+  EXPECT_TRUE(trial.other->ok()) << text_of(*trial.other);
   // 8 x 16 tiles, 4 steps of k: one instruction for each of A and B; then 8 loads to copy the results.
   constexpr std::uint64_t loads = 8 * 16 * 4 * 2, copies = 8 * 16 * 8;
   const emulator::SharedCounters& counted = trial.run.report.total.shared_load;
@@ -110,7 +110,7 @@ TEST(Trial, HalfOperandsWithAFloatResultAreHeldAgainstTheBoundOfFloat) {
   ASSERT_TRUE(trial.ok()) << text_of(trial.run);
   EXPECT_EQ(trial.run.operands.A.element, Element::f16);
   EXPECT_EQ(trial.run.operands.D.element, Element::f32);
-  EXPECT_TRUE(trial.ragged->ok());
+  EXPECT_TRUE(trial.other->ok());
   EXPECT_LT(trial.run.verification.bound, 1e-3);
   EXPECT_EQ(trial.run.report.total.fma, 128u * 256 * 64);
   for (const emulator::LineCounters& line : trial.run.report.lines)
@@ -173,9 +173,9 @@ TEST(Trial, PaddingByAWordHelpsNarrowAccessesOfHalvesAndMakesWideOnesFault) {
 TEST(Trial, SizesOfWholeTilesAreToldToBeNeeded) {
   const Trial trial = run({.file = "half_padded.cu"});
   EXPECT_TRUE(trial.ok()) << text_of(trial.run);
-  ASSERT_TRUE(trial.ragged && trial.ragged->fault);
-  EXPECT_FALSE(trial.ragged->fault->kind) << "it is not launched";
-  expect_text(trial.ragged->fault->message, {"the grid has an extent of 0"});
+  ASSERT_TRUE(trial.other && trial.other->fault);
+  EXPECT_FALSE(trial.other->fault->kind) << "it is not launched";
+  expect_text(trial.other->fault->message, {"the grid has an extent of 0"});
 }
 TEST(Trial, TransposingAWarpTilesOperandMovesItsConflictToTheStores) {
   const auto tiles = [](const char* kernel, int line) {
@@ -285,9 +285,9 @@ TEST(Trial, PitchThatIsNotUsedIsFoundWithLongerRows) {
   const Trial trial = run(in_tiles_of_16({.file = "broken.cu", .kernel = "forgotten_lda"}));
   EXPECT_TRUE(trial.ok()) << text_of(trial.run);
   EXPECT_TRUE(trial.takes_leading_dimensions);
-  ASSERT_TRUE(trial.ragged);
-  EXPECT_EQ(trial.ragged->wrong.pattern, "all rows from 1 on");
-  EXPECT_NE(trial.ragged->wrong.mistake, Mistake::unwritten);
+  ASSERT_TRUE(trial.other);
+  EXPECT_EQ(trial.other->wrong.pattern, "all rows from 1 on");
+  EXPECT_NE(trial.other->wrong.mistake, Mistake::unwritten);
 }
 TEST(Trial, MissingBarrierIsARaceWithBothLines) {
   const EmulatedRun run = broken("missing_barrier");
