@@ -15,11 +15,11 @@
 # `lapidary try` compiles with the one that it finds, by the same list (src/trial/CMakeLists.txt).
 set(LAPIDARY_INSTRUMENTED_OPTIONS_GNU -O2 -gdwarf-4 -g1
     -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -fno-tree-vectorize
-    -fno-optimize-sibling-calls -fno-extern-tls-init -Wno-tsan)
+    --param=tsan-distinguish-volatile=1 -fno-optimize-sibling-calls -fno-extern-tls-init -Wno-tsan)
 set(LAPIDARY_INSTRUMENTED_OPTIONS_CLANG -O2 -gdwarf-4 -g1
     -fsanitize=thread -fno-vectorize -fno-slp-vectorize -fno-unroll-loops
     -fno-optimize-sibling-calls "SHELL:-mllvm -tsan-instrument-read-before-write=1"
-    "SHELL:-mllvm -tsan-instrument-func-entry-exit=0")
+    "SHELL:-mllvm -tsan-instrument-func-entry-exit=0" "SHELL:-mllvm -tsan-distinguish-volatile=1")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(LAPIDARY_INSTRUMENTED_OPTIONS ${LAPIDARY_INSTRUMENTED_OPTIONS_GNU})
 else()

@@ -6,25 +6,22 @@
 
 #include "emulator/assertion.hpp"
 #include "emulator/block.hpp"
+#include "emulator/cluster.hpp"
 
 namespace lapidary::emulator::abi {
 namespace {
 
 Index3 index_of(const Extent3& extent) { return {extent.x, extent.y, extent.z}; }
 
-// Reports an atomic access as the instrumentation would; its own accesses are not seen, as this file is not
-// instrumented.
-void record_atomic(const void* memory, unsigned bytes, std::uintptr_t pc) {
-  if (!recorder.next) return;
-  const std::uintptr_t address = address_of(memory);
-  const bool global = address - recorder.arena_base < recorder.arena_bytes;
-  if (!global && running_block().shared().offset(address) == SharedMemory::npos) {
-    if (running_block().record_remote(address, bytes, Access::cluster_atomic, pc)) return;
-    running_block().faults().stop(RuleBroken{Rule::atomic_target}, pc);
-  }
-  const Access access = global ? Access::global_atomic : Access::shared_atomic;
-  running_block().checker().check_alignment(address, bytes, bytes, access, pc);
-  running_block().record(address, bytes, access, pc);
+// Its own accesses are not seen, as this file is not instrumented.
+void begin_atomic(const void* memory, unsigned bytes, std::uintptr_t pc) {
+  running_block().strong_access(address_of(memory), bytes, BlockRunner::Strong::atomic, pc);
+}
+void end_atomic(const void* memory, unsigned bytes, bool changed, std::uintptr_t pc) {
+  if (changed)
+    running_block().cluster().changed();
+  else
+    running_block().spinning().look(address_of(memory), bytes, pc);
 }
 
 template <class T>
@@ -33,6 +30,7 @@ T combine(Atomic operation, T old, T value) {
     case Atomic::add: return old + value;
     case Atomic::min: return std::min(old, value);
     case Atomic::max: return std::max(old, value);
+    case Atomic::subtract: return old - value;
     case Atomic::exchange: return value;
     default: break;
   }
@@ -41,6 +39,8 @@ T combine(Atomic operation, T old, T value) {
       case Atomic::bit_and: return old & value;
       case Atomic::bit_or: return old | value;
       case Atomic::bit_xor: return old ^ value;
+      case Atomic::increment: return old >= value ? 0 : old + 1;
+      case Atomic::decrement: return old == 0 || old > value ? value : old - 1;
       default: break;
     }
   }
@@ -85,20 +85,25 @@ std::uint32_t active_lanes() { return running->warp->alive; }
 
 template <class T>
 T atomic(Atomic operation, T* address, T value) {
-  record_atomic(address, sizeof(T), address_of(__builtin_return_address(0)));
-  T old;
+  const std::uintptr_t pc = address_of(__builtin_return_address(0));
+  begin_atomic(address, sizeof(T), pc);
+  T old, next;
   __atomic_load(address, &old, __ATOMIC_RELAXED);
-  for (;;) {
-    T next = combine(operation, old, value);
-    if (__atomic_compare_exchange(address, &old, &next, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return old;
-  }
+  do {
+    next = combine(operation, old, value);
+  } while (!__atomic_compare_exchange(address, &old, &next, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+  end_atomic(address, sizeof(T), next != old, pc);
+  return old;
 }
 
 template <class T>
 T atomic_compare_exchange(T* address, T expected, T desired) {
-  record_atomic(address, sizeof(T), address_of(__builtin_return_address(0)));
-  __atomic_compare_exchange(address, &expected, &desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-  return expected;
+  const std::uintptr_t pc = address_of(__builtin_return_address(0));
+  begin_atomic(address, sizeof(T), pc);
+  T old = expected;
+  const bool done = __atomic_compare_exchange(address, &old, &desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+  end_atomic(address, sizeof(T), done && old != desired, pc);
+  return old;
 }
 
 template int atomic(Atomic, int*, int);
@@ -109,6 +114,12 @@ template double atomic(Atomic, double*, double);
 template int atomic_compare_exchange(int*, int, int);
 template unsigned atomic_compare_exchange(unsigned*, unsigned, unsigned);
 template unsigned long long atomic_compare_exchange(unsigned long long*, unsigned long long, unsigned long long);
+
+void thread_fence(FenceScope scope) {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  running_block().races().fence(scope == FenceScope::device);
+}
+void nanosleep() { running_block().spinning().sleep(address_of(__builtin_return_address(0))); }
 
 void assertion_failed(const char* condition, std::uintptr_t pc) {
   running_block().faults().stop(AssertionFailed{condition}, pc);

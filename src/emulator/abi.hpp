@@ -50,12 +50,19 @@ std::uint32_t ballot(std::uint32_t mask, int predicate, std::source_location whe
 std::uint32_t active_lanes();
 
 /// Atomic read-modify-write of global or shared memory; the old value. Defined for int, unsigned, unsigned long long,
-/// and `add` and `exchange` for float and double too.
-enum class Atomic : std::uint8_t { add, min, max, bit_and, bit_or, bit_xor, exchange };
+/// and `add` and `exchange` for float and double too; `increment` and `decrement` wrap at their operand.
+enum class Atomic : std::uint8_t { add, subtract, min, max, bit_and, bit_or, bit_xor, increment, decrement, exchange };
 template <class T>
 T atomic(Atomic operation, T* address, T value);
 template <class T>
 T atomic_compare_exchange(T* address, T expected, T desired);
+
+/// __threadfence_block(), __threadfence() and __threadfence_system(): what the thread has seen to be written, those see
+/// that are told by what it writes next by an atomic or volatile access.
+enum class FenceScope : std::uint8_t { block, device };
+void thread_fence(FenceScope scope);
+/// __nanosleep: lets other threads go first.
+void nanosleep();
 
 /// cp.async (PTX ISA, "Data Movement and Conversion Instructions: cp.async"): copies `source_bytes` and fills up to
 /// `bytes` with zeros, no sooner than it is issued and no later than the wait for its group.

@@ -19,7 +19,8 @@ MemoryPlace AccessChecker::place_of(std::uintptr_t address, bool is_global) {
     return {
         memory.is_static(address) ? variable : shared, {}, memory.dynamic_offset(address), place_.shape.shared_bytes};
   }
-  const Allocation* const allocation = Arena::instance().at_or_below(address);
+  const bool in_arena = address - Arena::instance().base() < Arena::instance().bytes();  // no __device__ variable
+  const Allocation* const allocation = in_arena ? Arena::instance().at_or_below(address) : nullptr;
   if (!allocation) return {};
   return {global, allocation->label, static_cast<std::int64_t>(address - allocation->base), allocation->bytes};
 }

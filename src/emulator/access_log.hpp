@@ -53,6 +53,12 @@ class AccessLog {
     if (recorder.next == recorder.end) grow();
     *recorder.next++ = event;
   }
+  /// The same of one that the race checker has seen.
+  void add_examined(const Event& event) {
+    add(event);
+    leave(*running);
+    logs_[running->thread].examined = logs_[running->thread].logged;
+  }
   /// Makes room in the running lane's log.
   void grow();
   /// A lane, which may be the running one, has arrays that wgmma has for registers.

@@ -75,6 +75,22 @@ Allocation* Arena::at_or_below(std::uintptr_t address) {
 void Arena::set_cells(bool present) {
   for (auto& [base, allocation] : allocations_)
     allocation.cells = present ? zeros<GlobalCell>(ceil_div(allocation.bytes, GlobalCell::bytes)) : nullptr;
+  has_cells_ = present;
+  variables_.clear();
+}
+
+GlobalCell* Arena::cells(std::uintptr_t address) {
+  if (address - base_ < bytes_) {
+    Allocation* const allocation = at_or_below(address);
+    if (!allocation || !allocation->cells) return nullptr;
+    return &allocation->cells[(address - allocation->base) / GlobalCell::bytes];
+  }
+  if (!has_cells_) return nullptr;
+  constexpr std::size_t page = 4096;
+  const std::lock_guard lock(variables_mutex_);
+  std::unique_ptr<GlobalCell[]>& cells = variables_[address / page];
+  if (!cells) cells = std::make_unique<GlobalCell[]>(page / GlobalCell::bytes);
+  return &cells[address % page / GlobalCell::bytes];
 }
 
 std::size_t Arena::free_bytes() {

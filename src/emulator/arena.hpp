@@ -3,15 +3,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "emulator/pages.hpp"
 
 namespace lapidary::emulator {
 
-/// Who last read or wrote 16 bits of global memory in this launch, and by which instruction, for the race detector.
-/// Zero: nobody.
+/// Who last read or wrote 16 bits of global memory in this launch, and by which instruction, for the race detector. Of
+/// its two bytes, where different threads touch them, the one that was touched last. Zero: nobody.
 struct GlobalCell {
   static constexpr std::size_t bytes = 2;
   std::atomic<std::uint64_t> write{0}, read{0};
@@ -46,6 +49,9 @@ class Arena {
 
   /// Gives every allocation fresh cells, or takes them away.
   void set_cells(bool present);
+  /// The cell of an address in an allocation, or in no allocation and then of a `__device__` variable, and behind it
+  /// those of a vector that begins there; null if allocations have none.
+  GlobalCell* cells(std::uintptr_t address);
 
   std::uintptr_t base() const { return base_; }
   std::size_t bytes() const { return bytes_; }
@@ -59,6 +65,9 @@ class Arena {
   std::uintptr_t base_;
   std::size_t bytes_;
   std::map<std::uintptr_t, Allocation> allocations_;
+  bool has_cells_ = false;
+  std::mutex variables_mutex_;
+  std::unordered_map<std::uintptr_t, std::unique_ptr<GlobalCell[]>> variables_;  ///< cells by page
 };
 
 }  // namespace lapidary::emulator

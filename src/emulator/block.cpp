@@ -3,6 +3,7 @@
 #include "core/math.hpp"
 #include "emulator/arena.hpp"
 #include "emulator/cluster.hpp"
+#include "emulator/program_image.hpp"
 #include "emulator/symbols.hpp"
 
 namespace lapidary::emulator {
@@ -24,6 +25,7 @@ BlockRunner::BlockRunner(const Options& options, ClusterRunner& cluster, unsigne
       counter_(options_, cluster, rank),
       log_(options_, scheduler_, races_, counter_),
       races_(place_, cluster, log_, checker_, warpgroups_, faults_),
+      spinning_(cluster, scheduler_),
       barriers_(options_, scheduler_, log_, races_, faults_),
       registers_(scheduler_, faults_),
       collectives_(options_, scheduler_, log_, races_, barriers_, registers_, faults_),
@@ -61,6 +63,7 @@ void BlockRunner::begin(const BlockSample& sample) {
   counter_.begin(sample);
   log_.begin(place_.threads);
   races_.begin();
+  spinning_.begin();
   barriers_.begin();
   registers_.begin();
   collectives_.begin();
@@ -123,15 +126,59 @@ void BlockRunner::record(std::uintptr_t address, unsigned bytes, Access access, 
   log_.add(Event(address, bytes, access, pc));
 }
 
-bool BlockRunner::record_remote(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc) {
+bool BlockRunner::reach_remote(std::uintptr_t address, std::uintptr_t pc) {
   BlockRunner* const owner = cluster_.owner(address, place_.rank);
   if (!owner || owner == this) return false;
   const unsigned rank = owner->place_.rank;
   if (owner->scheduler_.live() == 0) faults_.stop(ExitedBlockAccess{rank}, pc);
-  checker_.check_alignment(address, bytes, bytes, access, pc);
   races_.reach(rank, pc);
+  return true;
+}
+
+bool BlockRunner::record_remote(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc) {
+  if (!reach_remote(address, pc)) return false;
+  checker_.check_alignment(address, bytes, bytes, access, pc);
   record(address, bytes, access, pc);
   return true;
+}
+
+void BlockRunner::stop_foreign(std::uintptr_t address, Strong kind, std::uintptr_t pc) {
+  if (shared_.is_static(address)) faults_.stop(RuleBroken{Rule::variable_in_cluster}, pc);
+  if (kind == Strong::atomic) faults_.stop(RuleBroken{Rule::atomic_target}, pc);
+  faults_.stop(HostAccess{kind == Strong::store, address < 4096}, pc);
+}
+
+void BlockRunner::check_elsewhere(std::uintptr_t address, unsigned bytes, bool store, std::uintptr_t pc) {
+  const ProgramImage image = image_at(address);
+  if (image == ProgramImage::none || (image == ProgramImage::constant && store))
+    stop_foreign(address, store ? Strong::store : Strong::load, pc);
+  if (image == ProgramImage::variable)
+    races_.touch(Event(address, bytes, store ? Access::global_store : Access::global_load, pc));
+}
+
+void BlockRunner::strong_access(std::uintptr_t address, unsigned bytes, Strong kind, std::uintptr_t pc) {
+  const auto access_of = [&](Access load) {
+    return static_cast<Access>(static_cast<unsigned>(load) + static_cast<unsigned>(kind));
+  };
+  if (address - address_of(scheduler_.stacks()) < Scheduler::stack_bytes()) return;  // a local variable
+  const bool global = address - Arena::instance().base() < Arena::instance().bytes();
+  const bool shared = recorder.static_bytes ? shared_.offset(address) != SharedMemory::npos : shared_.in_arena(address);
+  const bool remote = !global && !shared && cluster_.owner(address, place_.rank);
+  if (!global && !shared && !remote && image_at(address) != ProgramImage::variable) {
+    if (recorder.next) stop_foreign(address, kind, pc);
+    return;
+  }
+  spinning_.be_overtaken();
+  if (kind == Strong::load) spinning_.look(address, bytes, pc);
+  if (!recorder.next) return;
+  const Access access = access_of(remote ? Access::cluster_load : shared ? Access::shared_load : Access::global_load);
+  const Event event(address, bytes, access, pc);
+  checker_.check_alignment(address, bytes, bytes, access, pc);
+  if (remote) reach_remote(address, pc);
+  if (options_.check && (global || shared || remote)) checker_.check_bounds(address, bytes, access, pc);
+  races_.touch_strong(event);
+  if (kind != Strong::store) races_.told_by(*running, event);
+  if (global || shared || remote) log_.add_examined(event);
 }
 
 // ---------------------------------------------------------------------------------------------------- deadlocks
@@ -143,9 +190,14 @@ Deadlock::Block BlockRunner::deadlock() const {
     if (lane.state == LaneState::exited)
       block.exited.push_back(i);
     else
-      block.waiting.push_back({i, source_line(lane.where), wait_of(lane)});
+      block.waiting.push_back({i, line_of(lane), wait_of(lane)});
   }
   return block;
+}
+
+SourceLine BlockRunner::line_of(const Lane& lane) const {
+  if (lane.state != LaneState::spinning) return source_line(lane.where);
+  return source_line(spinning_.pc(lane)).value_or(SourceLine{});
 }
 
 Wait BlockRunner::wait_of(const Lane& lane) const {
@@ -158,6 +210,7 @@ Wait BlockRunner::wait_of(const Lane& lane) const {
     case LaneState::at_bulk_group: return BulkGroupWait{};
     case LaneState::at_wgmma: return warpgroups_.wait_of(*lane.warp);
     case LaneState::at_registers: return registers_.wait_of(lane);
+    case LaneState::spinning: return SpinWait{};
     case LaneState::ready:
     case LaneState::log_full:
     case LaneState::exited: break;

@@ -17,6 +17,7 @@
 #include "emulator/register_pool.hpp"
 #include "emulator/scheduler.hpp"
 #include "emulator/shared_memory.hpp"
+#include "emulator/spinning.hpp"
 #include "emulator/warp_collectives.hpp"
 #include "emulator/warpgroup.hpp"
 
@@ -63,6 +64,7 @@ class BlockRunner {
   AccessCounter& counter() { return counter_; }
   AccessLog& log() { return log_; }
   RaceChecker& races() { return races_; }
+  Spinning& spinning() { return spinning_; }
   NamedBarriers& barriers() { return barriers_; }
   WarpCollectives& collectives() { return collectives_; }
   AsyncCopies& async_copies() { return async_copies_; }
@@ -74,6 +76,12 @@ class BlockRunner {
   void record(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc);
   /// The same of an address that is none of this block's. @returns whether it is another block's of the cluster
   bool record_remote(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc);
+  /// A plain access that is neither of global memory nor of shared memory of the cluster, in a checked run: of
+  /// `__device__` variables or constants.
+  void check_elsewhere(std::uintptr_t address, unsigned bytes, bool store, std::uintptr_t pc);
+  /// An atomic or volatile access that the running lane is going to make, in any run.
+  enum class Strong : std::uint8_t { load, store, atomic };
+  void strong_access(std::uintptr_t address, unsigned bytes, Strong kind, std::uintptr_t pc);
 
   /// Stops the kernel if the block must not exit yet.
   void check_exit();
@@ -81,7 +89,11 @@ class BlockRunner {
   Deadlock::Block deadlock() const;
 
  private:
+  [[noreturn]] void stop_foreign(std::uintptr_t address, Strong kind, std::uintptr_t pc);
+  /// An access of shared memory of another block of the cluster; false if it is none.
+  bool reach_remote(std::uintptr_t address, std::uintptr_t pc);
   static void fill_registers();
+  SourceLine line_of(const Lane& lane) const;
   Wait wait_of(const Lane& lane) const;
 
   const Options options_;
@@ -100,6 +112,7 @@ class BlockRunner {
   AccessLog log_;
   RaceChecker races_;
 
+  Spinning spinning_;
   NamedBarriers barriers_;
   RegisterPool registers_;
   WarpCollectives collectives_;

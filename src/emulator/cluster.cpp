@@ -9,23 +9,31 @@ namespace {
 
 // How often threads look whether a barrier is done, while nothing else happens, before that counts as a deadlock.
 constexpr unsigned most_idle_polls = 1000;
+// ... and before other clusters may be what its threads wait for.
+constexpr unsigned few_idle_polls = 4;
 
 }  // namespace
 
-ClusterRunner::ClusterRunner(const Options& options) : options_(options) {
-  if (options.check) races_ = std::make_unique<RaceDetector>();
+ClusterRunner::ClusterRunner(const Options& options, GridOrder& grid) : options_(options) {
+  if (options.check) races_ = std::make_unique<RaceDetector>(grid);
 }
 ClusterRunner::~ClusterRunner() = default;
 
-void ClusterRunner::begin_launch(const LaunchShape& shape, ThreadBody body, std::span<const MemoryRegion> regions) {
+void ClusterRunner::begin_launch(const LaunchShape& shape, ThreadBody body, std::span<const MemoryRegion> regions,
+                                 Residents& residents) {
   shape_ = shape;
+  residents_ = &residents;
+  residents.enter(resident_);
   size_ = shape.cluster.x * shape.cluster.y * shape.cluster.z;
   while (blocks_.size() < size_)
     blocks_.push_back(std::make_unique<BlockRunner>(options_, *this, static_cast<unsigned>(blocks_.size())));
   for (unsigned rank = 0; rank < size_; ++rank) blocks_[rank]->begin_launch(shape, body, regions);
 }
 
-void ClusterRunner::end_launch() { blocks_[0]->end_launch(); }
+void ClusterRunner::end_launch() {
+  blocks_[0]->end_launch();
+  residents_->leave(resident_);
+}
 
 void ClusterRunner::add_to(Sites& sites) const {
   for (const auto& block : blocks_) sites.merge(block->counter().sites());
@@ -106,8 +114,16 @@ bool ClusterRunner::let_go_on() {
     changed();
     return true;
   }
-  if (idle_polls_++ >= most_idle_polls) return false;
-  for (unsigned rank = 0; rank < size_; ++rank) any |= blocks_[rank]->scheduler().wake(LaneState::polling);
+  bool spins = false;
+  for (unsigned rank = 0; rank < size_; ++rank) spins |= blocks_[rank]->scheduler().any(LaneState::spinning);
+  const unsigned idle = resident_.idle_polls++;
+  const bool may_go_on = !spins                  ? idle < most_idle_polls
+                         : idle < few_idle_polls ? true
+                                                 : residents_->give_way(resident_, most_idle_polls);
+  for (unsigned rank = 0; rank < size_ && may_go_on; ++rank) {
+    any |= blocks_[rank]->scheduler().wake(LaneState::spinning);
+    any |= blocks_[rank]->scheduler().wake(LaneState::polling);
+  }
   return any;
 }
 

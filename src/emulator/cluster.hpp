@@ -13,6 +13,7 @@
 #include "emulator/machine.hpp"
 #include "emulator/race_detector.hpp"
 #include "emulator/recorder.hpp"
+#include "emulator/residents.hpp"
 
 namespace lapidary::emulator {
 
@@ -24,14 +25,17 @@ struct Lane;
 /// before.
 class ClusterRunner {
  public:
-  explicit ClusterRunner(const Options& options);
+  /// @param grid  what orders accesses of this cluster and those of others
+  ClusterRunner(const Options& options, GridOrder& grid);
   ~ClusterRunner();
   ClusterRunner(const ClusterRunner&) = delete;
   ClusterRunner& operator=(const ClusterRunner&) = delete;
 
   /// Makes the calling host thread the one that runs clusters of this launch.
   /// @param regions  the allocations, by address; they outlive the launch
-  void begin_launch(const LaunchShape& shape, ThreadBody body, std::span<const MemoryRegion> regions);
+  /// @param residents  the clusters that are on the machine at a time
+  void begin_launch(const LaunchShape& shape, ThreadBody body, std::span<const MemoryRegion> regions,
+                    Residents& residents);
   void end_launch();
   /// What the blocks count is multiplied by the weights of the samples, one for each rank.
   /// @throws KernelFault
@@ -65,7 +69,7 @@ class ClusterRunner {
   void exit(const Lane& lane);
 
   /// Something has changed that a thread may be polling for.
-  void changed() { idle_polls_ = 0; }
+  void changed() { resident_.idle_polls.store(0, std::memory_order_relaxed); }
 
  private:
   /// A thread at the barrier of the cluster.
@@ -91,7 +95,8 @@ class ClusterRunner {
   std::unique_ptr<RaceDetector> races_;
   CopyEngine copies_;
   std::minstd_rand random_;
-  unsigned idle_polls_ = 0;
+  Residents* residents_ = nullptr;
+  Residents::Resident resident_;
 
   std::uint64_t arrived_ = 0;  ///< threads at the barrier of the cluster
   std::uint32_t barrier_phase_ = 0;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <source_location>
+#include <type_traits>
 
 #include "core/build.hpp"
 #include "emulator/abi.hpp"
@@ -141,12 +142,16 @@ LAPIDARY_WRAPPER T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int wi
 }
 #undef LAPIDARY_WHERE
 
-#define LAPIDARY_ATOMIC(name, operation)                                                                \
-  template <class T>                                                                                    \
-  LAPIDARY_WRAPPER T name(T* address, T value) {                                                        \
-    return lapidary::emulator::abi::atomic(lapidary::emulator::abi::Atomic::operation, address, value); \
+// The operand is converted to the word's type, as CUDA's overloads convert it.
+#define LAPIDARY_ATOMIC(name, operation)                                                                 \
+  template <class T>                                                                                     \
+  LAPIDARY_WRAPPER T name(T* address, std::type_identity_t<T> value) {                                   \
+    return lapidary::emulator::abi::atomic(lapidary::emulator::abi::Atomic::operation, address, value);  \
   }
 LAPIDARY_ATOMIC(atomicAdd, add)
+LAPIDARY_ATOMIC(atomicSub, subtract)
+LAPIDARY_ATOMIC(atomicInc, increment)
+LAPIDARY_ATOMIC(atomicDec, decrement)
 LAPIDARY_ATOMIC(atomicMin, min)
 LAPIDARY_ATOMIC(atomicMax, max)
 LAPIDARY_ATOMIC(atomicAnd, bit_and)
@@ -155,9 +160,18 @@ LAPIDARY_ATOMIC(atomicXor, bit_xor)
 LAPIDARY_ATOMIC(atomicExch, exchange)
 #undef LAPIDARY_ATOMIC
 template <class T>
-LAPIDARY_WRAPPER T atomicCAS(T* address, T expected, T desired) {
+LAPIDARY_WRAPPER T atomicCAS(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
   return lapidary::emulator::abi::atomic_compare_exchange(address, expected, desired);
 }
+
+LAPIDARY_WRAPPER void __threadfence_block() {
+  lapidary::emulator::abi::thread_fence(lapidary::emulator::abi::FenceScope::block);
+}
+LAPIDARY_WRAPPER void __threadfence() {
+  lapidary::emulator::abi::thread_fence(lapidary::emulator::abi::FenceScope::device);
+}
+LAPIDARY_WRAPPER void __threadfence_system() { __threadfence(); }
+LAPIDARY_WRAPPER void __nanosleep(unsigned) { lapidary::emulator::abi::nanosleep(); }
 
 template <class T>
 LAPIDARY_WRAPPER T __ldg(const T* address) {

@@ -370,6 +370,8 @@ class Words {
                        w.registers, w.wanted, (w.wanted - w.registers) * 32, w.free);
   }
 
+  std::string operator()(const SpinWait&) const { return "for a word to change, which it reads over and over"; }
+
  private:
   bool is_named(const MemoryPlace& at) const { return name_ && at.space == MemoryPlace::Space::shared; }
   std::string offset(std::int64_t bytes) const { return name_ ? name_(bytes) : fmt::format("offset {}", bytes); }

@@ -394,8 +394,9 @@ struct WgmmaWait {
 struct RegisterWait {
   unsigned registers, wanted, free;
 };
+struct SpinWait {};
 using Wait = std::variant<std::monostate, BarrierWait, CollectiveWait, MbarrierWait, InvalidMbarrierWait, ClusterWait,
-                          BulkGroupWait, WgmmaWait, RegisterWait>;
+                          BulkGroupWait, WgmmaWait, RegisterWait, SpinWait>;
 
 struct Deadlock {
   static constexpr FaultKind kind = FaultKind::deadlock;

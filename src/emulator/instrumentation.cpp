@@ -1,7 +1,5 @@
 // The functions that -fsanitize=thread makes instrumented kernels call before each load and store. The program is
 // linked without the sanitizer's own runtime; these are all of it.
-#include <dlfcn.h>
-
 #include <cstddef>
 #include <cstring>
 #include <unordered_map>
@@ -22,24 +20,6 @@ void put_aside(const Recorder::FmaSlot& slot) {
   if (slot.count) counted_fmas[slot.pc] += slot.count;
 }
 
-[[gnu::noinline]] void fault_foreign(std::uintptr_t address, bool store, std::uintptr_t pc) {
-  BlockRunner& block = *BlockRunner::current();
-  if (block.shared().is_static(address)) block.faults().stop(RuleBroken{Rule::variable_in_cluster}, pc);
-  block.faults().stop(HostAccess{store, address < 4096}, pc);
-}
-
-// Constants of the program, in its read-only data, are what a GPU keeps in constant memory.
-extern "C" const char __executable_start, etext, edata, end;
-bool in_program_image(std::uintptr_t address) {
-  return address >= reinterpret_cast<std::uintptr_t>(&__executable_start) &&
-         address < reinterpret_cast<std::uintptr_t>(&end);
-}
-// The same of a kernel that was compiled and loaded at run time.
-bool in_loaded_object(std::uintptr_t address) {
-  Dl_info info;
-  return dladdr(reinterpret_cast<void*>(address), &info) != 0;
-}
-
 inline void record(std::uintptr_t address, unsigned bytes, bool store, std::uintptr_t pc) {
   Recorder& r = recorder;
   if (!r.next) return;
@@ -57,14 +37,19 @@ inline void record(std::uintptr_t address, unsigned bytes, bool store, std::uint
   } else {
     if (BlockRunner::current()->record_remote(address, bytes, store ? Access::cluster_store : Access::cluster_load, pc))
       return;
-    if (r.check && (store || !(in_program_image(address) || in_loaded_object(address))))
-      fault_foreign(address, store, pc);
+    if (r.check) BlockRunner::current()->check_elsewhere(address, bytes, store, pc);
     return;
   }
   if (address % bytes) BlockRunner::current()->checker().check_alignment(address, bytes, bytes, access, pc);
   if (r.check) BlockRunner::current()->checker().check_bounds(address, bytes, access, pc);
   if (r.next == r.end) BlockRunner::current()->log().grow();
   *r.next++ = Event(address, bytes, access, pc);
+}
+
+// What a volatile access does, any run may have to wait for.
+void record_volatile(std::uintptr_t address, unsigned bytes, bool store, std::uintptr_t pc) {
+  using Strong = BlockRunner::Strong;
+  if (running) running->block->strong_access(address, bytes, store ? Strong::store : Strong::load, pc);
 }
 
 // What the compiler moves as one piece that is wider than any instruction of a GPU.
@@ -110,6 +95,7 @@ extern "C" {
 
 using lapidary::emulator::record;
 using lapidary::emulator::record_range;
+using lapidary::emulator::record_volatile;
 
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}
@@ -120,10 +106,10 @@ void __tsan_func_exit() {}
   void __tsan_write##bytes(void* address) { record(ADDRESS, bytes, true, CALLER); }                    \
   void __tsan_unaligned_read##bytes(void* address) { record(ADDRESS, bytes, false, CALLER); }          \
   void __tsan_unaligned_write##bytes(void* address) { record(ADDRESS, bytes, true, CALLER); }          \
-  void __tsan_volatile_read##bytes(void* address) { record(ADDRESS, bytes, false, CALLER); }           \
-  void __tsan_volatile_write##bytes(void* address) { record(ADDRESS, bytes, true, CALLER); }           \
-  void __tsan_unaligned_volatile_read##bytes(void* address) { record(ADDRESS, bytes, false, CALLER); } \
-  void __tsan_unaligned_volatile_write##bytes(void* address) { record(ADDRESS, bytes, true, CALLER); } \
+  void __tsan_volatile_read##bytes(void* address) { record_volatile(ADDRESS, bytes, false, CALLER); }           \
+  void __tsan_volatile_write##bytes(void* address) { record_volatile(ADDRESS, bytes, true, CALLER); }           \
+  void __tsan_unaligned_volatile_read##bytes(void* address) { record_volatile(ADDRESS, bytes, false, CALLER); } \
+  void __tsan_unaligned_volatile_write##bytes(void* address) { record_volatile(ADDRESS, bytes, true, CALLER); } \
   void __tsan_read_write##bytes(void* address) {                                                       \
     record(ADDRESS, bytes, false, CALLER);                                                             \
     record(ADDRESS, bytes, true, CALLER);                                                              \

@@ -22,7 +22,8 @@ enum class LaneState : std::uint8_t {
   at_cluster_barrier,
   at_bulk_group,
   at_registers,
-  polling,  ///< asked whether an mbarrier's phase is complete, which it was not
+  spinning,  ///< found a word as it was
+  polling,   ///< asked whether an mbarrier's phase is complete, which it was not
   log_full,
   exited,
 };

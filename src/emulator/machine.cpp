@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -16,6 +17,8 @@
 #include "emulator/arena.hpp"
 #include "emulator/cluster.hpp"
 #include "emulator/counter_sums.hpp"
+#include "emulator/grid_order.hpp"
+#include "emulator/residents.hpp"
 
 namespace lapidary::emulator {
 namespace {
@@ -48,12 +51,22 @@ void validate(const LaunchShape& shape) {
   check_limit(shape, "bytes of shared memory", shape.shared_bytes, 0, SharedMemory::dynamic_capacity);
 }
 
+// The clusters that multiprocessors of compute capability 9.0 have room for (CUDA Programming Guide, technical
+// specifications). One at least.
+unsigned most_resident(const LaunchShape& shape, int multiprocessors) {
+  constexpr unsigned threads = 2048, blocks = 32, shared = 228 * 1024, shared_of_system = 1024;
+  const unsigned of_block = round_up(shape.block.x * shape.block.y * shape.block.z, 32u);
+  const unsigned fit = std::min({blocks, threads / of_block, shared / (shape.shared_bytes + shared_of_system)});
+  return std::max(1u, fit * static_cast<unsigned>(multiprocessors) / (shape.cluster.x * shape.cluster.y * shape.cluster.z));
+}
+
 }  // namespace
 
 struct Machine::State {
   Options options;
   std::vector<std::string> memories = {""};  ///< labels of allocations, by MemoryRegion::id
   std::vector<LaunchShape> launches;
+  GridOrder grid;
   std::vector<std::unique_ptr<ClusterRunner>> runners;
 };
 
@@ -129,28 +142,53 @@ void Machine::run(const LaunchShape& shape, ThreadBody body) {
   state_->launches.push_back(shape);
   if (clusters == 0) return;
   const std::vector<MemoryRegion> regions = memory_regions(state_->memories);
-  const unsigned threads = std::min(state_->options.threads, clusters);
-  while (state_->runners.size() < threads) state_->runners.push_back(std::make_unique<ClusterRunner>(state_->options));
+  state_->grid.begin_launch();
   if (state_->options.check) Arena::instance().set_cells(true);
 
   std::atomic<std::uint32_t> next{0};
   std::mutex mutex;
   std::exception_ptr failure;
-  const auto work = [&](ClusterRunner& runner) {
-    runner.begin_launch(shape, body, regions);
+  std::vector<std::thread> helpers;
+  std::function<void(ClusterRunner&)> work;
+  // A further host thread, if there is a cluster for it.
+  const auto start = [&] {
+    const std::lock_guard lock(mutex);
+    if (next >= clusters) return false;
+    const std::size_t number = helpers.size() + 1;
+    while (state_->runners.size() <= number)
+      state_->runners.push_back(std::make_unique<ClusterRunner>(state_->options, state_->grid));
+    helpers.emplace_back(work, std::ref(*state_->runners[number]));
+    return true;
+  };
+  Residents residents(most_resident(shape, state_->options.multiprocessors), start);
+  work = [&](ClusterRunner& runner) {
+    runner.begin_launch(shape, body, regions, residents);
     try {
       for (std::uint32_t i; (i = next++) < clusters;) runner.run(sampled.empty() ? blocks_of(shape, i) : sampled[i]);
     } catch (...) {
-      next = clusters;  // the others finish those they are in
-      const std::lock_guard lock(mutex);
-      if (!failure) failure = std::current_exception();
+      {
+        const std::lock_guard lock(mutex);
+        if (!failure) failure = std::current_exception();
+      }
+      next = clusters;  // the others finish those they are in, as far as they can
+      residents.stop();
     }
     runner.end_launch();
   };
-  std::vector<std::thread> helpers;
-  for (unsigned i = 1; i < threads; ++i) helpers.emplace_back(work, std::ref(*state_->runners[i]));
+  if (state_->runners.empty())
+    state_->runners.push_back(std::make_unique<ClusterRunner>(state_->options, state_->grid));
+  for (unsigned i = 1; i < std::min(state_->options.threads, clusters) && start(); ++i) {
+  }
   work(*state_->runners[0]);
-  for (std::thread& helper : helpers) helper.join();
+  for (std::size_t joined = 0;; ++joined) {
+    std::thread helper;
+    {
+      const std::lock_guard lock(mutex);
+      if (joined == helpers.size()) break;
+      helper = std::move(helpers[joined]);
+    }
+    helper.join();
+  }
   if (state_->options.check) Arena::instance().set_cells(false);
   if (failure) std::rethrow_exception(failure);
 }

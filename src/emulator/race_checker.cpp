@@ -23,7 +23,10 @@ RaceChecker::RaceChecker(const BlockPlace& place, ClusterRunner& cluster, Access
       faults_(faults) {}
 
 void RaceChecker::begin() {
-  for (unsigned i = 0; i < place_.threads; ++i) fences_[i].clear();
+  for (unsigned i = 0; i < place_.threads; ++i) {
+    fences_[i].clear();
+    told_by_[i].reset();
+  }
 }
 
 // ---------------------------------------------------------------------------------------------------- accesses
@@ -35,8 +38,10 @@ void RaceChecker::examine(const Warp& warp) {
 }
 
 void RaceChecker::examine(const Lane& lane) {
+  if (!races_) return;
+  if (told_by_[lane.thread]) acquire_word(lane);
   LaneLog& log = log_.of(lane);
-  if (!races_ || log.examined == log.logged) return;
+  if (log.examined == log.logged) return;
   const Event* const first = log.events.data() + log.examined;
   log.examined = log.logged;
   if (const auto race = races_->add(thread_of_cluster(lane.thread), first, log.events.data() + log.logged)) stop(*race);
@@ -58,6 +63,26 @@ void RaceChecker::touch(const Event& event) {
   if (!races_) return;
   hand_over(*running);
   if (const auto race = races_->add(thread_of_cluster(running->thread), &event, &event + 1)) stop(*race);
+}
+
+void RaceChecker::acquire_word(const Lane& lane) {
+  const Event& read = *told_by_[lane.thread];
+  races_->acquire_word(party(*lane.warp), read.address(), is_global(read.access()));
+  told_by_[lane.thread].reset();
+}
+
+void RaceChecker::touch_strong(const Event& event) {
+  if (!races_) return;
+  hand_over(*running);
+  if (const auto race = races_->add_strong(thread_of_cluster(running->thread), event)) stop(*race);
+  if (is_write(event.access()))
+    races_->release_word(party(*running->warp), event.address(), is_global(event.access()));
+}
+
+void RaceChecker::fence(bool device) {
+  if (!races_) return;
+  hand_over(*running);
+  races_->fence(party(*running->warp), device);
 }
 
 void RaceChecker::reach(unsigned rank, std::uintptr_t pc) {

@@ -47,9 +47,15 @@ class RaceChecker {
   }
   /// fence.proxy.async of the running lane.
   void fence_proxy();
+  /// __threadfence of the running lane: of its block, or of the whole device.
+  void fence(bool device);
 
   /// An access of the running lane that no log has: it is seen at once, after those that the log has.
   void touch(const Event& event);
+  /// A strong access of the running lane, before it is made. Nobody else looks at what the log has of it.
+  void touch_strong(const Event& event);
+  /// The lane has read a word by a strong access, or is just going to: what the word tells is known to it from then on.
+  void told_by(const Lane& lane, const Event& event) { told_by_[lane.thread] = event; }
   // Takes note that the running lane reaches shared memory of another block: now, or before it released a barrier
   // there; or that a copy does.
   void reach(unsigned rank, std::uintptr_t pc);
@@ -72,6 +78,7 @@ class RaceChecker {
   void check_fence(std::uintptr_t address, unsigned bytes, std::optional<BulkKind> reader, std::uintptr_t pc);
 
  private:
+  void acquire_word(const Lane& lane);
   unsigned thread_of_cluster(unsigned thread) const { return place_.rank * LaunchLimits::threads + thread; }
   [[noreturn]] void stop(const Race& race);
 
@@ -84,6 +91,9 @@ class RaceChecker {
   FaultStop& faults_;
   /// By thread: the intervals of its warp that its fence.proxy.async ended.
   std::vector<std::vector<std::uint32_t>> fences_{LaunchLimits::threads};
+  /// By thread: the strong read behind which its later accesses are. It counts from the time when these are examined,
+  /// as it is told of before it is made, and another host thread may write in between.
+  std::vector<std::optional<Event>> told_by_{LaunchLimits::threads};
 };
 
 }  // namespace lapidary::emulator

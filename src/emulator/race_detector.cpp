@@ -10,23 +10,30 @@
 namespace lapidary::emulator {
 namespace {
 
-// A global cell's mark: block + 1 (28 bits) | thread (11 bits, from 1024 on: several lanes of warp thread - 1024) |
-// interval (25 bits).
+// A global cell's mark: block + 1 (25 bits) | bytes (2 bits: which of the cell's) | strong (1 bit) | thread (11 bits, from
+// 1024 on: several lanes of warp thread - 1024) | interval (25 bits).
 constexpr unsigned several_lanes = 1024;
-constexpr std::uint32_t several_blocks = (1u << 28) - 1;
+// Reads of more than one block: in place of the interval stands how many releases there were before the last of them.
+constexpr std::uint32_t several_blocks = (1u << 25) - 1;
+constexpr std::uint32_t interval_bits = 0x1ffffff;
 
 struct GlobalMark {
   std::uint32_t block;
+  unsigned bytes;
+  bool strong;
   unsigned thread;
   std::uint32_t interval;
 
   std::uint64_t pack() const {
-    return std::uint64_t{block} << 36 | std::uint64_t{thread} << 25 | (interval & 0x1ffffffu);
+    return std::uint64_t{block} << 39 | std::uint64_t{bytes} << 37 | std::uint64_t{strong} << 36 |
+           std::uint64_t{thread} << 25 | (interval & interval_bits);
   }
   static GlobalMark unpack(std::uint64_t bits) {
-    return {static_cast<std::uint32_t>(bits >> 36), static_cast<unsigned>(bits >> 25 & 0x7ff),
-            static_cast<std::uint32_t>(bits & 0x1ffffffu)};
+    return {static_cast<std::uint32_t>(bits >> 39), static_cast<unsigned>(bits >> 37 & 3), (bits >> 36 & 1) != 0,
+            static_cast<unsigned>(bits >> 25 & 0x7ff), static_cast<std::uint32_t>(bits & interval_bits)};
   }
+  bool of_several_lanes() const { return thread >= several_lanes; }
+  unsigned warp() const { return of_several_lanes() ? thread - several_lanes : thread / 32; }
 };
 
 }  // namespace
@@ -59,16 +66,19 @@ void RaceDetector::begin_cluster(std::span<const Block> blocks, unsigned warps_o
     cells_ = zeros<Cell>(words * 4);
     reads_ = zeros<std::uint32_t>(words * 4 * parties_);
     split_.assign(words, false);
-    clocks_.assign(parties_, Clock(parties_));
+    clocks_.assign(parties_, Clock(parties_ + 1));
     copy_threads_.assign(copy_parties, 0);
   }
   // Everything that earlier blocks did with this memory is over: all warps know of all intervals so far.
-  Clock now(parties_);
-  for (unsigned party = 0; party < parties_; ++party) now[party] = clocks_[party][party];
+  began_.assign(parties_ + 1, 0);
+  for (unsigned party = 0; party < parties_; ++party) began_[party] = clocks_[party][party];
   for (unsigned party = 0; party < parties_; ++party) {
-    clocks_[party] = now;
+    clocks_[party] = began_;
     ++clocks_[party][party];
   }
+  for (Clock& fenced : fenced_) fenced.clear();
+  flags_.clear();
+  told_.clear();
 }
 
 void RaceDetector::release(unsigned party, Clock& barrier) {
@@ -82,15 +92,19 @@ void RaceDetector::acquire(unsigned party, const Clock& barrier) {
   clocks_[party][party] = own;
 }
 
-std::optional<Race> RaceDetector::add(unsigned thread, const Event* first, const Event* last) {
+std::optional<Race> RaceDetector::add(unsigned thread, const Event& event, bool strong) {
+  if (is_global(event.access())) return add_global(thread, event, strong);
   const unsigned party = this->party(thread / LaunchLimits::threads, thread % LaunchLimits::threads / 32);
-  const Actor actor{party, thread % 32, party, clocks_[party][party]};
-  for (const Event* event = first; event != last; ++event) {
-    const auto race = is_global(event->access()) ? add_global(thread, *event) : add_shared(actor, *event);
-    if (race) return race;
-  }
+  return add_shared({party, thread % 32, party, clocks_[party][party]}, event, strong);
+}
+
+std::optional<Race> RaceDetector::add(unsigned thread, const Event* first, const Event* last) {
+  for (const Event* event = first; event != last; ++event)
+    if (auto race = add(thread, *event, is_atomic(event->access()))) return race;
   return std::nullopt;
 }
+
+std::optional<Race> RaceDetector::add_strong(unsigned thread, const Event& event) { return add(thread, event, true); }
 
 RaceDetector::Copy RaceDetector::begin_copy(std::uintptr_t end) {
   const unsigned party = copies_ + static_cast<unsigned>(end / 8 % copy_parties);
@@ -98,10 +112,10 @@ RaceDetector::Copy RaceDetector::begin_copy(std::uintptr_t end) {
 }
 
 std::optional<Race> RaceDetector::add_copy(unsigned thread, const Copy& copy, const Event& event) {
-  if (is_global(event.access())) return add_global(thread, event);
+  if (is_global(event.access())) return add_global(thread, event, is_atomic(event.access()));
   const unsigned party = this->party(thread / LaunchLimits::threads, thread % LaunchLimits::threads / 32);
   copy_threads_[copy.party - copies_] = thread;
-  auto race = add_shared({party, thread % 32, copy.party, copy.interval}, event);
+  auto race = add_shared({party, thread % 32, copy.party, copy.interval}, event, false);
   if (race) race->second_copy = true;
   return race;
 }
@@ -122,10 +136,10 @@ unsigned RaceDetector::thread_of(unsigned party, unsigned lane) const {
   return party / warps_ * LaunchLimits::threads + party % warps_ * 32 + (lane == many_lanes ? 0 : lane);
 }
 
-std::optional<Race> RaceDetector::visit(std::size_t index, const Actor& actor, const Event& event) {
+std::optional<Race> RaceDetector::visit(std::size_t index, const Actor& actor, const Event& event, bool strong) {
   Cell& cell = cells_[index];
   std::uint32_t* const reads = &reads_[index * parties_];
-  const bool write = is_write(event.access()), atomic = is_atomic(event.access());
+  const bool write = is_write(event.access());
   const auto race = [&](unsigned by, std::uint32_t mark, std::uintptr_t pc, Access access) {
     return Race{.first = Event(event.address(), event.bytes(), access, pc),
                 .second = event,
@@ -133,8 +147,10 @@ std::optional<Race> RaceDetector::visit(std::size_t index, const Actor& actor, c
                 .second_thread = thread_of(actor.party, actor.lane),
                 .first_copy = by >= copies_};
   };
-  if (cell.write && !(atomic && cell.write_atomic) && !ordered(actor.party, actor.lane, cell.write_party, cell.write))
+  if (cell.write && !(strong && cell.write_strong) && !ordered(actor.party, actor.lane, cell.write_party, cell.write))
     return race(cell.write_party, cell.write, cell.write_pc, Access::shared_store);
+  // No mark of a strong read: a plain write that comes after it is told apart by the reads that find it.
+  if (!write && strong) return std::nullopt;
   if (!write) {
     std::uint32_t& mark = reads[actor.as_party];
     const bool several = mark >> 6 == actor.interval && (mark & 63) != actor.lane;
@@ -147,7 +163,7 @@ std::optional<Race> RaceDetector::visit(std::size_t index, const Actor& actor, c
       return race(by, reads[by], cell.read_pc, Access::shared_load);
   cell.write = actor.interval << 6 | actor.lane;
   cell.write_party = static_cast<std::uint16_t>(actor.as_party);
-  cell.write_atomic = atomic;
+  cell.write_strong = strong;
   cell.write_pc = event.pc;
   return std::nullopt;
 }
@@ -169,7 +185,7 @@ std::optional<RaceDetector::Writer> RaceDetector::writer(std::uintptr_t address)
   return Writer{thread_of(cell.write_party, cell.write & 63), cell.write >> 6, cell.write_pc};
 }
 
-std::optional<Race> RaceDetector::add_shared(const Actor& actor, const Event& event) {
+std::optional<Race> RaceDetector::add_shared(const Actor& actor, const Event& event, bool strong) {
   const std::size_t words = split_.size();
   std::size_t offset = locate(event.address());
   const std::size_t end = offset + event.bytes();
@@ -183,26 +199,20 @@ std::optional<Race> RaceDetector::add_shared(const Actor& actor, const Event& ev
       }
     }
     if (!split_[word]) {
-      if (const auto race = visit(word, actor, event)) return race;
+      if (const auto race = visit(word, actor, event, strong)) return race;
     } else {
       for (; offset < word_end; ++offset)
-        if (const auto race = visit(offset % 4 * words + word, actor, event)) return race;
+        if (const auto race = visit(offset % 4 * words + word, actor, event, strong)) return race;
     }
     offset = word_end;
   }
   return std::nullopt;
 }
 
-std::optional<Race> RaceDetector::add_global(unsigned thread, const Event& event) {
-  if (is_atomic(event.access())) return std::nullopt;
-  Allocation* const allocation = Arena::instance().at_or_below(event.address());
-  if (!allocation || !allocation->cells) return std::nullopt;
+std::optional<Race> RaceDetector::add_global(unsigned thread, const Event& event, bool strong) {
   const unsigned rank = thread / LaunchLimits::threads, in_block = thread % LaunchLimits::threads;
   const unsigned warp = in_block / 32, lane = in_block % 32, self = party(rank, warp);
-  const GlobalMark now{blocks_[rank].id + 1, in_block, clocks_[self][self] & 0x1ffffffu};
-  const auto warp_of = [](const GlobalMark& mark) {
-    return mark.thread >= several_lanes ? mark.thread - several_lanes : mark.thread / 32;
-  };
+  GlobalMark now{blocks_[rank].id + 1, 0, strong, in_block, clocks_[self][self]};
   const auto rank_of = [&](const GlobalMark& mark) {
     const auto block = std::find_if(blocks_.begin(), blocks_.end(),
                                     [&](const Block& other) { return other.id + 1 == mark.block; });
@@ -210,14 +220,15 @@ std::optional<Race> RaceDetector::add_global(unsigned thread, const Event& event
   };
   // Whether nothing orders the access that left a mark before this one.
   const auto concurrent = [&](const GlobalMark& mark) {
-    if (mark.block == 0) return false;
+    if (mark.block == 0 || !(mark.bytes & now.bytes)) return false;
+    if (mark.block == several_blocks) return clocks_[self][parties_] <= mark.interval;
     const unsigned by_rank = rank_of(mark);
-    if (by_rank == blocks_.size()) return true;
-    return !ordered(self, lane, party(by_rank, warp_of(mark)),
-                    mark.interval << 6 | (mark.thread >= several_lanes ? many_lanes : mark.thread % 32));
+    if (by_rank == blocks_.size()) return !told(self, mark.block - 1, mark.warp(), mark.interval);
+    return !ordered(self, lane, party(by_rank, mark.warp()),
+                    mark.interval << 6 | (mark.of_several_lanes() ? many_lanes : mark.thread % 32));
   };
   const auto race = [&](const GlobalMark& mark, Access access, std::uintptr_t pc) {
-    const unsigned by = mark.thread >= several_lanes ? warp_of(mark) * 32 : mark.thread, by_rank = rank_of(mark);
+    const unsigned by = mark.of_several_lanes() ? mark.warp() * 32 : mark.thread, by_rank = rank_of(mark);
     const bool other = by_rank == blocks_.size();
     return Race{.first = Event(event.address(), event.bytes(), access, pc),
                 .second = event,
@@ -227,13 +238,16 @@ std::optional<Race> RaceDetector::add_global(unsigned thread, const Event& event
                 .first_block = mark.block - 1};
   };
   const bool write = is_write(event.access());
-  // Single bytes are not looked at: neighbours in one cell may belong to different threads.
-  if (event.bytes() < GlobalCell::bytes) return std::nullopt;
-  const std::size_t first = (event.address() - allocation->base) / GlobalCell::bytes;
-  for (std::size_t i = first; i < first + event.bytes() / GlobalCell::bytes; ++i) {
-    GlobalCell& cell = allocation->cells[i];
+  GlobalCell* const first = Arena::instance().cells(event.address());
+  if (!first) return std::nullopt;
+  const unsigned begin = event.address() % GlobalCell::bytes, end = begin + event.bytes();
+  for (unsigned byte = 0; byte < end; byte += GlobalCell::bytes) {
+    GlobalCell& cell = first[byte / GlobalCell::bytes];
+    now.bytes = (byte >= begin ? 1 : 0) | (byte + 1 < end ? 2 : 0);
     const GlobalMark writer = GlobalMark::unpack(cell.write.load(std::memory_order_relaxed));
-    if (concurrent(writer)) return race(writer, Access::global_store, cell.write_pc.load(std::memory_order_relaxed));
+    if (!(strong && writer.strong) && concurrent(writer))
+      return race(writer, Access::global_store, cell.write_pc.load(std::memory_order_relaxed));
+    if (!write && strong) continue;  // as in visit()
     const GlobalMark reader = GlobalMark::unpack(cell.read.load(std::memory_order_relaxed));
     if (write) {
       if (concurrent(reader)) return race(reader, Access::global_load, cell.read_pc.load(std::memory_order_relaxed));
@@ -241,18 +255,88 @@ std::optional<Race> RaceDetector::add_global(unsigned thread, const Event& event
       cell.write_pc.store(event.pc, std::memory_order_relaxed);
     } else {
       GlobalMark mark = now;
-      if (reader.block != 0 && reader.block != now.block) {
-        mark.block = several_blocks;
-      } else if (concurrent(reader)) {
-        // Of several warps the first one is kept.
-        if (reader.block != now.block || warp_of(reader) != warp) continue;
-        mark.thread = several_lanes + warp;
+      if (concurrent(reader)) {
+        // What both have read.
+        mark.bytes &= reader.bytes;
+        if (reader.block != now.block) {
+          mark.block = several_blocks;
+          mark.interval = grid_.releases();
+        } else {
+          // Of several warps the first one is kept.
+          if (reader.warp() != warp) continue;
+          mark.thread = several_lanes + warp;
+        }
       }
       cell.read.store(mark.pack(), std::memory_order_relaxed);
       cell.read_pc.store(event.pc, std::memory_order_relaxed);
     }
   }
   return std::nullopt;
+}
+
+// ---------------------------------------------------------------------------------------------------- words
+
+void RaceDetector::fence(unsigned party, bool device) {
+  join(fenced_[0], clocks_[party]);
+  if (device) join(fenced_[1], clocks_[party]);
+  end_interval(party);
+}
+
+// Of what the warp knows that which a fence has covered: by whichever thread, as a barrier hands on what a fence before
+// it has made visible.
+void RaceDetector::release_word(unsigned party, std::uintptr_t word, bool global) {
+  const auto covered = [&](const Clock& fenced) {
+    Clock clock = fenced;
+    for (std::size_t i = 0; i < clock.size(); ++i) clock[i] = std::min(clock[i], clocks_[party][i]);
+    return clock;
+  };
+  if (fenced_[0].empty()) return;
+  join(flags_[word].clock, covered(fenced_[0]));
+  if (!global || fenced_[1].empty()) return;
+  const Clock clock = covered(fenced_[1]);
+  GridOrder::Ended ended;
+  for (unsigned other = 0; other < copies_; ++other)
+    if (clock[other] > began_[other]) ended[{blocks_[other / warps_].id, other % warps_}] = clock[other];
+  for (const auto& [warp, list] : told_)
+    for (const Told& entry : list)
+      if (entry.release <= clock[parties_]) {
+        std::uint32_t& last = ended[{static_cast<std::uint32_t>(warp >> 5), static_cast<unsigned>(warp & 31)}];
+        last = std::max(last, entry.interval);
+      }
+  grid_.release(word, ended);
+}
+
+void RaceDetector::acquire_word(unsigned party, std::uintptr_t word, bool global) {
+  if (global && grid_.releases() > 0) {
+    Word& mine = flags_[word];
+    mine.clock.resize(parties_ + 1);
+    const GridOrder::Told news = grid_.told(word, mine.release);
+    mine.release = news.number;
+    mine.clock[parties_] = std::max(mine.clock[parties_], news.number);
+    for (const auto& [warp, interval] : news.ended) {
+      const auto own = std::find_if(blocks_.begin(), blocks_.end(),
+                                    [&, id = warp.first](const Block& block) { return block.id == id; });
+      if (own != blocks_.end()) {
+        std::uint32_t& last = mine.clock[this->party(static_cast<unsigned>(own - blocks_.begin()), warp.second)];
+        last = std::max(last, interval);
+        continue;
+      }
+      std::vector<Told>& list = told_[key(warp.first, warp.second)];
+      const bool known = std::any_of(list.begin(), list.end(), [&, last = interval](const Told& entry) {
+        return entry.release <= news.number && entry.interval >= last;
+      });
+      if (!known) list.push_back({news.number, interval});
+    }
+  }
+  if (const auto found = flags_.find(word); found != flags_.end()) acquire(party, found->second.clock);
+}
+
+bool RaceDetector::told(unsigned party, std::uint32_t block, unsigned warp, std::uint32_t interval) const {
+  const auto found = told_.find(key(block, warp));
+  if (found == told_.end()) return false;
+  return std::any_of(found->second.begin(), found->second.end(), [&](const Told& entry) {
+    return entry.release <= clocks_[party][parties_] && entry.interval >= interval;
+  });
 }
 
 }  // namespace lapidary::emulator

@@ -4,9 +4,11 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "core/launch_shape.hpp"
+#include "emulator/grid_order.hpp"
 #include "emulator/recorder.hpp"
 #include "emulator/shared_memory.hpp"
 
@@ -17,6 +19,7 @@ constexpr unsigned max_warps = LaunchLimits::threads / 32;
 /// For each party, the last of its intervals that is known to have ended; shorter: 0 for the others. A vector clock in
 /// the sense of Flanagan and Freund, "FastTrack" (PLDI 2009). Parties are the warps of a cluster's blocks, and not
 /// threads, as lanes of one warp are ordered by intervals alone; and bulk copies, by which barrier tells of their end.
+/// Behind the parties stands what is known of other clusters: the number of a release in GridOrder.
 using Clock = std::vector<std::uint32_t>;
 
 void join(Clock& into, const Clock& other);
@@ -39,13 +42,19 @@ struct Unmap {
 /// Finds data races of a cluster, which may be one block, on shared memory, and of a grid on global memory. A warp's
 /// accesses are handed over at the end of each of its intervals; an interval ends where the warp synchronises with
 /// others or its lanes with each other. Which threads a synchronisation orders is told by `release` and `acquire`.
-/// Atomic accesses to global memory are not looked at.
+///
+/// Strong accesses, atomic and volatile ones, are no race among themselves. What a thread has seen to be written before
+/// a fence is told by its strong writes behind the fence to those whose strong reads find the word (PTX ISA, "Memory
+/// Consistency Model": release and acquire patterns). That the reader needs a fence too is not asked for, as kernels of
+/// NVIDIA's own do without.
 class RaceDetector {
  public:
   struct Block {
     const SharedMemory* shared;
     std::uint32_t id;  ///< index in the grid
   };
+
+  explicit RaceDetector(GridOrder& grid) : grid_(grid) {}
 
   /// @param blocks  of the cluster, by rank
   void begin_cluster(std::span<const Block> blocks, unsigned warps_of_block);
@@ -64,6 +73,14 @@ class RaceDetector {
 
   /// The accesses of one thread in its warp's current interval; the first race, if there is one.
   std::optional<Race> add(unsigned thread, const Event* first, const Event* last);
+  /// A strong one.
+  std::optional<Race> add_strong(unsigned thread, const Event& event);
+
+  /// A fence of a thread of the warp, of its block or of the whole device. Ends the interval.
+  void fence(unsigned party, bool device);
+  // What strong accesses of a word tell and are told.
+  void release_word(unsigned party, std::uintptr_t word, bool global);
+  void acquire_word(unsigned party, std::uintptr_t word, bool global);
 
   /// A bulk copy, which is nobody's access: it is ordered after what its issuing thread knows, and before those who
   /// know of its end.
@@ -96,7 +113,7 @@ class RaceDetector {
   struct Cell {
     std::uint32_t write;
     std::uint16_t write_party;
-    bool write_atomic;
+    bool write_strong;
     std::uintptr_t write_pc, read_pc;
   };
   struct Actor {
@@ -105,10 +122,23 @@ class RaceDetector {
     std::uint32_t interval;
   };
 
+  /// What a word tells threads of the cluster, and up to which of its releases those of other clusters are among that.
+  struct Word {
+    Clock clock;
+    std::uint32_t release = 0;
+  };
+  /// What a cluster has been told of a warp of another one: its last interval that had ended at a release.
+  struct Told {
+    std::uint32_t release, interval;
+  };
+  static std::uint64_t key(std::uint32_t block, unsigned warp) { return std::uint64_t{block} << 5 | warp; }
+
   std::size_t locate(std::uintptr_t address) const;
-  std::optional<Race> add_shared(const Actor& actor, const Event& event);
-  std::optional<Race> visit(std::size_t cell, const Actor& actor, const Event& event);
-  std::optional<Race> add_global(unsigned thread, const Event& event);
+  std::optional<Race> add(unsigned thread, const Event& event, bool strong);
+  std::optional<Race> add_shared(const Actor& actor, const Event& event, bool strong);
+  std::optional<Race> visit(std::size_t cell, const Actor& actor, const Event& event, bool strong);
+  std::optional<Race> add_global(unsigned thread, const Event& event, bool strong);
+  bool told(unsigned party, std::uint32_t block, unsigned warp, std::uint32_t interval) const;
   bool ordered(unsigned party, unsigned lane, unsigned by, std::uint32_t mark) const;
   unsigned thread_of(unsigned party, unsigned lane) const;
 
@@ -117,6 +147,7 @@ class RaceDetector {
   template <class T>
   static Pages<T> zeros(std::size_t count);
 
+  GridOrder& grid_;
   std::vector<Block> blocks_;
   unsigned warps_ = 0, copies_ = 0, parties_ = 0;  ///< warps of a block; the first party of copies; all of them
   std::size_t words_ = 0;                          ///< of a block's shared memory
@@ -127,6 +158,11 @@ class RaceDetector {
   std::vector<bool> split_;     ///< ... for words that have been accessed by bytes
   std::vector<Clock> clocks_;
   std::vector<unsigned> copy_threads_;  ///< by party from copies_ on: who issued the last copy
+
+  Clock began_;      ///< what was over when the cluster began
+  Clock fenced_[2];  ///< what a fence of a block, or of the device, has covered
+  std::unordered_map<std::uintptr_t, Word> flags_;
+  std::unordered_map<std::uint64_t, std::vector<Told>> told_;  ///< by block and warp
 };
 
 }  // namespace lapidary::emulator

@@ -157,6 +157,10 @@ void Scheduler::retire(Lane& lane) {
   --live_;
 }
 
+bool Scheduler::any(LaneState state) const {
+  return std::any_of(lanes_.get(), lanes_.get() + threads_, [&](const Lane& lane) { return lane.state == state; });
+}
+
 bool Scheduler::wake(LaneState state) {
   bool any = false;
   for (unsigned i = 0; i < threads_; ++i) {

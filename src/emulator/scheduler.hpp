@@ -48,6 +48,8 @@ class Scheduler {
     if (warp.ready) ready_warps_ |= 1u << warp.id;
   }
   void set_ready(Lane& lane) { set_ready(*lane.warp, lane.bit()); }
+  /// Whether any lane is in a state.
+  bool any(LaneState state) const;
   /// Lets all lanes go on that are in a state. @returns whether there were any
   bool wake(LaneState state);
 

@@ -46,13 +46,13 @@ void for_each_element(const void* form_of_all, void* const (&operands)[32], Move
   }
 }
 
-void execute_load(const void* form, void* const (&operands)[32]) {
+void execute_wmma_load(const void* form, void* const (&operands)[32]) {
   for_each_element(form, operands, [](unsigned char* element, const unsigned char* memory, std::size_t bytes) {
     std::memcpy(element, memory, bytes);
   });
 }
 
-void execute_store(const void* form, void* const (&operands)[32]) {
+void execute_wmma_store(const void* form, void* const (&operands)[32]) {
   for_each_element(form, operands, [](const unsigned char* element, unsigned char* memory, std::size_t bytes) {
     std::memcpy(memory, element, bytes);
   });
@@ -171,7 +171,7 @@ void wmma_load(const WmmaForm& form, void* elements, const void* memory, unsigne
   record(form, accesses, accesses.shared() && constant && form.operand != WmmaOperand::d);
   WmmaOperands operands = {static_cast<unsigned char*>(elements),
                            static_cast<unsigned char*>(const_cast<void*>(memory)), ld};
-  running_block().collectives().execute({execute_load, &form}, &operands, where);
+  running_block().collectives().execute({execute_wmma_load, &form}, &operands, where);
 }
 
 void wmma_store(const WmmaForm& form, const void* elements, void* memory, unsigned ld, std::source_location where) {
@@ -179,7 +179,7 @@ void wmma_store(const WmmaForm& form, const void* elements, void* memory, unsign
   record(form, accesses, false);
   WmmaOperands operands = {static_cast<unsigned char*>(const_cast<void*>(elements)),
                            static_cast<unsigned char*>(memory), ld};
-  running_block().collectives().execute({execute_store, &form}, &operands, where);
+  running_block().collectives().execute({execute_wmma_store, &form}, &operands, where);
 }
 
 void wmma_multiply(const TensorOperation& form, const void* a, const void* b, const void* c, void* d,

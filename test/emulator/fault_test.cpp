@@ -24,7 +24,7 @@ using enum FaultKind;
 
 // A new alternative wants a row, and this number.
 static_assert(std::variant_size_v<FaultFacts> == 60);
-static_assert(std::variant_size_v<Wait> == 9);
+static_assert(std::variant_size_v<Wait> == 10);
 
 struct Sentence {
   FaultFacts facts;
@@ -308,6 +308,7 @@ std::vector<WaitSentence> waits() {
       {WgmmaWait{tile_line, {5, 7}}, "for the wgmma.mma_async at tile.cuh:7, to which these warps have not come: 5 7"},
       {RegisterWait{.registers = 168, .wanted = 240, .free = 512},
        "for registers: setmaxnreg from 168 to 240 for a warp takes 2304, and 512 of the block are free"},
+      {SpinWait{}, "for a word to change, which it reads over and over"},
   };
 }
 

@@ -224,6 +224,85 @@ __global__ void halves_between_blocks(f16*, f16*, f16* c, int) {
   c[2 * threadIdx.x + (sound ? blockIdx.x : 0)].bits = static_cast<std::uint16_t>(threadIdx.x);
 }
 
+constexpr int global_atomic_and_load_line = __LINE__ + 3;
+template <bool sound>
+__global__ void global_atomic_and_load(float*, float* b, float* c, int) {
+  atomicAdd(&b[0], 1.0f);
+  if (!sound) c[thread_of_grid()] = b[0];
+}
+
+/// Each byte of a word belongs to another thread; or, if not sound, each to two.
+constexpr int bytes_between_threads_line = __LINE__ + 4;
+template <bool sound>
+__global__ void bytes_between_threads(float*, float*, float* c, int) {
+  if (blockIdx.x > 0) return;
+  reinterpret_cast<unsigned char*>(c)[sound ? threadIdx.x : threadIdx.x / 2] = 1;
+}
+
+// ---------------------------------------------------------------- words that threads wait for
+
+enum class Publishes { rightly, without_fence, to_its_block_alone };
+
+/// Block 0 publishes data, which block 1 reads when it has seen the word.
+constexpr int published_line = __LINE__ + 13, published_other_line = published_line - 7;
+template <Publishes how>
+__global__ void published(int*, int* b, int* c, int) {
+  volatile int* const word = &b[1];
+  if (threadIdx.x > 0) return;
+  if (blockIdx.x == 0) {
+    b[0] = 7;
+    if (how == Publishes::rightly) __threadfence();
+    if (how == Publishes::to_its_block_alone) __threadfence_block();
+    *word = 2;
+  } else {
+    while (*word != 2) {
+    }
+    c[0] = b[0];
+  }
+}
+
+constexpr int plain_word_line = __LINE__ + 8, plain_word_other_line = plain_word_line - 3;
+__global__ void plain_word(int*, int* b, int*, int) {
+  if (threadIdx.x > 0) return;
+  if (blockIdx.x == 0) {
+    __threadfence();
+    b[0] = 2;
+  } else {
+    volatile int* const word = &b[0];
+    while (*word != 2) {
+    }
+  }
+}
+
+/// The critical section is left without a fence.
+constexpr int lock_without_fence_line = __LINE__ + 7;
+template <bool sound>
+__global__ void lock_without_fence(int*, int* b, int* c, int) {
+  if (threadIdx.x > 0) return;
+  b[2 + blockIdx.x] = 0;
+  while (atomicCAS(&b[0], 1, 2) != 1) {
+  }
+  c[0] += 1;
+  if (sound) __threadfence();
+  atomicExch(&b[0], 1);
+}
+
+/// Nobody writes what it waits for.
+constexpr int spin_for_ever_line = __LINE__ + 3;
+__global__ void spin_for_ever(int*, int* b, int*, int) {
+  if (culprit())
+    while (*static_cast<volatile int*>(&b[0]) != 5) {
+    }
+  __syncthreads();
+}
+constexpr int spin_on_an_atomic_line = __LINE__ + 3;
+__global__ void spin_on_an_atomic(int*, int* b, int*, int) {
+  if (culprit())
+    while (atomicAdd(&b[0], 0) != 5) {
+    }
+  __syncthreads();
+}
+
 // ---------------------------------------------------------------- cp.async
 
 enum class Lacks { nothing, wait, barrier, barrier_before_reuse };
