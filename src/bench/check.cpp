@@ -21,6 +21,8 @@ constexpr std::int64_t many_tiles = 9;
 /// a time.
 constexpr std::int64_t many_rows = 17;
 constexpr int odd_multiprocessors = 5;
+/// Of a host thread for a block of these small problems, before a kernel counts as one that never ends.
+constexpr double most_seconds = 60;
 
 RandomProblem sized(const GemmKind& kind, std::int64_t M, std::int64_t N, std::int64_t K) {
   return {.problem = {.kind = kind, .M = M, .N = N, .K = K}};
@@ -156,7 +158,7 @@ Checked check(const Rung& rung, const KernelEntry& kernel, const CheckProblem& p
   for (int i = 0; i < schedules; ++i, ++seed) {
     // One host thread: blocks that run at the same time would meet in another order each time.
     const std::unique_ptr<Device> device = open_emulator(
-        {.multiprocessors = problem.multiprocessors, .check = true, .threads = 1, .seed = seed});
+        {.multiprocessors = problem.multiprocessors, .check = true, .threads = 1, .seed = seed, .limit_s = most_seconds});
     try {
       Experiment experiment(*device, problem.spec);
       const Problem known = with_known(experiment.problem().spec.problem, experiment.operands());

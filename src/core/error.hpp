@@ -26,6 +26,7 @@ enum class FaultKind : std::uint8_t {
   race,           ///< two accesses, one of them a write, that nothing orders
   divergence,     ///< lanes of a warp at different barriers or collectives, or missing from one
   deadlock,       ///< threads that wait for threads that never come
+  endless,        ///< a kernel that has not come to its end when its time is over
   misuse,         ///< an instruction with operands that it does not take, or in a state that forbids it
   proxy,          ///< a bulk copy reads shared memory whose writer has not executed fence.proxy.async
   exited,         ///< shared memory of a block of the cluster is used that has exited, or may have
@@ -40,6 +41,7 @@ constexpr const char* name_of(FaultKind kind) {
     case FaultKind::race: return "race";
     case FaultKind::divergence: return "divergence";
     case FaultKind::deadlock: return "deadlock";
+    case FaultKind::endless: return "endless loop";
     case FaultKind::misuse: return "misuse";
     case FaultKind::proxy: return "missing proxy fence";
     case FaultKind::exited: return "exited block";

@@ -92,7 +92,7 @@ void start(const Stream& stream, const LaunchShape& shape, const void* kernel, s
   const auto call = [](const void* context) __attribute__((no_sanitize("thread"))) {
     (*static_cast<const decltype(thread)*>(context))();
   };
-  stream.machine->run(shape, {call, &thread});
+  stream.machine->run(shape, {call, &thread, kernel});
 #endif
 }
 

@@ -13,10 +13,8 @@ namespace {
 
 Index3 index_of(const Extent3& extent) { return {extent.x, extent.y, extent.z}; }
 
-// Its own accesses are not seen, as this file is not instrumented.
-void begin_atomic(const void* memory, unsigned bytes, std::uintptr_t pc) {
-  running_block().strong_access(address_of(memory), bytes, BlockRunner::Strong::atomic, pc);
-}
+// An atomic access that has been made: its own accesses are not seen, as this file is not instrumented. One that has
+// left the word as it was may be of a loop that waits.
 void end_atomic(const void* memory, unsigned bytes, bool changed, std::uintptr_t pc) {
   if (changed)
     running_block().cluster().changed();
@@ -86,7 +84,7 @@ std::uint32_t active_lanes() { return running->warp->alive; }
 template <class T>
 T atomic(Atomic operation, T* address, T value) {
   const std::uintptr_t pc = address_of(__builtin_return_address(0));
-  begin_atomic(address, sizeof(T), pc);
+  running_block().strong_access(address_of(address), sizeof(T), BlockRunner::Strong::atomic, pc);
   T old, next;
   __atomic_load(address, &old, __ATOMIC_RELAXED);
   do {
@@ -99,7 +97,7 @@ T atomic(Atomic operation, T* address, T value) {
 template <class T>
 T atomic_compare_exchange(T* address, T expected, T desired) {
   const std::uintptr_t pc = address_of(__builtin_return_address(0));
-  begin_atomic(address, sizeof(T), pc);
+  running_block().strong_access(address_of(address), sizeof(T), BlockRunner::Strong::compare, pc);
   T old = expected;
   const bool done = __atomic_compare_exchange(address, &old, &desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
   end_atomic(address, sizeof(T), done && old != desired, pc);

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "emulator/access_counter.hpp"
+#include "emulator/block.hpp"
 #include "emulator/machine.hpp"
 #include "emulator/race_checker.hpp"
 #include "emulator/scheduler.hpp"
@@ -45,6 +46,7 @@ void AccessLog::grow() {
   Lane& lane = *running;
   LaneLog& log = logs_[lane.thread];
   if (log.events.size() >= full_log) {
+    lane.block->check_time(log.events.back().pc);
     scheduler_.suspend(lane, LaneState::log_full);
     if (log.logged < log.events.size()) return;
   }

@@ -1,5 +1,7 @@
 #include "emulator/block.hpp"
 
+#include <algorithm>
+
 #include "core/math.hpp"
 #include "emulator/arena.hpp"
 #include "emulator/cluster.hpp"
@@ -114,6 +116,14 @@ void BlockRunner::run_thread(Lane& lane) {
   scheduler_.suspend(lane, LaneState::exited);
 }
 
+void BlockRunner::check_time(std::uintptr_t pc) {
+  if (cluster_.is_late()) faults_.stop(EndlessLoop{options_.limit_s, cluster_.size() > 1}, pc);
+}
+
+void BlockRunner::check_time() {
+  if (cluster_.is_late()) faults_.stop(EndlessLoop{options_.limit_s, cluster_.size() > 1}, running->where);
+}
+
 void BlockRunner::check_exit() {
   bulk_copies_.check_exit();
   mbarriers_.check_exit();
@@ -144,7 +154,7 @@ bool BlockRunner::record_remote(std::uintptr_t address, unsigned bytes, Access a
 
 void BlockRunner::stop_foreign(std::uintptr_t address, Strong kind, std::uintptr_t pc) {
   if (shared_.is_static(address)) faults_.stop(RuleBroken{Rule::variable_in_cluster}, pc);
-  if (kind == Strong::atomic) faults_.stop(RuleBroken{Rule::atomic_target}, pc);
+  if (kind >= Strong::atomic) faults_.stop(RuleBroken{Rule::atomic_target}, pc);
   faults_.stop(HostAccess{kind == Strong::store, address < 4096}, pc);
 }
 
@@ -158,7 +168,7 @@ void BlockRunner::check_elsewhere(std::uintptr_t address, unsigned bytes, bool s
 
 void BlockRunner::strong_access(std::uintptr_t address, unsigned bytes, Strong kind, std::uintptr_t pc) {
   const auto access_of = [&](Access load) {
-    return static_cast<Access>(static_cast<unsigned>(load) + static_cast<unsigned>(kind));
+    return static_cast<Access>(static_cast<unsigned>(load) + static_cast<unsigned>(std::min(kind, Strong::atomic)));
   };
   if (address - address_of(scheduler_.stacks()) < Scheduler::stack_bytes()) return;  // a local variable
   const bool global = address - Arena::instance().base() < Arena::instance().bytes();
@@ -176,6 +186,7 @@ void BlockRunner::strong_access(std::uintptr_t address, unsigned bytes, Strong k
   checker_.check_alignment(address, bytes, bytes, access, pc);
   if (remote) reach_remote(address, pc);
   if (options_.check && (global || shared || remote)) checker_.check_bounds(address, bytes, access, pc);
+  if (kind == Strong::compare) races_.forgive_guess(event);
   races_.touch_strong(event);
   if (kind != Strong::store) races_.told_by(*running, event);
   if (global || shared || remote) log_.add_examined(event);

@@ -79,10 +79,13 @@ class BlockRunner {
   /// A plain access that is neither of global memory nor of shared memory of the cluster, in a checked run: of
   /// `__device__` variables or constants.
   void check_elsewhere(std::uintptr_t address, unsigned bytes, bool store, std::uintptr_t pc);
-  /// An atomic or volatile access that the running lane is going to make, in any run.
-  enum class Strong : std::uint8_t { load, store, atomic };
+  /// An atomic or volatile access that the running lane is going to make, in any run; `compare` is atomicCAS.
+  enum class Strong : std::uint8_t { load, store, atomic, compare };
   void strong_access(std::uintptr_t address, unsigned bytes, Strong kind, std::uintptr_t pc);
 
+  // Stops the kernel if its time is over, at an instruction of the running lane or where it is going to wait.
+  void check_time(std::uintptr_t pc);
+  void check_time();
   /// Stops the kernel if the block must not exit yet.
   void check_exit();
   /// Who waits for what.

@@ -87,11 +87,10 @@ void BulkCopies::record(BulkCopy& copy) {
   for (const auto& [shared, global, first, end] : copy.chunks) {
     races_.touch_by_copy(copy.mark,
                          Event(address_of(shared), 16, load ? Access::async_issue : Access::shared_load, copy.pc));
-    const Access access = load                           ? Access::bulk_load
+    const Access access = load                         ? Access::bulk_load
                           : copy.kind == BulkKind::add ? Access::global_atomic
                                                        : Access::bulk_store;
-    if (end > first)
-      races_.touch_by_copy(copy.mark, Event(address_of(global) + first, end - first, access, copy.pc));
+    if (end > first) races_.touch_by_copy(copy.mark, Event(address_of(global) + first, end - first, access, copy.pc));
   }
 }
 

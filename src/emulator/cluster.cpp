@@ -1,6 +1,7 @@
 #include "emulator/cluster.hpp"
 
 #include <algorithm>
+#include <ctime>
 
 #include "emulator/block.hpp"
 
@@ -11,6 +12,13 @@ namespace {
 constexpr unsigned most_idle_polls = 1000;
 // ... and before other clusters may be what its threads wait for.
 constexpr unsigned few_idle_polls = 4;
+
+/// Seconds of the calling host thread's time.
+double thread_time() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
 
 }  // namespace
 
@@ -76,6 +84,7 @@ std::uint64_t ClusterRunner::live() const {
 void ClusterRunner::run(std::span<const BlockSample> samples) {
   if (options_.seed) random_.seed(static_cast<unsigned>(options_.seed * 0xbf58476d1ce4e5b9u + samples[0].block));
   copies_.clear();
+  began_s_ = thread_time();
   arrived_ = 0;
   barrier_phase_ = 0;
   barrier_clock_.clear();
@@ -91,6 +100,8 @@ void ClusterRunner::run(std::span<const BlockSample> samples) {
   for (unsigned rank = 0; rank < size_; ++rank) blocks_[rank]->end();
   copies_.finish();
 }
+
+bool ClusterRunner::is_late() const { return thread_time() - began_s_ > options_.limit_s; }
 
 // Returns when all threads have exited.
 void ClusterRunner::run_blocks() {

@@ -68,6 +68,9 @@ class ClusterRunner {
   /// A thread has exited. Once its block has no more, that block has to know that nobody reaches it any longer.
   void exit(const Lane& lane);
 
+  /// Whether Options::limit_s is over.
+  bool is_late() const;
+
   /// Something has changed that a thread may be polling for.
   void changed() { resident_.idle_polls.store(0, std::memory_order_relaxed); }
 
@@ -95,6 +98,7 @@ class ClusterRunner {
   std::unique_ptr<RaceDetector> races_;
   CopyEngine copies_;
   std::minstd_rand random_;
+  double began_s_ = 0;  ///< by the host thread's time
   Residents* residents_ = nullptr;
   Residents::Resident resident_;
 

@@ -20,7 +20,12 @@
 #define __device__
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
+// What launch_bounds() counts. Clang takes no number that depends on template arguments.
+#if defined(__clang__)
 #define __launch_bounds__(...)
+#else
+#define __launch_bounds__(threads, ...) __attribute__((patchable_function_entry((threads), (threads))))
+#endif
 #define __grid_constant__
 #define __align__(bytes) __attribute__((aligned(bytes)))
 // A block runs on one host thread. At block scope `thread_local` implies `static`.
@@ -143,10 +148,10 @@ LAPIDARY_WRAPPER T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int wi
 #undef LAPIDARY_WHERE
 
 // The operand is converted to the word's type, as CUDA's overloads convert it.
-#define LAPIDARY_ATOMIC(name, operation)                                                                 \
-  template <class T>                                                                                     \
-  LAPIDARY_WRAPPER T name(T* address, std::type_identity_t<T> value) {                                   \
-    return lapidary::emulator::abi::atomic(lapidary::emulator::abi::Atomic::operation, address, value);  \
+#define LAPIDARY_ATOMIC(name, operation)                                                                \
+  template <class T>                                                                                    \
+  LAPIDARY_WRAPPER T name(T* address, std::type_identity_t<T> value) {                                  \
+    return lapidary::emulator::abi::atomic(lapidary::emulator::abi::Atomic::operation, address, value); \
   }
 LAPIDARY_ATOMIC(atomicAdd, add)
 LAPIDARY_ATOMIC(atomicSub, subtract)

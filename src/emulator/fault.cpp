@@ -344,6 +344,10 @@ class Words {
       text += fmt::format("\n{}\n  in block {} of kernel {}", threads(block), text_of(block.index), fault_.kernel);
     return text;
   }
+  std::string operator()(const EndlessLoop& f) const {
+    return fmt::format("endless loop: the threads of the {} have taken {} s without coming to their end",
+                       f.cluster ? "cluster" : "block", f.seconds);
+  }
   std::string operator()(std::monostate) const { return "for nothing"; }
   std::string operator()(const BarrierWait& w) const {
     return fmt::format("at barrier {}, {} of {} threads there", w.barrier, w.arrived, w.expected);

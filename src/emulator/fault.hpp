@@ -414,6 +414,13 @@ struct Deadlock {
   bool cluster;               ///< whether there may be several
 };
 
+/// Options::limit_s is over.
+struct EndlessLoop {
+  static constexpr FaultKind kind = FaultKind::endless;
+  double seconds;
+  bool cluster;  ///< whether there may be several blocks
+};
+
 using FaultFacts = std::variant<
     RuleBroken, OutOfBounds, Misaligned, BeforeGridWait, MbarrierAccessed, ReadBeforeWrite, DuringAsyncCopy,
     DuringBulkCopy, DuringWgmma, HostAccess, ExitedBlockAccess, RaceFound, FenceMissing, AssertionFailed, BarrierNumber,
@@ -423,7 +430,7 @@ using FaultFacts = std::variant<
     MbarrierOfOtherBlock, MbarrierParity, MbarrierPendingAtExit, AsyncCopyBytes, AsyncCopySource, Multicast,
     MbarrierNotFenced, MbarrierGone, BulkCopyAtExit, BulkCopyBytes, BulkCopyTarget, BulkCopyMisaligned, BoxMisaligned,
     BoxBeforeTensor, MapRank, RegisterInUse, WgmmaFenceMissing, NoWarpgroup, WgmmasDiffer, WgmmaOperandsDiffer,
-    WgmmaDescriptor, WgmmaBeyondShared, WgmmaShapesDiffer, WgmmaMissed, WmmaPitch, Deadlock>;
+    WgmmaDescriptor, WgmmaBeyondShared, WgmmaShapesDiffer, WgmmaMissed, WmmaPitch, Deadlock, EndlessLoop>;
 
 FaultKind kind_of(const FaultFacts& facts);
 

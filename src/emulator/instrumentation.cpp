@@ -101,18 +101,18 @@ void __tsan_init() {}
 void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 
-#define LAPIDARY_CALLBACKS(bytes)                                                                      \
-  void __tsan_read##bytes(void* address) { record(ADDRESS, bytes, false, CALLER); }                    \
-  void __tsan_write##bytes(void* address) { record(ADDRESS, bytes, true, CALLER); }                    \
-  void __tsan_unaligned_read##bytes(void* address) { record(ADDRESS, bytes, false, CALLER); }          \
-  void __tsan_unaligned_write##bytes(void* address) { record(ADDRESS, bytes, true, CALLER); }          \
+#define LAPIDARY_CALLBACKS(bytes)                                                                               \
+  void __tsan_read##bytes(void* address) { record(ADDRESS, bytes, false, CALLER); }                             \
+  void __tsan_write##bytes(void* address) { record(ADDRESS, bytes, true, CALLER); }                             \
+  void __tsan_unaligned_read##bytes(void* address) { record(ADDRESS, bytes, false, CALLER); }                   \
+  void __tsan_unaligned_write##bytes(void* address) { record(ADDRESS, bytes, true, CALLER); }                   \
   void __tsan_volatile_read##bytes(void* address) { record_volatile(ADDRESS, bytes, false, CALLER); }           \
   void __tsan_volatile_write##bytes(void* address) { record_volatile(ADDRESS, bytes, true, CALLER); }           \
   void __tsan_unaligned_volatile_read##bytes(void* address) { record_volatile(ADDRESS, bytes, false, CALLER); } \
   void __tsan_unaligned_volatile_write##bytes(void* address) { record_volatile(ADDRESS, bytes, true, CALLER); } \
-  void __tsan_read_write##bytes(void* address) {                                                       \
-    record(ADDRESS, bytes, false, CALLER);                                                             \
-    record(ADDRESS, bytes, true, CALLER);                                                              \
+  void __tsan_read_write##bytes(void* address) {                                                                \
+    record(ADDRESS, bytes, false, CALLER);                                                                      \
+    record(ADDRESS, bytes, true, CALLER);                                                                       \
   }
 LAPIDARY_CALLBACKS(1)
 LAPIDARY_CALLBACKS(2)

@@ -18,6 +18,7 @@
 #include "emulator/cluster.hpp"
 #include "emulator/counter_sums.hpp"
 #include "emulator/grid_order.hpp"
+#include "emulator/launch_bounds.hpp"
 #include "emulator/residents.hpp"
 
 namespace lapidary::emulator {
@@ -30,7 +31,7 @@ void check_limit(const LaunchShape& shape, const char* what, std::uint64_t value
         fmt::format("kernel {} is launched with {} {}; {} to {} are legal", shape.kernel, value, what, least, most));
 }
 
-void validate(const LaunchShape& shape) {
+void validate(const LaunchShape& shape, const void* kernel) {
   check_limit(shape, "blocks in x", shape.grid.x, 1, LaunchLimits::grid_x);
   check_limit(shape, "blocks in y", shape.grid.y, 1, LaunchLimits::grid_yz);
   check_limit(shape, "blocks in z", shape.grid.z, 1, LaunchLimits::grid_yz);
@@ -39,6 +40,10 @@ void validate(const LaunchShape& shape) {
   check_limit(shape, "threads in z", shape.block.z, 1, 64);
   check_limit(shape, "threads a block", std::uint64_t{shape.block.x} * shape.block.y * shape.block.z, 1,
               LaunchLimits::threads);
+  const unsigned threads = shape.block.x * shape.block.y * shape.block.z, bounds = kernel ? launch_bounds(kernel) : 0;
+  if (bounds && threads > bounds)
+    throw InvalidArgument(fmt::format("kernel {} is launched with {} threads a block; its __launch_bounds__ allow {}",
+                                      shape.kernel, threads, bounds));
   check_limit(shape, "blocks", std::uint64_t{shape.grid.x} * shape.grid.y * shape.grid.z, 1, LaunchLimits::grid_x);
   const auto& [x, y, z] = shape.cluster;
   check_limit(shape, "blocks a cluster", std::uint64_t{x} * y * z, 1, LaunchLimits::cluster);
@@ -57,7 +62,8 @@ unsigned most_resident(const LaunchShape& shape, int multiprocessors) {
   constexpr unsigned threads = 2048, blocks = 32, shared = 228 * 1024, shared_of_system = 1024;
   const unsigned of_block = round_up(shape.block.x * shape.block.y * shape.block.z, 32u);
   const unsigned fit = std::min({blocks, threads / of_block, shared / (shape.shared_bytes + shared_of_system)});
-  return std::max(1u, fit * static_cast<unsigned>(multiprocessors) / (shape.cluster.x * shape.cluster.y * shape.cluster.z));
+  return std::max(1u,
+                  fit * static_cast<unsigned>(multiprocessors) / (shape.cluster.x * shape.cluster.y * shape.cluster.z));
 }
 
 }  // namespace
@@ -128,7 +134,7 @@ static std::vector<std::vector<BlockSample>> clusters_of(const LaunchShape& shap
 }
 
 void Machine::run(const LaunchShape& shape, ThreadBody body) {
-  validate(shape);
+  validate(shape, body.kernel);
   const std::uint32_t grid = shape.grid.x * shape.grid.y * shape.grid.z;
   std::vector<BlockSample> samples;
   if (state_->options.sample) samples = state_->options.sample(shape);

@@ -50,6 +50,9 @@ struct Options {
   /// 0 runs warps in order and lets asynchronous copies arrive as late as they may; any other value seeds a random
   /// order of warps and lanes and random arrivals, the same for the same seed.
   std::uint64_t seed = 0;
+  /// Seconds of a host thread's time that a block or cluster may take. A kernel that takes longer is stopped as one
+  /// that never ends, at the next access or barrier.
+  double limit_s = 3600;
   /// Chooses the blocks of a launch that are run, with the others of their clusters; what they count is multiplied by
   /// their weights. The rest of the grid does not run, and its results stay unwritten. Empty: all blocks run.
   std::function<std::vector<BlockSample>(const LaunchShape&)> sample = {};
@@ -64,6 +67,7 @@ struct Options {
 struct ThreadBody {
   void (*call)(const void* context);
   const void* context;
+  const void* kernel = nullptr;  ///< its function, if the launch bounds of that are to be kept
 };
 
 /// A GPU on the CPU. Every CUDA thread is a fiber; the threads of a block or a cluster run on one host thread,

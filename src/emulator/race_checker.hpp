@@ -54,6 +54,9 @@ class RaceChecker {
   void touch(const Event& event);
   /// A strong access of the running lane, before it is made. Nobody else looks at what the log has of it.
   void touch_strong(const Event& event);
+  /// Forgets a plain load of the word that atomicCAS is going to compare, if it is what the running lane did last: what
+  /// it has found is a guess, and the comparison tells (CUDA Programming Guide, "Atomic Functions").
+  void forgive_guess(const Event& compare);
   /// The lane has read a word by a strong access, or is just going to: what the word tells is known to it from then on.
   void told_by(const Lane& lane, const Event& event) { told_by_[lane.thread] = event; }
   // Takes note that the running lane reaches shared memory of another block: now, or before it released a barrier

@@ -1,17 +1,14 @@
 #include "emulator/race_detector.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <new>
 
 #include "emulator/arena.hpp"
 
 namespace lapidary::emulator {
 namespace {
 
-// A global cell's mark: block + 1 (25 bits) | bytes (2 bits: which of the cell's) | strong (1 bit) | thread (11 bits, from
-// 1024 on: several lanes of warp thread - 1024) | interval (25 bits).
+// A global cell's mark: block + 1 (25 bits) | bytes (2 bits: which of the cell's) | strong (1 bit) | thread (11 bits,
+// from 1024 on: several lanes of warp thread - 1024) | interval (25 bits).
 constexpr unsigned several_lanes = 1024;
 // Reads of more than one block: in place of the interval stands how many releases there were before the last of them.
 constexpr std::uint32_t several_blocks = (1u << 25) - 1;
@@ -38,21 +35,11 @@ struct GlobalMark {
 
 }  // namespace
 
-void Unmap::operator()(void* memory) const { munmap(memory, bytes); }
-
 void join(Clock& into, const Clock& other) {
   if (into.size() < other.size()) into.resize(other.size());
   for (std::size_t party = 0; party < other.size(); ++party) into[party] = std::max(into[party], other[party]);
 }
 
-// Not calloc, which clears memory itself that has been in use before.
-template <class T>
-RaceDetector::Pages<T> RaceDetector::zeros(std::size_t count) {
-  void* const memory = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) throw std::bad_alloc();
-  return {static_cast<T*>(memory), {count * sizeof(T)}};
-}
 
 void RaceDetector::begin_cluster(std::span<const Block> blocks, unsigned warps_of_block) {
   const bool as_before = blocks.size() == blocks_.size() && warps_of_block == warps_;

@@ -1,7 +1,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -9,6 +8,7 @@
 
 #include "core/launch_shape.hpp"
 #include "emulator/grid_order.hpp"
+#include "emulator/pages.hpp"
 #include "emulator/recorder.hpp"
 #include "emulator/shared_memory.hpp"
 
@@ -31,12 +31,6 @@ struct Race {
   bool first_copy = false, second_copy = false;  ///< whether a bulk copy makes it
   bool other_cluster = false;  ///< the first access was made by block `first_block` of another cluster
   std::uint32_t first_block = 0;
-};
-
-/// Gives pages back to the system.
-struct Unmap {
-  std::size_t bytes = 0;
-  void operator()(void* memory) const;
 };
 
 /// Finds data races of a cluster, which may be one block, on shared memory, and of a grid on global memory. A warp's
@@ -141,11 +135,6 @@ class RaceDetector {
   bool told(unsigned party, std::uint32_t block, unsigned warp, std::uint32_t interval) const;
   bool ordered(unsigned party, unsigned lane, unsigned by, std::uint32_t mark) const;
   unsigned thread_of(unsigned party, unsigned lane) const;
-
-  template <class T>
-  using Pages = std::unique_ptr<T[], Unmap>;
-  template <class T>
-  static Pages<T> zeros(std::size_t count);
 
   GridOrder& grid_;
   std::vector<Block> blocks_;

@@ -19,6 +19,8 @@ namespace {
 
 // Reserved, not used: a lane touches a few kilobytes of it. Unoptimised kernels need more.
 constexpr std::size_t bytes_of_stack = 256 * 1024;
+// How often lanes switch before somebody looks at the time.
+constexpr unsigned switches_between_looks = 1 << 16;
 
 }  // namespace
 
@@ -126,6 +128,7 @@ Lane* Scheduler::pick() {
 // Runs the next lane, or leaves the block if there is none. Returns when it is this lane's turn again.
 void Scheduler::suspend(Lane& lane, LaneState state) {
   log_.leave(lane);
+  if (++switches_ % switches_between_looks == 0) lane.block->check_time();
   if (state != LaneState::ready) {
     lane.state = state;
     lane.warp->ready &= ~lane.bit();

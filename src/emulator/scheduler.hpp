@@ -81,6 +81,7 @@ class Scheduler {
   std::unique_ptr<Lane[]> lanes_;
   std::array<Warp, max_warps> warps_;
   std::uint32_t ready_warps_ = 0;
+  unsigned switches_ = 0;
   Lane* current_ = nullptr;
   Fiber host_;
   std::minstd_rand random_;

@@ -11,8 +11,8 @@ namespace lapidary::emulator {
 class ClusterRunner;
 class Scheduler;
 
-/// Threads of a block that read a word over and over, by atomic or volatile accesses, until another thread writes it. One
-/// that finds a word as it was lets all others go first, as threads of a GPU go on at the same time.
+/// Threads of a block that read a word over and over, by atomic or volatile accesses, until another thread writes it.
+/// One that finds a word as it was lets all others go first, as threads of a GPU go on at the same time.
 class Spinning {
  public:
   Spinning(ClusterRunner& cluster, Scheduler& scheduler) : cluster_(cluster), scheduler_(scheduler) {}

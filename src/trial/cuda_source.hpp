@@ -27,6 +27,8 @@ class CudaSource {
   const std::vector<std::string>& included_kernels() const { return headers_.with_kernels; }
 
   /// The first launch of a kernel in the file, or null.
+  /// Whether a text stands anywhere in its code.
+  bool mentions(std::string_view text) const { return text_.code().find(text) != std::string::npos; }
   const CudaLaunch* launch_of(const CudaKernel& kernel) const;
 
   /// Gives a constant of the file another value, in what `rewritten` returns, too.

@@ -79,7 +79,7 @@ std::vector<CudaKernel> find_kernels(const CudaText& text) {
   for (std::size_t place = find_word(code, "__global__", 0); place != code.npos;
        place = find_word(code, "__global__", place + 1)) {
     std::size_t open = place;
-    std::string name;
+    std::string name, launch_bounds;
     for (;;) {
       open = code.find('(', open);
       if (open == code.npos) return kernels;
@@ -89,7 +89,10 @@ std::vector<CudaKernel> find_kernels(const CudaText& text) {
       while (begin > 0 && is_word(code[begin - 1])) --begin;
       name = code.substr(begin, end - begin);
       if (name != "__launch_bounds__" && name != "__attribute__") break;
-      open = behind_bracket(code, open);
+      const std::size_t end_of_arguments = behind_bracket(code, open);
+      if (name == "__launch_bounds__")
+        launch_bounds = split_arguments(code.substr(open + 1, end_of_arguments - open - 2)).front();
+      open = end_of_arguments;
     }
     const std::size_t close = behind_bracket(code, open), body = skip_blanks(code, close);
     if (body == code.size() || code[body] != '{') continue;  // a declaration
@@ -100,7 +103,8 @@ std::vector<CudaKernel> find_kernels(const CudaText& text) {
                       parameters_of(code.substr(open + 1, close - open - 2)),
                       begin,
                       behind_bracket(code, body),
-                      text.line_of(place)};
+                      text.line_of(place),
+                      launch_bounds};
     const std::size_t angle = code.find('<', find_word(code, "template", begin));
     if (angle < place) {
       const std::size_t last = behind_bracket(code, angle);

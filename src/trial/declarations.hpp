@@ -27,6 +27,7 @@ struct CudaKernel {
   std::vector<CudaParameter> template_parameters, parameters;
   std::size_t begin, end;  ///< of its text in the file
   int line;
+  std::string launch_bounds = {};  ///< threads of a block at most, as an expression; empty if there are none
 };
 
 /// A launch `kernel<...><<<grid, block, shared>>>(arguments)`, as it is written.

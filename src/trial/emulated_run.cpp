@@ -6,6 +6,12 @@
 #include "trial/captured_output.hpp"
 
 namespace lapidary::trial {
+namespace {
+
+/// Of a host thread for a block, before a kernel counts as one that never ends.
+constexpr double most_seconds = 60;
+
+}  // namespace
 
 EmulatedRun run_emulated(const KernelObject& object, const bench::RandomProblem& spec, const LaunchShape& shape,
                          const Operands& operands, UnusedC unused) {
@@ -15,7 +21,7 @@ EmulatedRun run_emulated(const KernelObject& object, const bench::RandomProblem&
   const KernelData data(spec, operands, unused);
   const auto execute = [&](bool check) {
     const CapturedOutput printed(run.printed);
-    const std::unique_ptr<Device> device = open_emulator({.count = true, .check = check});
+    const std::unique_ptr<Device> device = open_emulator({.count = true, .check = check, .limit_s = most_seconds});
     const KernelData::Outcome outcome = data.run(*device, [&](const KernelArguments& arguments) {
       device->stream().machine->run(launched, object.body(arguments));
     });

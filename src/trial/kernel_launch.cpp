@@ -122,7 +122,35 @@ LaunchShape shape_of(const CudaSource& source, const Call& call, const Request& 
           fmt::format("--shared is {} bytes; a block has at most {}", bytes, LaunchLimits::shared_bytes_opt_in));
     shape.shared_bytes = static_cast<unsigned>(bytes);
   }
+  if (!call.kernel->launch_bounds.empty()) {
+    std::int64_t bounds = LaunchLimits::threads;
+    try {
+      bounds = value(call.kernel->launch_bounds, true);
+    } catch (const InvalidArgument&) {  // what cannot be read limits nothing
+    }
+    const std::uint64_t threads = std::uint64_t{shape.block.x} * shape.block.y * shape.block.z;
+    if (threads > static_cast<std::uint64_t>(bounds))
+      throw InvalidArgument(fmt::format("{} is launched with {} threads a block; its __launch_bounds__ allow {}",
+                                        call.kernel->name, threads, bounds));
+  }
   return shape;
+}
+
+void check_shared_memory(const CudaSource& source, const Call& call, const Request& request, const LaunchShape& shape,
+                         unsigned static_bytes) {
+  const unsigned bytes = static_bytes + shape.shared_bytes;
+  if (bytes > LaunchLimits::shared_bytes_opt_in)
+    throw InvalidArgument(
+        fmt::format("{} has {} bytes of shared memory, {} of them in variables; a block has at most {}",
+                    call.kernel->name, bytes, static_bytes, LaunchLimits::shared_bytes_opt_in));
+  // Of a launch that is the user's and not the file's the rest of the host's code is not known.
+  const bool of_file = call.launch && request.shared.empty() && shape.shared_bytes > 0;
+  if (of_file && bytes > LaunchLimits::shared_bytes_default && !source.mentions("MaxDynamicSharedMemorySize") &&
+      !source.mentions("MAX_DYNAMIC_SHARED_SIZE_BYTES"))
+    throw InvalidArgument(fmt::format(
+        "{} is launched with {} bytes of shared memory; without cudaFuncSetAttribute({}, "
+        "cudaFuncAttributeMaxDynamicSharedMemorySize, {}) a block has at most {}",
+        call.kernel->name, bytes, call.kernel->name, shape.shared_bytes, LaunchLimits::shared_bytes_default));
 }
 
 }  // namespace lapidary::trial

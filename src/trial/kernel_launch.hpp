@@ -10,4 +10,9 @@ namespace lapidary::trial {
 /// @throws InvalidArgument if it is not known
 LaunchShape shape_of(const CudaSource& source, const Call& call, const Request& request, const Problem& problem);
 
+/// That the CUDA runtime takes a launch with so much shared memory, in variables and dynamic.
+/// @throws InvalidArgument
+void check_shared_memory(const CudaSource& source, const Call& call, const Request& request, const LaunchShape& shape,
+                         unsigned static_bytes);
+
 }  // namespace lapidary::trial

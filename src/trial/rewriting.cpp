@@ -31,7 +31,7 @@ SharedRewriting rewrite_shared(const CudaText& source) {
   const std::string& code = source.code();
   SharedRewriting rewriting;
   static const std::regex words = pattern(
-      R"(\b(extern|static|__shared__|__align__\s*\([^)]*\)|alignas\s*\([^)]*\)|volatile)(?!\w))");
+      R"(\b(extern|static|__shared__|__align__\s*\([^)]*\)|alignas\s*\([^)]*\))(?!\w))");
   for (std::size_t place = find_word(code, "__shared__", 0); place != code.npos;
        place = find_word(code, "__shared__", place + 1)) {
     const std::size_t begin = skip_blanks(code, statement_begin(code, place));

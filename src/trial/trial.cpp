@@ -80,6 +80,7 @@ void try_others(const KernelObject& object, const CudaSource& source, const Call
     LaunchShape shape{};
     try {
       shape = shape_of(source, call, request, p);
+      check_shared_memory(source, call, request, shape, object.static_shared_bytes());
     } catch (const InvalidArgument& error) {  // a number of blocks that is rounded down may be 0
       trial.other = {*other, shape, operands, Fault{error.what(), {}}, {}, {}, {}, {}};
       return;
@@ -126,6 +127,7 @@ Trial try_kernel(const Request& request) {
   const std::string instance = instantiate(source, call);
   const LaunchShape shape = shape_of(source, call, request, p);
   const KernelObject object(source, *call.kernel, instance, call.roles, request.keep);
+  check_shared_memory(source, call, request, shape, object.static_shared_bytes());
   Trial trial{.kernel = instance,
               .layouts = layouts,
               .shared_bytes = object.static_shared_bytes() + shape.shared_bytes,

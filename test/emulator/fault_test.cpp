@@ -23,7 +23,7 @@ namespace {
 using enum FaultKind;
 
 // A new alternative wants a row, and this number.
-static_assert(std::variant_size_v<FaultFacts> == 60);
+static_assert(std::variant_size_v<FaultFacts> == 61);
 static_assert(std::variant_size_v<Wait> == 10);
 
 struct Sentence {
@@ -144,6 +144,10 @@ std::vector<Sentence> accesses() {
       {FenceMissing{std::nullopt, {1, 2, 3}, std::nullopt}, proxy,
        "wgmma.mma_async reads shared memory that thread (1, 2, 3) has written, without fence.proxy.async by that thread "
        "between its write and the barrier"},
+      {EndlessLoop{.seconds = 1.5, .cluster = true}, endless,
+       "endless loop: the threads of the cluster have taken 1.5 s without coming to their end"},
+      {EndlessLoop{.seconds = 2, .cluster = false}, endless,
+       "endless loop: the threads of the block have taken 2 s without coming to their end"},
       {AssertionFailed{"k < K"}, misuse, "assert(k < K) is false"},
   };
 }

@@ -275,21 +275,20 @@ __global__ void plain_word(int*, int* b, int*, int) {
 }
 
 /// The critical section is left without a fence.
-constexpr int lock_without_fence_line = __LINE__ + 7;
+constexpr int lock_without_fence_line = __LINE__ + 6;
 template <bool sound>
-__global__ void lock_without_fence(int*, int* b, int* c, int) {
+__global__ void lock_without_fence(int*, int* b, int* c, int n) {
   if (threadIdx.x > 0) return;
-  b[2 + blockIdx.x] = 0;
-  while (atomicCAS(&b[0], 1, 2) != 1) {
+  while (atomicCAS(&b[0], n, 0) != n) {
   }
   c[0] += 1;
   if (sound) __threadfence();
-  atomicExch(&b[0], 1);
+  atomicExch(&b[0], n);
 }
 
 /// Nobody writes what it waits for.
-constexpr int spin_for_ever_line = __LINE__ + 3;
-__global__ void spin_for_ever(int*, int* b, int*, int) {
+constexpr int spin_on_a_volatile_word_line = __LINE__ + 3;
+__global__ void spin_on_a_volatile_word(int*, int* b, int*, int) {
   if (culprit())
     while (*static_cast<volatile int*>(&b[0]) != 5) {
     }
@@ -301,6 +300,19 @@ __global__ void spin_on_an_atomic(int*, int* b, int*, int) {
     while (atomicAdd(&b[0], 0) != 5) {
     }
   __syncthreads();
+}
+
+constexpr int plain_loop_line = __LINE__ + 3;
+__global__ void plain_loop(float*, float* b, float* c, int) {
+  if (!culprit()) return;
+  for (int i = 0; b[i] == 1; i = (i + 1) % 64) c[i] += 1;
+}
+
+constexpr int barrier_loop_line = __LINE__ + 3;
+__global__ void barrier_loop(float*, float* b, float*, int) {
+  while (b[0] == 1) {
+    __syncthreads();
+  }
 }
 
 // ---------------------------------------------------------------- cp.async
@@ -409,6 +421,20 @@ constexpr TestKernel fault_table[] = {
                                              global_read_by_other_block_line - 2),
     entry<global_many_readers<false>>("global_many_readers", 2, 96, 0, global_many_readers_line,
                                       global_many_readers_line - 3),
+    entry<global_atomic_and_load<false>>("global_atomic_and_load", 2, 64, 0, global_atomic_and_load_line,
+                                         global_atomic_and_load_line + 1),
+    entry<bytes_between_threads<false>>("bytes_between_threads", 2, 64, 0, bytes_between_threads_line),
+    entry<published<Publishes::without_fence>>("published_without_fence", 2, 64, 0, published_line,
+                                               published_other_line),
+    entry<published<Publishes::to_its_block_alone>>("published_to_its_block_alone", 2, 64, 0, published_line,
+                                                    published_other_line),
+    entry<plain_word>("plain_word", 2, 64, 0, plain_word_line, plain_word_other_line),
+    entry<lock_without_fence<false>>("lock_without_fence", 2, 64, 0, lock_without_fence_line),
+    entry<spin_on_a_volatile_word>("spin_on_a_volatile_word", 2, 64, 0, spin_on_a_volatile_word_line,
+                                   spin_on_a_volatile_word_line + 2),
+    entry<spin_on_an_atomic>("spin_on_an_atomic", 2, 64, 0, spin_on_an_atomic_line, spin_on_an_atomic_line + 2),
+    entry<plain_loop>("plain_loop", 2, 64, 0, plain_loop_line),
+    entry<barrier_loop>("barrier_loop", 2, 64, 0, barrier_loop_line),
     entry<async<Lacks::wait>>("async_without_wait", 2, 64, 0, async_line + 4),
     entry<async<Lacks::barrier>>("async_without_barrier", 2, 64, 0, async_line, async_line + 4),
     entry<async<Lacks::barrier_before_reuse>>("async_over_a_load", 2, 64, 0, async_line + 4, async_line + 7),
@@ -435,6 +461,9 @@ constexpr TestKernel sound_table[] = {
     entry<halves_between_blocks<true>>("halves_between_blocks", 2, 64),
     entry<global_read_by_other_block<true>>("global_read_by_other_block", 2, 64),
     entry<global_many_readers<true>>("global_many_readers", 2, 96),
+    entry<global_atomic_and_load<true>>("global_atomic_and_load", 2, 64),
+    entry<bytes_between_threads<true>>("bytes_between_threads", 2, 64),
+    entry<published<Publishes::rightly>>("published", 2, 64),
     entry<async<Lacks::nothing>>("async", 2, 64),
 };
 

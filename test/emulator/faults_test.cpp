@@ -119,6 +119,12 @@ const Fault races[] = {
     {"global_between_blocks", {"race on global memory", "in another block", "in block (1, 0, 0)"}},
     {"halves_between_blocks", {"race on global memory", "in another block", "in block (1, 0, 0)"}},
     {"global_read_by_other_block", {"race on global memory", "reads it at", "in another block", "in block (1, 0, 0)"}},
+    {"global_atomic_and_load", {"race on global memory"}},
+    {"bytes_between_threads", {"race on global memory", "writes it at"}},
+    {"published_without_fence", {"race on global memory", "writes it at", "reads it at"}},
+    {"published_to_its_block_alone", {"race on global memory", "writes it at", "reads it at"}},
+    {"plain_word", {"race on global memory"}},
+    {"lock_without_fence", {"race on global memory"}, 0x3f800000},
     {"global_many_readers", {"race on global memory", "reads it at", "thread (64, 0, 0) writes it at"}},
 };
 
@@ -133,6 +139,11 @@ const Fault deadlocks[] = {
     {"threads_missing",
      {"deadlock: no thread can go on", "threads 32-95 wait at", "at barrier 3, 64 of 96 threads there",
       "threads 0-31 have exited"}},
+};
+
+const Fault endless[] = {
+    {"plain_loop", {"endless loop: the threads of the block have taken 0.2 s without coming to their end", at_culprit}},
+    {"barrier_loop", {"endless loop: the threads of the block have taken 0.2 s without coming to their end"}},
 };
 
 class CheckedAccess : public testing::TestWithParam<Fault> {};
@@ -150,13 +161,15 @@ INSTANTIATE_TEST_SUITE_P(Faults, Race, testing::ValuesIn(races));
 TEST_P(Race, StopsAndNamesThePlace) {
   const Fault& fault = GetParam();
   const TestKernel& kernel = instrumented::faulty_kernels()[fault.kernel];
-  expect_report(run(kernel, {.check = true, .threads = 1}), fault, kernel);
+  expect_report(run(kernel, {.check = true, .threads = 1}, fault.n), fault, kernel);
 }
 
 TEST_P(Race, IsFoundInEveryOrderOfThreads) {
   const TestKernel& kernel = instrumented::faulty_kernels()[GetParam().kernel];
   for (unsigned seed = 1; seed <= seeds; ++seed)
-    EXPECT_EQ(run(kernel, {.check = true, .threads = 1, .seed = seed}).find(GetParam().message.front()), 0u) << seed;
+    EXPECT_EQ(run(kernel, {.check = true, .threads = 1, .seed = seed}, GetParam().n).find(GetParam().message.front()),
+              0u)
+        << seed;
 }
 
 class Deadlock : public testing::TestWithParam<Fault> {};
@@ -168,6 +181,27 @@ TEST_P(Deadlock, SaysWhoWaitsForWhatInEveryBuild) {
     const TestKernel& kernel = kernels[fault.kernel];
     expect_report(run(kernel, {.threads = 1}), fault, kernel);
   }
+}
+
+// Lines of atomic and volatile accesses are known where accesses are reported, in the instrumented build.
+TEST(Deadlock, IsWhereThreadsSpinForEver) {
+  for (const char* name : {"spin_on_a_volatile_word", "spin_on_an_atomic"}) {
+    const TestKernel& kernel = instrumented::faulty_kernels()[name];
+    const Fault fault = {name, {"deadlock: no thread can go on", "thread 37 waits at", "for a word to change"}};
+    for (const emulator::Options& options :
+         {emulator::Options{.threads = 1}, {.check = true}, {.check = true, .threads = 1, .seed = 3}})
+      expect_report(run(kernel, options), fault, kernel);
+  }
+  EXPECT_EQ(run(plain::faulty_kernels()["spin_on_an_atomic"], {}).find("deadlock: no thread can go on"), 0u);
+}
+
+class Endless : public testing::TestWithParam<Fault> {};
+INSTANTIATE_TEST_SUITE_P(Faults, Endless, testing::ValuesIn(endless));
+
+TEST_P(Endless, LoopEndsAtTheLimit) {
+  const TestKernel& kernel = instrumented::faulty_kernels()[GetParam().kernel];
+  expect_report(run(kernel, {.count = true, .threads = 1, .limit_s = 0.2}), GetParam(), kernel);
+  expect_report(run(kernel, {.check = true, .threads = 1, .limit_s = 0.2}), GetParam(), kernel);
 }
 
 TEST(Sound, KernelsAreSilentInEveryOrderOfThreads) {

@@ -151,6 +151,12 @@ __global__ void histogram(int* a, int* b, int*, int n) {
   if (t < 32) atomicAdd(&b[t], bins[t]);
 }
 
+/// A kernel for blocks of at most so many threads.
+template <int threads>
+__global__ __launch_bounds__(2 * threads, 1) void bounded(int*, int* b, int*, int) {
+  b[threadIdx.x] = threads;
+}
+
 struct TransposeStorage {
   SharedArray<int, 32 * 33> tile;
   SharedArray<int, 32> last_row;
@@ -187,6 +193,7 @@ constexpr TestKernel machine_table[] = {
     entry<half_warp_exchange>("half_warp_exchange", 1, 32),
     entry<global_atomics>("global_atomics", {8, 8}, {16, 4}),
     entry<histogram>("histogram", 64, 96),
+    entry<bounded<24>>("bounded", 1, 48),
     entry<transpose>("transpose", {4, 4}, {32, 8}, sizeof(TransposeStorage)),
     entry<shared_content>("shared_content", 16, 64, sizeof(TransposeStorage)),
 };

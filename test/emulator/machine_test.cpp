@@ -295,5 +295,28 @@ TEST(Launch, RefusesShapesBeyondTheLimits) {
   EXPECT_NE(message({"k", 1, 32, 1 << 20}).find("1048576 bytes of shared memory"), std::string::npos);
 }
 
+#if !defined(__clang__)  // of which nothing tells the bounds
+TEST(Launch, RefusesMoreThreadsThanAKernelIsBoundTo) {
+  const auto device = open_emulator();
+  const DeviceArray<int> b(*device, 64);
+  for (const TestKernels& kernels : {
+         plain::machine_kernels(),
+#if LAPIDARY_WITH_INSTRUMENTED
+             instrumented::machine_kernels()
+#endif
+       }) {
+    const TestKernel& kernel = kernels["bounded"];
+    kernel.launch(device->stream(), kernel.shape, nullptr, b.data(), nullptr, 0);
+    EXPECT_EQ(b.content()[47], 24);
+    try {
+      kernel.launch(device->stream(), {"k", 1, 49}, nullptr, b.data(), nullptr, 0);
+      ADD_FAILURE() << "it is launched";
+    } catch (const InvalidArgument& error) {
+      EXPECT_STREQ(error.what(), "kernel k is launched with 49 threads a block; its __launch_bounds__ allow 48");
+    }
+  }
+}
+#endif
+
 }  // namespace
 }  // namespace lapidary::test

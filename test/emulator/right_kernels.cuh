@@ -1,6 +1,7 @@
 #pragma once
 // Right kernels whose synchronisation is difficult: for each way in which threads can tell each other how far they are
-// one that does it, and is right. They take a, where a[i] is input(i), and words of c that are 0, and leave results in b.
+// one that does it, and is right. They take a, where a[i] is input(i), and words of c that are 0, and leave results in
+// b.
 #include "device/shared.hpp"
 #include "ptx/barrier.hpp"
 #include "ptx/cluster.hpp"
@@ -464,8 +465,8 @@ __global__ void grid_overwrites_what_all_have_read(int* a, int* b, int* c, int) 
   b[thread_of_grid()] += a[0];
 }
 
-/// Each block's prefix is its predecessor's and its own sum: Merrill and Garland, "Single-pass Parallel Prefix Scan with
-/// Decoupled Look-back".
+/// Each block's prefix is its predecessor's and its own sum: Merrill and Garland, "Single-pass Parallel Prefix Scan
+/// with Decoupled Look-back".
 __global__ void decoupled_look_back(int* a, int* b, int* c, int) {
   enum { nothing, sum_of_block, prefix };
   volatile int* const status = &c[0];
@@ -714,8 +715,7 @@ constexpr RightKernel right_table[] = {
     RIGHT(work_handed_out_through_shared_memory, 3, 32, 200, 224, input),
     RIGHT(shuffles_in_both_branches, 1, 32, 0, 32, [](int i) { return input(i ^ 2); }),
     RIGHT(sums_of_tiles_of_a_warp, 1, 32, 0, 32, [](int i) { return sum_of(i / 8 * 8, 8); }),
-    RIGHT(lanes_found_by_a_ballot, 1, 32, 0, 32,
-          [](int i) { return i % 3 == 1 ? input(i == 1 ? 31 : i - 3) : 0; }),
+    RIGHT(lanes_found_by_a_ballot, 1, 32, 0, 32, [](int i) { return i % 3 == 1 ? input(i == 1 ? 31 : i - 3) : 0; }),
     RIGHT(atomics_by_the_leader_of_a_warp, 2, 64, 0, 64, [](int) { return 1; }),
     RIGHT(volatile_word_within_a_warp, 1, 32, 0, 32, [](int) { return input(31); }),
     RIGHT(volatile_word_in_shared_memory, 1, 64, 0, 32, [](int i) { return input(31 - i); }),
@@ -743,15 +743,23 @@ constexpr RightKernel right_table[] = {
     RIGHT(volatile_data_without_an_order, 3, 64, 0, 192, [](int) { return 1; }),
     RIGHT(single_bytes_of_neighbours, 3, 64, 0, 48, [](int i) { return input(i) * 0x01010101; }),
     RIGHT(double_buffered_cp_async, 1, 64, 4, 256, [](int i) { return reversed(i, 64); }),
-    RIGHT(ring_filled_by_threads, 1, 64, 6, 192, [](int i) { return reversed(i, 32); }, ring_bytes),
-    RIGHT(ring_filled_by_bulk_copies, 1, 96, 5, 320, [](int i) { return reversed(i, 64); }, ring_bytes),
-    RIGHT(bulk_store_of_what_all_have_written, 1, 64, 0, 128, [](int i) { return reversed(i, 64); }, ring_bytes),
-    RIGHT(launch_that_overlaps, 1, 64, 0, 64, [](int i) { return input(63 - i); }, 0, {}, true),
-    RIGHT(peers_read_shared_memory, 4, 64, 0, 256, [](int i) { return reversed(i ^ 64, 64); }, cluster_bytes, 2),
-    RIGHT(cluster_barrier_in_two_parts, 4, 64, 0, 256, [](int i) { return input(i ^ 64) + input(i % 64); },
-          cluster_bytes, 2),
-    RIGHT(peers_add_by_atomics, 2, 64, 0, 1, [](int) { return sum_of(0, 128); }, cluster_bytes, 2),
-    RIGHT(peer_writes_a_volatile_word, 2, 64, 0, 64, [](int i) { return input(63 - i); }, cluster_bytes, 2),
+    RIGHT(
+        ring_filled_by_threads, 1, 64, 6, 192, [](int i) { return reversed(i, 32); }, ring_bytes),
+    RIGHT(
+        ring_filled_by_bulk_copies, 1, 96, 5, 320, [](int i) { return reversed(i, 64); }, ring_bytes),
+    RIGHT(
+        bulk_store_of_what_all_have_written, 1, 64, 0, 128, [](int i) { return reversed(i, 64); }, ring_bytes),
+    RIGHT(
+        launch_that_overlaps, 1, 64, 0, 64, [](int i) { return input(63 - i); }, 0, {}, true),
+    RIGHT(
+        peers_read_shared_memory, 4, 64, 0, 256, [](int i) { return reversed(i ^ 64, 64); }, cluster_bytes, 2),
+    RIGHT(
+        cluster_barrier_in_two_parts, 4, 64, 0, 256, [](int i) { return input(i ^ 64) + input(i % 64); }, cluster_bytes,
+        2),
+    RIGHT(
+        peers_add_by_atomics, 2, 64, 0, 1, [](int) { return sum_of(0, 128); }, cluster_bytes, 2),
+    RIGHT(
+        peer_writes_a_volatile_word, 2, 64, 0, 64, [](int i) { return input(63 - i); }, cluster_bytes, 2),
 };
 #undef RIGHT
 

@@ -28,8 +28,7 @@ class Right : public testing::TestWithParam<RightKernel> {
     for (int i = 0; i < 1024; ++i) inputs[static_cast<std::size_t>(i)] = input(i);
     const auto device = open_emulator(options);
     const DeviceArray<int> a(*device, inputs, "a"), b(*device, 1024, 0, "b"), c(*device, 1024, 0, "c");
-    ASSERT_NO_THROW(
-        right.kernel.launch(device->stream(), right.kernel.shape, a.data(), b.data(), c.data(), right.n));
+    ASSERT_NO_THROW(right.kernel.launch(device->stream(), right.kernel.shape, a.data(), b.data(), c.data(), right.n));
     const std::vector<int> results = b.content();
     for (int i = 0; i < right.results; ++i) ASSERT_EQ(results[static_cast<std::size_t>(i)], right.expected(i)) << i;
   }

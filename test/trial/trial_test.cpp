@@ -76,6 +76,14 @@ TEST(Trial, VectorisedBlockTiles2dAreRightWhereTilesDivideTheSize) {
 TEST(Trial, DynamicSharedMemoryIsRight) {
   expect_right(in_tiles_of_16({.file = "dynamic.cu", .shared = "2 * 16 * 16 * sizeof(float)"}));
 }
+TEST(Trial, LastBlockSumsUpByAtomicsOnDeviceVariables) { expect_right({.file = "last_block.cu"}); }
+TEST(Trial, LaunchesAreRefusedAsTheRuntimeRefusesThem) {
+  expect_refused({.file = "last_block.cu", .block = "16, 32"},
+                 "split is launched with 512 threads a block; its __launch_bounds__ allow 256");
+  expect_refused({.file = "too_much_shared.cu"},
+                 "tiled is launched with 65536 bytes of shared memory; without cudaFuncSetAttribute(tiled, "
+                 "cudaFuncAttributeMaxDynamicSharedMemorySize, 65536) a block has at most 49152");
+}
 TEST(Trial, HalfIsRight) { expect_right({.file = "half.cu"}); }
 TEST(Trial, WarpMatricesInSharedMemoryAreRightAndLoadedByLdmatrix) {
   const Trial trial = run({.file = "wmma.cu"});
