@@ -8,6 +8,8 @@ namespace lapidary::emulator {
 
 void Residents::enter(Resident& resident) {
   const std::lock_guard lock(mutex_);
+  resident.idle_polls = 0;
+  resident.has_turn = true;
   residents_.push_back(&resident);
 }
 
