@@ -157,8 +157,11 @@ Checked check(const Rung& rung, const KernelEntry& kernel, const CheckProblem& p
   Checked checked;
   for (int i = 0; i < schedules; ++i, ++seed) {
     // One host thread: blocks that run at the same time would meet in another order each time.
-    const std::unique_ptr<Device> device = open_emulator(
-        {.multiprocessors = problem.multiprocessors, .check = true, .threads = 1, .seed = seed, .limit_s = most_seconds});
+    const std::unique_ptr<Device> device = open_emulator({.multiprocessors = problem.multiprocessors,
+                                                          .check = true,
+                                                          .threads = 1,
+                                                          .seed = seed,
+                                                          .limit_s = most_seconds});
     try {
       Experiment experiment(*device, problem.spec);
       const Problem known = with_known(experiment.problem().spec.problem, experiment.operands());

@@ -45,7 +45,7 @@ struct Options {
   int multiprocessors = 4;
   /// Stop at the first fault (see KernelFault); needs kernels of the instrumented build.
   bool check = false;
-  /// Host threads, each of which runs one block or cluster at a time; 0 means one for each core.
+  /// Host threads that run at a time, each of them one block or cluster; 0 means one for each core.
   unsigned threads = 0;
   /// 0 runs warps in order and lets asynchronous copies arrive as late as they may; any other value seeds a random
   /// order of warps and lanes and random arrivals, the same for the same seed.

@@ -40,7 +40,6 @@ void join(Clock& into, const Clock& other) {
   for (std::size_t party = 0; party < other.size(); ++party) into[party] = std::max(into[party], other[party]);
 }
 
-
 void RaceDetector::begin_cluster(std::span<const Block> blocks, unsigned warps_of_block) {
   const bool as_before = blocks.size() == blocks_.size() && warps_of_block == warps_;
   blocks_.assign(blocks.begin(), blocks.end());

@@ -5,12 +5,13 @@
 #include <functional>
 #include <list>
 #include <mutex>
+#include <utility>
 
 namespace lapidary::emulator {
 
-/// The clusters of a launch that are on the machine at a time. Each runs on a host thread of its own, of which only
-/// some run at a time. A cluster whose threads do nothing but spin gives way to others, to those first that have not
-/// begun: what they spin on may be for these to write.
+/// The clusters of a launch that are on the machine at a time. Each is on a host thread of its own, of which as many
+/// run at a time as the launch began with. A cluster whose threads do nothing but spin gives way to others, to those
+/// first that have not begun: what they spin on may be for these to write.
 class Residents {
  public:
   /// @param most   clusters that are on the machine at a time
