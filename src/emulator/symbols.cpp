@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <link.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -14,9 +16,9 @@
 namespace lapidary::emulator {
 namespace {
 
-// Rooms whose code stands for the kernel line that calls it.
-bool is_helper(std::string_view file) {
-  constexpr std::array rooms = {"core/", "layout/", "ptx/", "emulator/", "device/", "tile/"};
+// Whose code stands for the line that calls it.
+bool is_wrapper(std::string_view file) {
+  constexpr std::array rooms = {"core/", "layout/", "ptx/", "emulator/", "device/", "tile/vector.hpp"};
   for (const std::string_view room : rooms)
     for (const std::string_view root : {"src/", "include/lapidary/"})
       if (file.find(std::string(root).append(room)) != file.npos) return true;
@@ -24,6 +26,8 @@ bool is_helper(std::string_view file) {
     if (file.find(headers) != file.npos) return true;
   return false;
 }
+// ... and for the kernel's line that calls it.
+bool is_helper(std::string_view file) { return is_wrapper(file) || file.find("src/tile/") != file.npos; }
 
 // The build gives the project's root this name (cmake/LapidaryKernels.cmake).
 std::string below_root(const std::string& file) {
@@ -64,24 +68,18 @@ SourceLine parse(const std::string& text) {
   return {below_root(text.substr(0, colon)), std::atoi(text.c_str() + colon + 1)};
 }
 
-}  // namespace
+/// The lines of a chain of inlined calls, innermost first; at least one.
+using Chain = std::vector<SourceLine>;
 
-std::string to_string(const SourceLine& line) {
-  return line.file.empty() ? "unknown line" : fmt::format("{}:{}", line.file, line.line);
-}
-
-SourceLine source_line(std::source_location where) {
-  return {below_root(where.file_name()), static_cast<int>(where.line())};
-}
-
-std::unordered_map<std::uintptr_t, SourceLine> source_lines(const std::vector<std::uintptr_t>& pcs) {
+/// Those of each instruction that has debug information.
+std::unordered_map<std::uintptr_t, Chain> chains_of(const std::vector<std::uintptr_t>& pcs) {
   std::map<std::string, std::vector<std::pair<std::uintptr_t, std::uintptr_t>>> by_module;  // pc, address in the file
   for (const std::uintptr_t pc : pcs) {
     const Module module = module_of(pc);
     // A return address belongs to the instruction before it.
     if (!module.path.empty()) by_module[module.path].emplace_back(pc, pc - 1 - module.base);
   }
-  std::unordered_map<std::uintptr_t, SourceLine> found;
+  std::unordered_map<std::uintptr_t, Chain> chains;
   constexpr std::size_t batch = 1000;  // keeps the command below the kernel's limit
   for (const auto& [path, addresses] : by_module) {
     for (std::size_t first = 0; first < addresses.size(); first += batch) {
@@ -91,25 +89,55 @@ std::unordered_map<std::uintptr_t, SourceLine> source_lines(const std::vector<st
       // -a prints the address before the frames of each, innermost first.
       std::size_t current = first - 1;
       for (const std::string& line : lines_of(command + " 2>/dev/null")) {
-        if (line.starts_with("0x")) {
+        if (line.starts_with("0x"))
           ++current;
-          continue;
-        }
-        SourceLine& known = found[addresses[current].first];
-        if (known.file.empty() || is_helper(known.file)) {
-          const SourceLine outer = parse(line);
-          if (known.file.empty() || (!outer.file.empty() && !is_helper(outer.file))) known = outer;
-        }
+        else
+          chains[addresses[current].first].push_back(parse(line));
       }
     }
   }
+  return chains;
+}
+
+/// The innermost line that is known and does not stand for its caller; the innermost of all if there is none.
+SourceLine first_outside(bool (*stands_for_caller)(std::string_view), const Chain& chain) {
+  const auto found = std::find_if(chain.begin(), chain.end(), [&](const SourceLine& line) {
+    return !line.file.empty() && !stands_for_caller(line.file);
+  });
+  return found == chain.end() ? chain.front() : *found;
+}
+
+}  // namespace
+
+std::string to_string(const SourceLine& line) {
+  if (line.file.empty()) return "unknown line";
+  return fmt::format("{}:{}{}{}", line.file, line.line, line.caller.empty() ? "" : ", called at ", line.caller);
+}
+
+SourceLine source_line(std::source_location where) {
+  return {below_root(where.file_name()), static_cast<int>(where.line())};
+}
+
+bool same_place(std::source_location a, std::source_location b) {
+  const auto same = [](const char* x, const char* y) { return x == y || std::strcmp(x, y) == 0; };
+  return a.line() == b.line() && a.column() == b.column() && same(a.file_name(), b.file_name()) &&
+         same(a.function_name(), b.function_name());
+}
+
+std::unordered_map<std::uintptr_t, SourceLine> source_lines(const std::vector<std::uintptr_t>& pcs) {
+  std::unordered_map<std::uintptr_t, SourceLine> found;
+  for (const auto& [pc, chain] : chains_of(pcs)) found[pc] = first_outside(is_helper, chain);
   return found;
 }
 
 std::optional<SourceLine> source_line(std::uintptr_t pc) {
-  const auto lines = source_lines({pc});
-  const auto line = lines.find(pc);
-  return line == lines.end() ? std::nullopt : std::optional(line->second);
+  const auto chains = chains_of({pc});
+  if (chains.empty()) return std::nullopt;
+  const Chain& chain = chains.begin()->second;
+  SourceLine line = first_outside(is_wrapper, chain);
+  const SourceLine kernel = first_outside(is_helper, chain);
+  if (is_helper(line.file) && !is_helper(kernel.file)) line.caller = to_string(kernel);
+  return line;
 }
 
 }  // namespace lapidary::emulator
