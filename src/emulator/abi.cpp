@@ -79,7 +79,15 @@ std::uint32_t ballot(std::uint32_t mask, int predicate, std::source_location whe
   return running_block().collectives().ballot(mask, predicate, where);
 }
 
-std::uint32_t active_lanes() { return running->warp->alive; }
+std::uint32_t match(std::uint32_t mask, std::uint64_t value, std::source_location where) {
+  return running_block().collectives().match(mask, value, where);
+}
+
+std::uint32_t reduce(std::uint32_t mask, std::uint32_t value, Reduction operation, std::source_location where) {
+  return running_block().collectives().reduce(mask, value, operation, where);
+}
+
+std::uint32_t active_lanes(std::source_location where) { return running_block().collectives().active(where); }
 
 template <class T>
 T atomic(Atomic operation, T* address, T value) {

@@ -46,8 +46,12 @@ std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, Shuffle mode, int
                       std::source_location where);
 /// The lanes whose predicate is not 0.
 std::uint32_t ballot(std::uint32_t mask, int predicate, std::source_location where);
-/// The lanes of the warp that have not exited.
-std::uint32_t active_lanes();
+/// The lanes in the mask that gave the same value.
+std::uint32_t match(std::uint32_t mask, std::uint64_t value, std::source_location where);
+enum class Reduction : std::uint8_t { add, min, max, bit_and, bit_or, bit_xor };
+std::uint32_t reduce(std::uint32_t mask, std::uint32_t value, Reduction operation, std::source_location where);
+/// The lanes of the warp that come to this place, as far as nothing that they wait for lies between.
+std::uint32_t active_lanes(std::source_location where);
 
 /// Atomic read-modify-write of global or shared memory; the old value. Defined for int, unsigned, unsigned long long,
 /// and `add` and `exchange` for float and double too; `increment` and `decrement` wrap at their operand.

@@ -21,7 +21,7 @@ BlockRunner::BlockRunner(const Options& options, ClusterRunner& cluster, unsigne
     : options_(options),
       cluster_(cluster),
       place_{.rank = rank},
-      scheduler_(options_, log_, warpgroups_, cluster.copies()),
+      scheduler_(options_, log_, collectives_, warpgroups_, cluster.copies()),
       faults_(place_, scheduler_),
       checker_(place_, cluster, shared_, faults_),
       counter_(options_, cluster, rank),
@@ -30,7 +30,7 @@ BlockRunner::BlockRunner(const Options& options, ClusterRunner& cluster, unsigne
       spinning_(cluster, scheduler_),
       barriers_(options_, scheduler_, log_, races_, faults_),
       registers_(scheduler_, faults_),
-      collectives_(options_, scheduler_, log_, races_, barriers_, registers_, faults_),
+      collectives_(options_, scheduler_, log_, races_, barriers_, registers_, warpgroups_, faults_),
       async_copies_(options_, scheduler_, shared_, checker_, log_, faults_),
       mbarriers_(options_, place_, cluster, scheduler_, shared_, checker_, races_, faults_),
       bulk_copies_(options_, place_, cluster, scheduler_, shared_, mbarriers_, checker_, races_, counter_, faults_),
@@ -223,6 +223,7 @@ Wait BlockRunner::wait_of(const Lane& lane) const {
     case LaneState::at_registers: return registers_.wait_of(lane);
     case LaneState::spinning: return SpinWait{};
     case LaneState::ready:
+    case LaneState::asking:
     case LaneState::log_full:
     case LaneState::exited: break;
   }

@@ -80,11 +80,11 @@ void BulkCopies::record(BulkCopy& copy) {
   }
   if (!races_.is_on()) return;
   races_.hand_over(*running);
-  if (!load)
-    for (const BulkCopy::Chunk& chunk : copy.chunks)
-      races_.check_fence(address_of(chunk.shared), 16, copy.kind, copy.pc);
   copy.mark = races_.begin_copy(load ? copy.mbarrier : address_of(&threads_[running->thread]));
+  // Its bytes are counted there: as an access, as the mbarrier may have been initialised by another block.
+  if (load) races_.touch_by_copy(copy.mark, Event(copy.mbarrier, 8, Access::shared_atomic, copy.pc));
   for (const auto& [shared, global, first, end] : copy.chunks) {
+    races_.check_fence(address_of(shared), 16, copy.kind, copy.pc);
     races_.touch_by_copy(copy.mark,
                          Event(address_of(shared), 16, load ? Access::async_issue : Access::shared_load, copy.pc));
     const Access access = load                         ? Access::bulk_load

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <ctime>
+#include <optional>
 
 #include "emulator/block.hpp"
+#include "emulator/symbols.hpp"
 
 namespace lapidary::emulator {
 namespace {
@@ -151,12 +153,28 @@ ClusterRunner::Arrival& ClusterRunner::arrival(const Lane& lane) {
   return arrivals_[lane.block->place().rank][lane.thread];
 }
 
+template <class Place>
+void ClusterRunner::check_aligned(std::source_location where, Place&& at) {
+  if (!options_.check) return;
+  const Warp& warp = *running->warp;
+  for_each_bit(warp.all & ~running->bit(), [&](unsigned other) {
+    const std::optional<std::source_location> place = at(arrival(*warp.lanes[other]));
+    if (place && !same_place(*place, where))
+      running->block->faults().stop(BarriersDiffer{warp.id, other, running->lane, source_line(*place)}, where);
+  });
+}
+
 void ClusterRunner::arrive(std::source_location where) {
   Lane& lane = *running;
   BlockRunner& block = *lane.block;
   Arrival& mine = arrival(lane);
   if (mine.arrived) block.faults().stop(RuleBroken{Rule::cluster_arrive_twice}, where);
-  mine = {true, barrier_phase_};
+  check_aligned(where, [&](const Arrival& other) {
+    return other.arrived && other.phase == barrier_phase_ ? std::optional(other.where) : std::nullopt;
+  });
+  mine.arrived = true;
+  mine.phase = barrier_phase_;
+  mine.where = where;
   ++arrived_;
   block.races().hand_over(lane);
   block.races().release(*lane.warp, barrier_clock_);
@@ -168,6 +186,11 @@ void ClusterRunner::wait(std::source_location where) {
   BlockRunner& block = *lane.block;
   Arrival& mine = arrival(lane);
   if (!mine.arrived) block.faults().stop(RuleBroken{Rule::cluster_wait_first}, where);
+  check_aligned(where, [&](const Arrival& other) {
+    return other.waits_for == mine.phase ? std::optional(other.waits_at) : std::nullopt;
+  });
+  mine.waits_for = mine.phase;
+  mine.waits_at = where;
   if (mine.phase == barrier_phase_) {
     lane.where = where;
     block.scheduler().suspend(lane, LaneState::at_cluster_barrier);

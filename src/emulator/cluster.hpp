@@ -79,6 +79,8 @@ class ClusterRunner {
   struct Arrival {
     bool arrived = false;     ///< and has not waited
     std::uint32_t phase = 0;  ///< when it arrived
+    std::source_location where = {}, waits_at = {};
+    std::uint32_t waits_for = ~0u;  ///< the phase that it waited for last
   };
   struct Reach {
     std::uint32_t interval;
@@ -86,6 +88,9 @@ class ClusterRunner {
   };
 
   Arrival& arrival(const Lane& lane);
+  /// Stops the kernel if a lane of the running one's warp, for which `at` has a place, executes this elsewhere.
+  template <class Place>
+  void check_aligned(std::source_location where, Place&& at);
   void run_blocks();
   bool let_go_on();
   void complete_barrier_if_due();

@@ -117,7 +117,38 @@ LAPIDARY_WRAPPER int __any_sync(unsigned mask, int predicate, LAPIDARY_WHERE) {
 LAPIDARY_WRAPPER int __all_sync(unsigned mask, int predicate, LAPIDARY_WHERE) {
   return lapidary::emulator::abi::ballot(mask, !predicate, where) == 0;
 }
-LAPIDARY_WRAPPER unsigned __activemask() { return lapidary::emulator::abi::active_lanes(); }
+LAPIDARY_WRAPPER unsigned __activemask(LAPIDARY_WHERE) { return lapidary::emulator::abi::active_lanes(where); }
+
+template <class T>
+LAPIDARY_WRAPPER unsigned __match_any_sync(unsigned mask, T value, LAPIDARY_WHERE) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "values of 32 or 64 bits are matched");
+  std::uint64_t bits = 0;
+  __builtin_memcpy(&bits, &value, sizeof(T));
+  return lapidary::emulator::abi::match(mask, bits, where);
+}
+template <class T>
+LAPIDARY_WRAPPER unsigned __match_all_sync(unsigned mask, T value, int* all, LAPIDARY_WHERE) {
+  *all = __match_any_sync(mask, value, where) == mask;
+  return *all ? mask : 0;
+}
+
+// Signed numbers are in the order of unsigned ones once their highest bit is turned over.
+#define LAPIDARY_REDUCTION(name, operation, T, turned)                                                            \
+  LAPIDARY_WRAPPER T name(unsigned mask, T value, LAPIDARY_WHERE) {                                               \
+    return static_cast<T>(lapidary::emulator::abi::reduce(mask, static_cast<unsigned>(value) ^ turned,            \
+                                                          lapidary::emulator::abi::Reduction::operation, where) ^ \
+                          turned);                                                                                \
+  }
+LAPIDARY_REDUCTION(__reduce_add_sync, add, unsigned, 0u)
+LAPIDARY_REDUCTION(__reduce_add_sync, add, int, 0u)
+LAPIDARY_REDUCTION(__reduce_min_sync, min, unsigned, 0u)
+LAPIDARY_REDUCTION(__reduce_min_sync, min, int, 0x80000000u)
+LAPIDARY_REDUCTION(__reduce_max_sync, max, unsigned, 0u)
+LAPIDARY_REDUCTION(__reduce_max_sync, max, int, 0x80000000u)
+LAPIDARY_REDUCTION(__reduce_and_sync, bit_and, unsigned, 0u)
+LAPIDARY_REDUCTION(__reduce_or_sync, bit_or, unsigned, 0u)
+LAPIDARY_REDUCTION(__reduce_xor_sync, bit_xor, unsigned, 0u)
+#undef LAPIDARY_REDUCTION
 
 template <class T>
 LAPIDARY_WRAPPER T lapidary_shuffle(unsigned mask, T value, lapidary::emulator::abi::Shuffle mode, int operand,
@@ -177,6 +208,10 @@ LAPIDARY_WRAPPER void __threadfence() {
 }
 LAPIDARY_WRAPPER void __threadfence_system() { __threadfence(); }
 LAPIDARY_WRAPPER void __nanosleep(unsigned) { lapidary::emulator::abi::nanosleep(); }
+
+LAPIDARY_WRAPPER int __popc(unsigned bits) { return __builtin_popcount(bits); }
+LAPIDARY_WRAPPER int __ffs(int bits) { return __builtin_ffs(bits); }
+LAPIDARY_WRAPPER int __clz(int bits) { return bits == 0 ? 32 : __builtin_clz(static_cast<unsigned>(bits)); }
 
 template <class T>
 LAPIDARY_WRAPPER T __ldg(const T* address) {

@@ -18,7 +18,6 @@ struct RuleText {
 
 RuleText text_of(Rule rule) {
   switch (rule) {
-    case Rule::collectives_at_once: return {FaultKind::misuse, "more than four collectives of one warp at a time"};
     case Rule::async_copy_target: return {FaultKind::out_of_bounds, "cp.async writes to an address that is not shared"};
     case Rule::mbarrier_init_target:
       return {FaultKind::out_of_bounds, "mbarrier.init of an address that is not in the block's shared memory"};
@@ -146,6 +145,12 @@ class Words {
   std::string operator()(const ExitedBlockAccess& f) const {
     return fmt::format("access to shared memory of block {} of the cluster, which has exited", f.rank);
   }
+  std::string operator()(const BlockNotBegun& f) const {
+    return fmt::format(
+        "access to shared memory of block {} of the cluster, and nothing orders it after that block's beginning; a "
+        "barrier of the cluster would",
+        f.rank);
+  }
   std::string operator()(const RaceFound& f) const {
     std::string memory = "global memory";
     if (f.at.space != MemoryPlace::Space::global)
@@ -157,9 +162,10 @@ class Words {
   }
   std::string operator()(const FenceMissing& f) const {
     return fmt::format(
-        "{} reads shared memory that thread {} has written{}, without fence.proxy.async by that "
+        "{} {} shared memory that thread {} has written{}, without fence.proxy.async by that "
         "thread between its write and the barrier",
-        f.reader ? name_of(*f.reader) : "wgmma.mma_async", text_of(f.writer), at_line(f.written));
+        f.by ? name_of(*f.by) : "wgmma.mma_async", f.by == BulkKind::load ? "overwrites" : "reads", text_of(f.writer),
+        at_line(f.written));
   }
   std::string operator()(const AssertionFailed& f) const { return fmt::format("assert({}) is false", f.condition); }
 
@@ -254,7 +260,7 @@ class Words {
     return fmt::format("multicast to the blocks {:#06x} of a cluster that has {}", f.targets, f.blocks);
   }
   std::string operator()(const MbarrierNotFenced& f) const {
-    return fmt::format("a bulk copy to the {}, without a fence.mbarrier_init behind that", place(f.mbarrier));
+    return fmt::format("a bulk copy to the {}, with no fence.mbarrier_init ordered between the two", place(f.mbarrier));
   }
   std::string operator()(const MbarrierGone& f) const {
     return fmt::format("{} ends at an mbarrier that has been invalidated", name_of(f.copy));
@@ -305,9 +311,10 @@ class Words {
   std::string operator()(const NoWarpgroup& f) const {
     return fmt::format("warp {} is in no warpgroup: those are four warps each, and the block has {}", f.warp, f.warps);
   }
-  std::string operator()(const WgmmasDiffer& f) const {
-    return fmt::format("the warps of a warpgroup execute different wgmma.mma_async: another one is at {}",
-                       to_string(f.other));
+  std::string operator()(const WarpgroupDiffers& f) const {
+    return fmt::format(
+        "the warps of a warpgroup execute different instructions that take all four: another one is at {}",
+        to_string(f.other));
   }
   std::string operator()(const WgmmaOperandsDiffer& f) const {
     return fmt::format(
@@ -328,8 +335,9 @@ class Words {
         "the one at {}",
         to_string(f.other));
   }
-  std::string operator()(const WgmmaMissed& f) const {
-    return fmt::format("warp {} exits without having executed this wgmma.mma_async of its warpgroup", f.warp);
+  std::string operator()(const WarpgroupMissed& f) const {
+    return fmt::format("warp {} exits without having executed this instruction, which takes all four of its warpgroup",
+                       f.warp);
   }
   std::string operator()(const WmmaPitch& f) const {
     return fmt::format("WMMA: the leading dimension is {}; it must be a multiple of {} elements, 16 bytes", f.ld,

@@ -56,7 +56,6 @@ struct MbarrierPlace {
 
 /// Rules that need no number to say how they are broken.
 enum class Rule : std::uint8_t {
-  collectives_at_once,
   async_copy_target,
   mbarrier_init_target,
   mbarrier_inval_of_other_block,
@@ -127,6 +126,10 @@ struct ExitedBlockAccess {
   static constexpr FaultKind kind = FaultKind::exited;
   unsigned rank;
 };
+struct BlockNotBegun {
+  static constexpr FaultKind kind = FaultKind::race;
+  unsigned rank;
+};
 struct RaceFound {
   static constexpr FaultKind kind = FaultKind::race;
   enum class Who : std::uint8_t { thread, bulk_copy, wgmma };
@@ -143,7 +146,7 @@ struct RaceFound {
 };
 struct FenceMissing {
   static constexpr FaultKind kind = FaultKind::proxy;
-  std::optional<BulkKind> reader;  ///< none: wgmma
+  std::optional<BulkKind> by;  ///< none: wgmma
   abi::Index3 writer;
   std::optional<SourceLine> written;
 };
@@ -334,7 +337,7 @@ struct NoWarpgroup {
   static constexpr FaultKind kind = FaultKind::divergence;
   unsigned warp, warps;
 };
-struct WgmmasDiffer {
+struct WarpgroupDiffers {
   static constexpr FaultKind kind = FaultKind::divergence;
   SourceLine other;
 };
@@ -360,7 +363,7 @@ struct WgmmaShapesDiffer {
   static constexpr FaultKind kind = FaultKind::misuse;
   SourceLine other;
 };
-struct WgmmaMissed {
+struct WarpgroupMissed {
   static constexpr FaultKind kind = FaultKind::divergence;
   unsigned warp;
 };
@@ -423,14 +426,14 @@ struct EndlessLoop {
 
 using FaultFacts = std::variant<
     RuleBroken, OutOfBounds, Misaligned, BeforeGridWait, MbarrierAccessed, ReadBeforeWrite, DuringAsyncCopy,
-    DuringBulkCopy, DuringWgmma, HostAccess, ExitedBlockAccess, RaceFound, FenceMissing, AssertionFailed, BarrierNumber,
-    BarrierThreads, BarrierExpects, BarriersDiffer, LaneNotInMask, CollectivesDiffer, PartOfWarp, ShuffleWidth,
-    ShuffleSource, RegisterCount, RegisterDirection, InstructionTarget, MbarrierOfExited, MbarrierMissing,
+    DuringBulkCopy, DuringWgmma, HostAccess, ExitedBlockAccess, BlockNotBegun, RaceFound, FenceMissing, AssertionFailed,
+    BarrierNumber, BarrierThreads, BarrierExpects, BarriersDiffer, LaneNotInMask, CollectivesDiffer, PartOfWarp,
+    ShuffleWidth, ShuffleSource, RegisterCount, RegisterDirection, InstructionTarget, MbarrierOfExited, MbarrierMissing,
     MbarrierOverwritten, MbarrierMisaligned, MbarrierArrivals, MbarrierLive, MbarrierAwaited, MbarrierRefuses,
     MbarrierOfOtherBlock, MbarrierParity, MbarrierPendingAtExit, AsyncCopyBytes, AsyncCopySource, Multicast,
     MbarrierNotFenced, MbarrierGone, BulkCopyAtExit, BulkCopyBytes, BulkCopyTarget, BulkCopyMisaligned, BoxMisaligned,
-    BoxBeforeTensor, MapRank, RegisterInUse, WgmmaFenceMissing, NoWarpgroup, WgmmasDiffer, WgmmaOperandsDiffer,
-    WgmmaDescriptor, WgmmaBeyondShared, WgmmaShapesDiffer, WgmmaMissed, WmmaPitch, Deadlock, EndlessLoop>;
+    BoxBeforeTensor, MapRank, RegisterInUse, WgmmaFenceMissing, NoWarpgroup, WarpgroupDiffers, WgmmaOperandsDiffer,
+    WgmmaDescriptor, WgmmaBeyondShared, WgmmaShapesDiffer, WarpgroupMissed, WmmaPitch, Deadlock, EndlessLoop>;
 
 FaultKind kind_of(const FaultFacts& facts);
 

@@ -22,6 +22,7 @@ enum class LaneState : std::uint8_t {
   at_cluster_barrier,
   at_bulk_group,
   at_registers,
+  asking,    ///< which lanes of its warp are at the same place
   spinning,  ///< found a word as it was
   polling,   ///< asked whether an mbarrier's phase is complete, which it was not
   log_full,

@@ -1,5 +1,6 @@
 #include "emulator/mbarriers.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
@@ -31,6 +32,11 @@ Mbarriers::Mbarriers(const Options& options, const BlockPlace& place, ClusterRun
       checker_(checker),
       races_(races),
       faults_(faults) {}
+
+void Mbarriers::begin() {
+  mbarriers_.clear();
+  std::fill_n(waited_.begin(), place_.threads, Waited{});
+}
 
 MbarrierPlace Mbarriers::place_of(std::uintptr_t address) const {
   MbarrierPlace place{shared_.dynamic_offset(address)};
@@ -79,7 +85,8 @@ void Mbarriers::inval(std::uintptr_t address, std::source_location where, std::u
 }
 
 void Mbarriers::fence_init() {
-  for (auto& [address, entry] : mbarriers_) entry.fenced |= entry.by == running;
+  for (auto& [address, entry] : mbarriers_)
+    if (entry.by == running && !entry.fenced) entry.fenced = races_.interval();
 }
 
 // Writes the new state to shared memory, and wakes those whose phase it ends.
@@ -121,13 +128,20 @@ bool Mbarriers::wait(std::uintptr_t address, unsigned parity, bool may_suspend, 
   if (owner != this) faults_.stop(MbarrierOfOtherBlock{instruction}, where);
   if (parity > 1) faults_.stop(MbarrierParity{instruction, parity}, where);
   races_.touch(Event(address, 8, Access::shared_atomic, pc));
+  Waited& waited = waited_[lane.thread];
+  const bool again = waited.refused && waited.address == address && waited.parity == parity;
+  waited.refused = false;
   if (!entry->barrier.is_complete(parity)) {
     lane.where = where;
-    waited_[lane.thread] = {address, parity};
+    waited = {address, parity, !again};
+    // The first answer is no, which who asks again does not notice, and who does not look at it goes on too early.
+    if (options_.check && !again) return false;
     // try_wait may give up after a time that the machine chooses.
     auto* const random = scheduler_.random();
     const bool gives_up = random && (*random)() % 4 == 0;
-    if (may_suspend && !gives_up) {
+    if (gives_up) {
+      scheduler_.suspend(lane, LaneState::ready);
+    } else if (may_suspend) {
       entry->waiting.push_back(&lane);
       scheduler_.suspend(lane, LaneState::at_mbarrier);
     } else {
@@ -143,7 +157,8 @@ bool Mbarriers::wait(std::uintptr_t address, unsigned parity, bool may_suspend, 
 
 void Mbarriers::check_target(std::uintptr_t address, std::source_location where) {
   const auto [owner, entry] = find(address, "bulk copy to the barrier", where);
-  if (!entry->fenced) faults_.stop(MbarrierNotFenced{owner->place_of(address)}, where);
+  if (!entry->fenced || !races_.knows(*entry->by, *entry->fenced))
+    faults_.stop(MbarrierNotFenced{owner->place_of(address)}, where);
 }
 
 void Mbarriers::complete(const BulkCopy& copy) {
@@ -162,7 +177,7 @@ void Mbarriers::check_exit() {
 }
 
 Wait Mbarriers::wait_of(const Lane& lane) const {
-  const auto& [address, parity] = waited_[lane.thread];
+  const auto& [address, parity, refused] = waited_[lane.thread];
   const auto found = mbarriers_.find(address);
   if (found == mbarriers_.end()) return InvalidMbarrierWait{};
   return MbarrierWait{parity, place_of(address), found->second.barrier.state()};

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <source_location>
 #include <utility>
 #include <vector>
@@ -27,7 +28,7 @@ class Mbarriers {
   Mbarriers(const Options& options, const BlockPlace& place, ClusterRunner& cluster, Scheduler& scheduler,
             SharedMemory& shared, AccessChecker& checker, RaceChecker& races, FaultStop& faults);
 
-  void begin() { mbarriers_.clear(); }
+  void begin();
 
   // What the running lane, which is of this block, calls; see abi.hpp.
   void init(std::uintptr_t address, unsigned arrivals, std::source_location where, std::uintptr_t pc);
@@ -51,14 +52,15 @@ class Mbarriers {
  private:
   struct Entry {
     Mbarrier barrier;
-    const Lane* by;       ///< who initialised it,
-    bool fenced = false;  ///< and whether that thread has executed fence.mbarrier_init since
+    const Lane* by;                            ///< who initialised it,
+    std::optional<std::uint32_t> fenced = {};  ///< and the interval in which it has executed fence.mbarrier_init since
     std::vector<Lane*> waiting = {};
   };
   /// What a thread waits for.
   struct Waited {
     std::uintptr_t address = 0;
     unsigned parity = 0;
+    bool refused = false;  ///< whether it was told that the phase is not complete, and has not waited for it since
   };
 
   /// The barrier, and those that it is one of.

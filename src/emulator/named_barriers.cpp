@@ -7,6 +7,7 @@
 #include "emulator/machine.hpp"
 #include "emulator/race_checker.hpp"
 #include "emulator/scheduler.hpp"
+#include "emulator/symbols.hpp"
 
 namespace lapidary::emulator {
 
@@ -49,8 +50,7 @@ int NamedBarriers::sync(unsigned id, unsigned threads, int predicate, std::sourc
     // The instruction is .aligned: all lanes of a warp execute the same one.
     for_each_bit(waiting, [&](unsigned other) {
       const std::source_location at = lane.warp->lanes[other]->where;
-      if (at.line() != where.line())
-        faults_.stop(BarriersDiffer{lane.warp->id, other, lane.lane, source_line(at)}, where);
+      if (!same_place(at, where)) faults_.stop(BarriersDiffer{lane.warp->id, other, lane.lane, source_line(at)}, where);
     });
   }
   if (barrier.arrived == (threads ? threads : scheduler_.live())) {

@@ -96,20 +96,36 @@ void RaceChecker::fence(bool device) {
   races_->fence(party(*running->warp), device);
 }
 
+// A block's shared memory is its own from its beginning on (CUDA C++ Programming Guide, "Distributed Shared Memory").
+// That is put off: accesses of that block which race with this one tell more.
+void RaceChecker::check_begun(unsigned rank, std::uintptr_t pc) {
+  if (!races_->knows_begun(party(*running->warp), rank)) faults_.put_off(BlockNotBegun{rank}, pc);
+}
+
+bool RaceChecker::knows(const Lane& other, std::uint32_t interval) const {
+  if (!races_) return true;
+  return races_->knows(party(*running->warp), running->lane, other.block->races().party(*other.warp), other.lane,
+                       interval);
+}
+
 void RaceChecker::reach(unsigned rank, std::uintptr_t pc) {
   if (!races_) return;
+  check_begun(rank, pc);
   const unsigned self = party(*running->warp);
   cluster_.reach(rank, self, races_->interval(self), pc);
 }
 
 void RaceChecker::reach(unsigned rank, const Clock& released, std::uintptr_t pc) {
   if (!races_) return;
+  check_begun(rank, pc);
   const unsigned self = party(*running->warp);
   cluster_.reach(rank, self, released[self], pc);
 }
 
 void RaceChecker::reach(unsigned rank, const RaceDetector::Copy& copy, std::uintptr_t pc) {
-  if (races_) cluster_.reach(rank, copy.party, copy.interval, pc);
+  if (!races_) return;
+  check_begun(rank, pc);
+  cluster_.reach(rank, copy.party, copy.interval, pc);
 }
 
 void RaceChecker::touch_by_copy(const RaceDetector::Copy& copy, const Event& event) {
@@ -151,18 +167,18 @@ void RaceChecker::fence_proxy() {
   fences_[running->thread].push_back(races_->end_interval(party(*running->warp)));
 }
 
-void RaceChecker::check_fence(std::uintptr_t address, unsigned bytes, std::optional<BulkKind> reader,
-                              std::uintptr_t pc) {
+void RaceChecker::check_fence(std::uintptr_t address, unsigned bytes, std::optional<BulkKind> by, std::uintptr_t pc) {
   const unsigned self = party(*running->warp);
   for (unsigned byte = 0; byte < bytes; byte += 2) {
     const auto writer = races_->writer(address + byte);
     if (!writer) continue;
     BlockRunner& block = cluster_.block(writer->thread / LaunchLimits::threads);
     const Lane& lane = block.scheduler().lane(writer->thread % LaunchLimits::threads);
+    if (!knows(lane, writer->interval)) continue;  // a race, which tells more
     const std::vector<std::uint32_t>& fences = block.races().fences_[lane.thread];
     const auto fence = std::lower_bound(fences.begin(), fences.end(), writer->interval);
     if (fence != fences.end() && races_->knows(self, block.races().party(*lane.warp), *fence)) continue;
-    faults_.stop(FenceMissing{reader, lane.index, source_line(writer->pc)}, pc);
+    faults_.stop(FenceMissing{by, lane.index, source_line(writer->pc)}, pc);
   }
 }
 

@@ -75,14 +75,19 @@ class RaceChecker {
   void end_copy(const RaceDetector::Copy& copy, Clock& barrier) {
     if (races_) RaceDetector::end_copy(copy, barrier);
   }
-  /// What ordinary stores have written is seen by bulk copies and wgmma, the asynchronous proxy, if who wrote it has
-  /// executed fence.proxy.async since, and if they are ordered after that.
-  /// @param reader  none: wgmma
-  void check_fence(std::uintptr_t address, unsigned bytes, std::optional<BulkKind> reader, std::uintptr_t pc);
+  /// What ordinary stores have written is seen by bulk copies and wgmma, the asynchronous proxy, or is overwritten by
+  /// them, if who wrote it has executed fence.proxy.async since, and if they are ordered after that.
+  /// @param by  none: wgmma
+  void check_fence(std::uintptr_t address, unsigned bytes, std::optional<BulkKind> by, std::uintptr_t pc);
+  /// The interval of the running lane's warp, of which it tells others by ordering them after itself.
+  std::uint32_t interval() const { return races_ ? races_->interval(party(*running->warp)) : 0; }
+  /// Whether the running lane is ordered after what another one did in an interval.
+  bool knows(const Lane& other, std::uint32_t interval) const;
 
  private:
   void acquire_word(const Lane& lane);
   unsigned thread_of_cluster(unsigned thread) const { return place_.rank * LaunchLimits::threads + thread; }
+  void check_begun(unsigned rank, std::uintptr_t pc);
   [[noreturn]] void stop(const Race& race);
 
   const BlockPlace& place_;

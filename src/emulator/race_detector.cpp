@@ -51,6 +51,7 @@ void RaceDetector::begin_cluster(std::span<const Block> blocks, unsigned warps_o
     const std::size_t words = words_ * blocks_.size();
     cells_ = zeros<Cell>(words * 4);
     reads_ = zeros<std::uint32_t>(words * 4 * parties_);
+    strong_writes_ = zeros<std::uint32_t>(words * 4 * parties_);
     split_.assign(words, false);
     clocks_.assign(parties_, Clock(parties_ + 1));
     copy_threads_.assign(copy_parties, 0);
@@ -65,6 +66,12 @@ void RaceDetector::begin_cluster(std::span<const Block> blocks, unsigned warps_o
   for (Clock& fenced : fenced_) fenced.clear();
   flags_.clear();
   told_.clear();
+}
+
+bool RaceDetector::knows_begun(unsigned party, unsigned rank) const {
+  for (unsigned warp = 0; warp < warps_; ++warp)
+    if (const unsigned of = this->party(rank, warp); clocks_[party][of] > began_[of]) return true;
+  return false;
 }
 
 void RaceDetector::release(unsigned party, Clock& barrier) {
@@ -101,7 +108,7 @@ std::optional<Race> RaceDetector::add_copy(unsigned thread, const Copy& copy, co
   if (is_global(event.access())) return add_global(thread, event, is_atomic(event.access()));
   const unsigned party = this->party(thread / LaunchLimits::threads, thread % LaunchLimits::threads / 32);
   copy_threads_[copy.party - copies_] = thread;
-  auto race = add_shared({party, thread % 32, copy.party, copy.interval}, event, false);
+  auto race = add_shared({party, thread % 32, copy.party, copy.interval}, event, is_atomic(event.access()));
   if (race) race->second_copy = true;
   return race;
 }
@@ -122,9 +129,15 @@ unsigned RaceDetector::thread_of(unsigned party, unsigned lane) const {
   return party / warps_ * LaunchLimits::threads + party % warps_ * 32 + (lane == many_lanes ? 0 : lane);
 }
 
+// What a party leaves of its accesses of one kind to a word: one lane, or that there were several in an interval.
+std::uint32_t RaceDetector::mark_of(std::uint32_t last, const Actor& actor) {
+  const bool several = last >> 6 == actor.interval && (last & 63) != actor.lane;
+  return actor.interval << 6 | (several ? many_lanes : actor.lane);
+}
+
 std::optional<Race> RaceDetector::visit(std::size_t index, const Actor& actor, const Event& event, bool strong) {
   Cell& cell = cells_[index];
-  std::uint32_t* const reads = &reads_[index * parties_];
+  std::uint32_t *const reads = &reads_[index * parties_], *const strong_writes = &strong_writes_[index * parties_];
   const bool write = is_write(event.access());
   const auto race = [&](unsigned by, std::uint32_t mark, std::uintptr_t pc, Access access) {
     return Race{.first = Event(event.address(), event.bytes(), access, pc),
@@ -133,23 +146,39 @@ std::optional<Race> RaceDetector::visit(std::size_t index, const Actor& actor, c
                 .second_thread = thread_of(actor.party, actor.lane),
                 .first_copy = by >= copies_};
   };
-  if (cell.write && !(strong && cell.write_strong) && !ordered(actor.party, actor.lane, cell.write_party, cell.write))
+  const auto unordered = [&](const std::uint32_t* marks) {
+    unsigned by = 0;
+    while (by < parties_ && (!marks[by] || ordered(actor.party, actor.lane, by, marks[by]))) ++by;
+    return by;
+  };
+  if (cell.write && !ordered(actor.party, actor.lane, cell.write_party, cell.write))
     return race(cell.write_party, cell.write, cell.write_pc, Access::shared_store);
+  if (cell.strong && !strong)
+    if (const unsigned by = unordered(strong_writes); by < parties_)
+      return race(by, strong_writes[by], cell.strong_pc, cell.strong_access);
   // No mark of a strong read: a plain write that comes after it is told apart by the reads that find it.
   if (!write && strong) return std::nullopt;
   if (!write) {
-    std::uint32_t& mark = reads[actor.as_party];
-    const bool several = mark >> 6 == actor.interval && (mark & 63) != actor.lane;
-    mark = actor.interval << 6 | (several ? many_lanes : actor.lane);
+    reads[actor.as_party] = mark_of(reads[actor.as_party], actor);
     cell.read_pc = event.pc;
     return std::nullopt;
   }
-  for (unsigned by = 0; by < parties_; ++by)
-    if (reads[by] && !ordered(actor.party, actor.lane, by, reads[by]))
-      return race(by, reads[by], cell.read_pc, Access::shared_load);
-  cell.write = actor.interval << 6 | actor.lane;
-  cell.write_party = static_cast<std::uint16_t>(actor.as_party);
-  cell.write_strong = strong;
+  if (const unsigned by = unordered(reads); by < parties_)
+    return race(by, reads[by], cell.read_pc, Access::shared_load);
+  const std::uint32_t mark = actor.interval << 6 | actor.lane;
+  const auto party = static_cast<std::uint16_t>(actor.as_party);
+  if (strong) {
+    strong_writes[actor.as_party] = mark_of(strong_writes[actor.as_party], actor);
+    cell.strong = mark;
+    cell.strong_party = party;
+    cell.strong_access = event.access();
+    cell.strong_pc = event.pc;
+    return std::nullopt;
+  }
+  if (cell.strong) std::fill_n(strong_writes, parties_, 0);
+  cell.strong = 0;
+  cell.write = mark;
+  cell.write_party = party;
   cell.write_pc = event.pc;
   return std::nullopt;
 }
@@ -167,8 +196,10 @@ std::optional<RaceDetector::Writer> RaceDetector::writer(std::uintptr_t address)
   const std::size_t offset = locate(address);
   const std::size_t word = offset / 4;
   const Cell& cell = cells_[(split_[word] ? offset % 4 * split_.size() : 0) + word];
-  if (!cell.write || cell.write_party >= copies_) return std::nullopt;
-  return Writer{thread_of(cell.write_party, cell.write & 63), cell.write >> 6, cell.write_pc};
+  const std::uint32_t mark = cell.strong ? cell.strong : cell.write;
+  const unsigned by = cell.strong ? cell.strong_party : cell.write_party;
+  if (!mark || by >= copies_ || mark >> 6 <= began_[by]) return std::nullopt;
+  return Writer{thread_of(by, mark & 63), mark >> 6, cell.strong ? cell.strong_pc : cell.write_pc};
 }
 
 std::optional<Race> RaceDetector::add_shared(const Actor& actor, const Event& event, bool strong) {
@@ -181,7 +212,8 @@ std::optional<Race> RaceDetector::add_shared(const Actor& actor, const Event& ev
       split_[word] = true;
       for (std::size_t byte = 1; byte < 4; ++byte) {
         cells_[byte * words + word] = cells_[word];
-        std::copy_n(&reads_[word * parties_], parties_, &reads_[(byte * words + word) * parties_]);
+        for (const auto* marks : {&reads_, &atomics_})
+          std::copy_n(&(*marks)[word * parties_], parties_, &(*marks)[(byte * words + word) * parties_]);
       }
     }
     if (!split_[word]) {

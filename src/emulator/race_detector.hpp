@@ -64,6 +64,12 @@ class RaceDetector {
   std::uint32_t interval(unsigned party) const { return clocks_[party][party]; }
   /// Whether the warp knows of the end of another one's interval.
   bool knows(unsigned party, unsigned of, std::uint32_t interval) const { return clocks_[party][of] >= interval; }
+  /// Whether a lane's present is ordered after another one's, of the same warp or not, in an interval of that warp.
+  bool knows(unsigned party, unsigned lane, unsigned of, unsigned of_lane, std::uint32_t interval) const {
+    return ordered(party, lane, of, interval << 6 | of_lane);
+  }
+  /// Whether the warp knows that a block of the cluster has begun.
+  bool knows_begun(unsigned party, unsigned rank) const;
 
   /// The accesses of one thread in its warp's current interval; the first race, if there is one.
   std::optional<Race> add(unsigned thread, const Event* first, const Event* last);
@@ -91,7 +97,7 @@ class RaceDetector {
   static void end_copy(const Copy& copy, Clock& barrier);
   void end_copy(const Copy& copy, unsigned party) { end_copy(copy, clocks_[party]); }
 
-  /// Who wrote a byte of shared memory last, if that was an ordinary access.
+  /// Who of the cluster wrote a byte of shared memory last, if that was an ordinary access.
   struct Writer {
     unsigned thread;
     std::uint32_t interval;
@@ -103,12 +109,13 @@ class RaceDetector {
   static constexpr unsigned many_lanes = 32, copy_parties = 16;
 
   /// Who touched a word, or one byte of it, last. An interval and a lane in one number: interval << 6 | lane; 0:
-  /// nobody. The last reads, by party, stand in `reads_`.
+  /// nobody. Strong accesses are not ordered among each other, and each of them is after the last plain write:
+  /// strong writes since then stand by party in `strong_writes_`, as the last reads do in `reads_`.
   struct Cell {
-    std::uint32_t write;
-    std::uint16_t write_party;
-    bool write_strong;
-    std::uintptr_t write_pc, read_pc;
+    std::uint32_t write, strong;
+    std::uint16_t write_party, strong_party;
+    Access strong_access;
+    std::uintptr_t write_pc, strong_pc, read_pc;
   };
   struct Actor {
     unsigned party, lane;  ///< of the thread
@@ -131,6 +138,7 @@ class RaceDetector {
   std::optional<Race> add(unsigned thread, const Event& event, bool strong);
   std::optional<Race> add_shared(const Actor& actor, const Event& event, bool strong);
   std::optional<Race> visit(std::size_t cell, const Actor& actor, const Event& event, bool strong);
+  static std::uint32_t mark_of(std::uint32_t last, const Actor& actor);
   std::optional<Race> add_global(unsigned thread, const Event& event, bool strong);
   bool told(unsigned party, std::uint32_t block, unsigned warp, std::uint32_t interval) const;
   bool ordered(unsigned party, unsigned lane, unsigned by, std::uint32_t mark) const;
@@ -143,8 +151,8 @@ class RaceDetector {
   /// For each word of shared memory one that stands for all of it, and after those of all words three more for each ...
   /// Pages that are never touched are left to the system: few kernels use all of their shared memory.
   Pages<Cell> cells_;
-  Pages<std::uint32_t> reads_;  ///< parties_ for each cell
-  std::vector<bool> split_;     ///< ... for words that have been accessed by bytes
+  Pages<std::uint32_t> reads_, strong_writes_;  ///< parties_ for each cell
+  std::vector<bool> split_;               ///< ... for words that have been accessed by bytes
   std::vector<Clock> clocks_;
   std::vector<unsigned> copy_threads_;  ///< by party from copies_ on: who issued the last copy
 

@@ -12,6 +12,7 @@
 #include "emulator/block.hpp"
 #include "emulator/copy_engine.hpp"
 #include "emulator/machine.hpp"
+#include "emulator/warp_collectives.hpp"
 #include "emulator/warpgroup.hpp"
 
 namespace lapidary::emulator {
@@ -28,9 +29,11 @@ constinit thread_local Lane* running = nullptr;
 
 std::size_t Scheduler::stack_bytes() { return bytes_of_stack * LaunchLimits::threads; }
 
-Scheduler::Scheduler(const Options& options, AccessLog& log, Warpgroups& warpgroups, CopyEngine& copies)
+Scheduler::Scheduler(const Options& options, AccessLog& log, WarpCollectives& collectives, Warpgroups& warpgroups,
+                     CopyEngine& copies)
     : options_(options),
       log_(log),
+      collectives_(collectives),
       warpgroups_(warpgroups),
       copies_(copies),
       lanes_(std::make_unique<Lane[]>(LaunchLimits::threads)) {
@@ -132,7 +135,10 @@ void Scheduler::suspend(Lane& lane, LaneState state) {
   if (state != LaneState::ready) {
     lane.state = state;
     lane.warp->ready &= ~lane.bit();
-    if (!lane.warp->ready) ready_warps_ &= ~(1u << lane.warp->id);
+    if (!lane.warp->ready) {
+      ready_warps_ &= ~(1u << lane.warp->id);
+      collectives_.converge(*lane.warp);
+    }
   }
   if (Lane* const next = pick()) {
     current_ = running = next;

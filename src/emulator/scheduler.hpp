@@ -11,6 +11,7 @@ namespace lapidary::emulator {
 
 class AccessLog;
 class CopyEngine;
+class WarpCollectives;
 class Warpgroups;
 struct Options;
 
@@ -19,7 +20,8 @@ struct Options;
 /// asynchronous is chosen like a thread in a random order, and otherwise happens when nobody can go on.
 class Scheduler {
  public:
-  Scheduler(const Options& options, AccessLog& log, Warpgroups& warpgroups, CopyEngine& copies);
+  Scheduler(const Options& options, AccessLog& log, WarpCollectives& collectives, Warpgroups& warpgroups,
+            CopyEngine& copies);
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
@@ -72,6 +74,7 @@ class Scheduler {
 
   const Options& options_;
   AccessLog& log_;
+  WarpCollectives& collectives_;
   Warpgroups& warpgroups_;
   CopyEngine& copies_;
   bool takes_turns_ = false;  ///< with other blocks of a cluster

@@ -127,9 +127,9 @@ void execute_wgmma(const void* form, void* const (&operands)[32]) {
   running_block().warpgroups().issue(warp(), *static_cast<const WgmmaForm*>(form), operands, running->where);
 }
 void execute_fence(const void*, void* const (&)[32]) { running_block().warpgroups().fence(warp(), running->where); }
-void execute_commit(const void*, void* const (&)[32]) { running_block().warpgroups().commit(warp()); }
+void execute_commit(const void*, void* const (&)[32]) { running_block().warpgroups().commit(warp(), running->where); }
 void execute_wait(const void* pending, void* const (&)[32]) {
-  running_block().warpgroups().wait(warp(), *static_cast<const unsigned*>(pending));
+  running_block().warpgroups().wait(warp(), *static_cast<const unsigned*>(pending), running->where);
 }
 
 }  // namespace

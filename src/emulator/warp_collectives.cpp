@@ -1,5 +1,6 @@
 #include "emulator/warp_collectives.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -10,20 +11,27 @@
 #include "emulator/race_checker.hpp"
 #include "emulator/register_pool.hpp"
 #include "emulator/scheduler.hpp"
+#include "emulator/symbols.hpp"
+#include "emulator/warpgroup.hpp"
 
 namespace lapidary::emulator {
 
 WarpCollectives::WarpCollectives(const Options& options, Scheduler& scheduler, AccessLog& log, RaceChecker& races,
-                                 NamedBarriers& barriers, RegisterPool& registers, FaultStop& faults)
+                                 NamedBarriers& barriers, RegisterPool& registers, Warpgroups& warpgroups,
+                                 FaultStop& faults)
     : options_(options),
       scheduler_(scheduler),
       log_(log),
       races_(races),
       barriers_(barriers),
       registers_(registers),
+      warpgroups_(warpgroups),
       faults_(faults) {}
 
-void WarpCollectives::begin() { pending_ = {}; }
+void WarpCollectives::begin() {
+  pending_ = {};
+  asking_ = {};
+}
 
 // ---------------------------------------------------------------------------------------------------- coming
 
@@ -44,6 +52,44 @@ std::uint32_t WarpCollectives::ballot(std::uint32_t mask, int predicate, std::so
   mine.value = predicate != 0;
   join(Kind::vote, mask, where);
   return static_cast<std::uint32_t>(mine.result);
+}
+
+std::uint32_t WarpCollectives::match(std::uint32_t mask, std::uint64_t value, std::source_location where) {
+  Operands& mine = of(*running);
+  mine.value = value;
+  join(Kind::match, mask, where);
+  return static_cast<std::uint32_t>(mine.result);
+}
+
+std::uint32_t WarpCollectives::reduce(std::uint32_t mask, std::uint32_t value, abi::Reduction operation,
+                                      std::source_location where) {
+  Operands& mine = of(*running);
+  mine.value = value;
+  mine.reduction = operation;
+  join(Kind::reduce, mask, where);
+  return static_cast<std::uint32_t>(mine.result);
+}
+
+// Lanes run one after the other: one that asks waits for those that may yet come to the same place, as on hardware
+// those that have not diverged are there at once.
+std::uint32_t WarpCollectives::active(std::source_location where) {
+  Lane& lane = *running;
+  lane.where = where;
+  asking_[lane.warp->id] |= lane.bit();
+  scheduler_.suspend(lane, LaneState::asking);
+  return static_cast<std::uint32_t>(of(lane).result);
+}
+
+void WarpCollectives::converge(Warp& warp) {
+  const std::uint32_t lanes = std::exchange(asking_[warp.id], 0);
+  for_each_bit(lanes, [&](unsigned i) {
+    std::uint32_t together = 0;
+    for_each_bit(lanes, [&](unsigned j) {
+      if (same_place(warp.lanes[i]->where, warp.lanes[j]->where)) together |= 1u << j;
+    });
+    of(*warp.lanes[i]).result = together;
+  });
+  scheduler_.set_ready(warp, lanes);
 }
 
 bool WarpCollectives::elect(std::uint32_t mask, std::source_location where) {
@@ -87,17 +133,17 @@ void WarpCollectives::join(Kind kind, std::uint32_t mask, std::source_location w
   for (Pending& other : pending_[warp.id]) {
     if (other.kind == Kind::none) {
       if (!pending) pending = &other;
-    } else if (other.mask & mask) {
-      const Lane& waiting = *warp.lanes[static_cast<unsigned>(std::countr_zero(other.arrived))];
-      const bool same_instruction = kind != Kind::instruction || (of(lane).instruction == of(waiting).instruction &&
-                                                                  where.line() == waiting.where.line());
-      if (other.kind != kind || other.mask != mask || !same_instruction)
-        faults_.stop(CollectivesDiffer{warp.id, waiting.lane, source_line(waiting.where)}, where);
-      pending = &other;
-      break;
+      continue;
     }
+    // Lanes that wait for this one there, and that this one would wait for here. Others may be anywhere.
+    const std::uint32_t opposite = other.mask & lane.bit() ? other.arrived & mask : 0;
+    if (!opposite) continue;
+    const Lane& waiting = *warp.lanes[static_cast<unsigned>(std::countr_zero(opposite))];
+    if (other.kind != kind || other.mask != mask || !same_instruction(kind, lane, waiting, where))
+      faults_.stop(CollectivesDiffer{warp.id, waiting.lane, source_line(waiting.where)}, where);
+    pending = &other;
+    break;
   }
-  if (!pending) faults_.stop(RuleBroken{Rule::collectives_at_once}, where);
   pending->kind = kind;
   pending->mask = mask;
   pending->arrived |= lane.bit();
@@ -108,6 +154,20 @@ void WarpCollectives::join(Kind kind, std::uint32_t mask, std::source_location w
     return;
   }
   scheduler_.suspend(lane, LaneState::at_collective);
+}
+
+// Where all lanes of a warp execute one instruction (.aligned), it stands at one place. What has a mask may stand at
+// several, with the same qualifiers (PTX ISA, "shfl.sync").
+bool WarpCollectives::same_instruction(Kind kind, const Lane& lane, const Lane& waiting, std::source_location where) {
+  const Operands &mine = of(lane), &other = of(waiting);
+  switch (kind) {
+    case Kind::shuffle: return mine.shuffle == other.shuffle;
+    case Kind::reduce: return mine.reduction == other.reduction;
+    case Kind::instruction: return mine.instruction == other.instruction && same_place(where, waiting.where);
+    case Kind::arrive:
+    case Kind::registers: return same_place(where, waiting.where);
+    default: return true;
+  }
 }
 
 // ---------------------------------------------------------------------------------------------------- completion
@@ -136,12 +196,15 @@ void WarpCollectives::complete(Warp& warp, Pending& pending) {
   switch (done.kind) {
     case Kind::shuffle: complete_shuffle(warp, lanes); break;
     case Kind::vote: complete_vote(warp, lanes); break;
+    case Kind::match: complete_match(warp, lanes); break;
+    case Kind::reduce: complete_reduction(warp, lanes); break;
     case Kind::elect: complete_elect(warp, lanes); break;
     case Kind::instruction: complete_instruction(warp, lanes); break;
     case Kind::arrive:
       barriers_.arrive(warp, static_cast<unsigned>(given.operand), static_cast<unsigned>(given.width), any.where);
       break;
     case Kind::registers:
+      warpgroups_.step(warp, nullptr, any.where);
       registers_.set(warp, static_cast<unsigned>(given.operand), given.width != 0, any.where);
       break;
     case Kind::sync:
@@ -154,6 +217,33 @@ void WarpCollectives::complete_vote(const Warp& warp, std::uint32_t lanes) {
   std::uint32_t votes = 0;
   for_each_bit(lanes, [&](unsigned i) { votes |= static_cast<std::uint32_t>(of(*warp.lanes[i]).value != 0) << i; });
   for_each_bit(lanes, [&](unsigned i) { of(*warp.lanes[i]).result = votes; });
+}
+
+void WarpCollectives::complete_match(const Warp& warp, std::uint32_t lanes) {
+  for_each_bit(lanes, [&](unsigned i) {
+    Operands& mine = of(*warp.lanes[i]);
+    mine.result = 0;
+    for_each_bit(lanes, [&](unsigned j) {
+      if (of(*warp.lanes[j]).value == mine.value) mine.result |= 1u << j;
+    });
+  });
+}
+
+void WarpCollectives::complete_reduction(const Warp& warp, std::uint32_t lanes) {
+  const Operands& first = of(*warp.lanes[static_cast<unsigned>(std::countr_zero(lanes))]);
+  auto sum = static_cast<std::uint32_t>(first.value);
+  for_each_bit(lanes & (lanes - 1), [&](unsigned i) {
+    const auto value = static_cast<std::uint32_t>(of(*warp.lanes[i]).value);
+    switch (first.reduction) {
+      case abi::Reduction::add: sum += value; break;
+      case abi::Reduction::min: sum = std::min(sum, value); break;
+      case abi::Reduction::max: sum = std::max(sum, value); break;
+      case abi::Reduction::bit_and: sum &= value; break;
+      case abi::Reduction::bit_or: sum |= value; break;
+      case abi::Reduction::bit_xor: sum ^= value; break;
+    }
+  });
+  for_each_bit(lanes, [&](unsigned i) { of(*warp.lanes[i]).result = sum; });
 }
 
 void WarpCollectives::complete_shuffle(const Warp& warp, std::uint32_t lanes) {

@@ -17,6 +17,7 @@ class NamedBarriers;
 class RaceChecker;
 class RegisterPool;
 class Scheduler;
+class Warpgroups;
 struct Options;
 
 /// What all 32 lanes of a warp execute as one, such as mma.sync: the last lane to come does it for all.
@@ -33,7 +34,7 @@ struct WarpInstruction {
 class WarpCollectives {
  public:
   WarpCollectives(const Options& options, Scheduler& scheduler, AccessLog& log, RaceChecker& races,
-                  NamedBarriers& barriers, RegisterPool& registers, FaultStop& faults);
+                  NamedBarriers& barriers, RegisterPool& registers, Warpgroups& warpgroups, FaultStop& faults);
 
   void begin();
 
@@ -42,6 +43,9 @@ class WarpCollectives {
   std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, abi::Shuffle mode, int operand, int width,
                         std::source_location where);
   std::uint32_t ballot(std::uint32_t mask, int predicate, std::source_location where);
+  std::uint32_t match(std::uint32_t mask, std::uint64_t value, std::source_location where);
+  std::uint32_t reduce(std::uint32_t mask, std::uint32_t value, abi::Reduction operation, std::source_location where);
+  std::uint32_t active(std::source_location where);
   bool elect(std::uint32_t mask, std::source_location where);
   void barrier_arrive(unsigned id, unsigned threads, std::source_location where);
   void setmaxnreg(unsigned registers, bool increase, std::source_location where);
@@ -50,12 +54,14 @@ class WarpCollectives {
 
   /// A lane of the warp has exited: the others need not wait for it.
   void complete_if_due(Warp& warp);
+  /// No lane of the warp can go on: those that ask who is active may, as no other one will come to where they are.
+  void converge(Warp& warp);
 
   /// What a lane that is at a collective waits for.
   Wait wait_of(const Lane& lane) const;
 
  private:
-  enum class Kind : std::uint8_t { none, sync, shuffle, vote, arrive, instruction, elect, registers };
+  enum class Kind : std::uint8_t { none, sync, shuffle, vote, match, reduce, arrive, instruction, elect, registers };
   /// A collective that some lanes of a warp have come to and others have not.
   struct Pending {
     Kind kind = Kind::none;
@@ -66,14 +72,18 @@ class WarpCollectives {
     std::uint64_t value = 0, result = 0;
     int operand = 0, width = 0;
     abi::Shuffle shuffle{};
+    abi::Reduction reduction{};
     WarpInstruction instruction{};
     void* of_instruction = nullptr;
   };
 
   void join(Kind kind, std::uint32_t mask, std::source_location where);
+  bool same_instruction(Kind kind, const Lane& lane, const Lane& waiting, std::source_location where);
   void complete(Warp& warp, Pending& pending);
   void complete_shuffle(const Warp& warp, std::uint32_t lanes);
   void complete_vote(const Warp& warp, std::uint32_t lanes);
+  void complete_match(const Warp& warp, std::uint32_t lanes);
+  void complete_reduction(const Warp& warp, std::uint32_t lanes);
   void complete_elect(const Warp& warp, std::uint32_t lanes);
   void complete_instruction(const Warp& warp, std::uint32_t lanes);
   [[noreturn]] void stop_part_of_warp(const Lane& lane);
@@ -85,8 +95,11 @@ class WarpCollectives {
   RaceChecker& races_;
   NamedBarriers& barriers_;
   RegisterPool& registers_;
+  Warpgroups& warpgroups_;
   FaultStop& faults_;
-  std::array<std::array<Pending, 4>, max_warps> pending_;  ///< by warp
+  /// By warp. Each has a lane that waits at no other one, and one that is yet to come.
+  std::array<std::array<Pending, 31>, max_warps> pending_;
+  std::array<std::uint32_t, max_warps> asking_{};          ///< by warp: lanes that ask who is active
   std::vector<Operands> operands_{LaunchLimits::threads};  ///< by thread
 };
 

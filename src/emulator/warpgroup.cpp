@@ -59,6 +59,23 @@ void Warpgroups::begin() {
 
 Warpgroups::Group& Warpgroups::group_of(const Warp& warp) { return groups_[warp.id / 4]; }
 
+void Warpgroups::step(const Warp& warp, const void* form, std::source_location where) {
+  const unsigned first = warp.id / 4 * 4;
+  if (first + 3 >= place_.warps) faults_.stop(NoWarpgroup{warp.id, place_.warps}, where);
+  Group& group = group_of(warp);
+  const std::uint64_t number = group.warps[place_of(warp)].steps++;
+  if (number == group.first_step + group.steps.size()) group.steps.push_back({form, where});
+  Step& step = group.steps[number - group.first_step];
+  if (step.form != form || !same_place(step.where, where))
+    faults_.stop(WarpgroupDiffers{source_line(step.where)}, where);
+  for (unsigned i = 0; i < 4; ++i)
+    if (group.warps[i].steps <= number && !scheduler_.warp(first + i).alive)
+      faults_.stop(WarpgroupMissed{first + i}, where);
+  if (++step.warps < 4) return;
+  group.steps.pop_front();
+  ++group.first_step;
+}
+
 // ---------------------------------------------------------------------------------------------------- registers
 
 Warpgroups::RegisterArray& Warpgroups::array(const Lane& lane, std::uintptr_t begin, std::size_t bytes) {
@@ -101,7 +118,7 @@ void Warpgroups::check_registers(const Lane& lane, const WgmmaOperands& operands
 }
 
 void Warpgroups::fence(Warp& warp, std::source_location where) {
-  if (warp.id / 4 * 4 + 3 >= place_.warps) faults_.stop(NoWarpgroup{warp.id, place_.warps}, where);
+  step(warp, nullptr, where);
   group_of(warp).warps[place_of(warp)].fenced = true;
   for (Lane* const lane : warp.lanes)
     for (RegisterArray& known : registers_[lane->thread]) known.touched = false;
@@ -109,10 +126,8 @@ void Warpgroups::fence(Warp& warp, std::source_location where) {
 
 // ---------------------------------------------------------------------------------------------------- issue
 
-void Warpgroups::check_same(const Warp& warp, const Product& product, const abi::WgmmaForm& form,
-                            const WgmmaOperands& operands, std::source_location where) {
-  if (product.form != &form || product.where.line() != where.line())
-    faults_.stop(WgmmasDiffer{source_line(product.where)}, where);
+void Warpgroups::check_same(const Warp& warp, const Product& product, const WgmmaOperands& operands,
+                            std::source_location where) {
   const auto compare = [&](std::uint64_t mine, std::uint64_t others, const char* what) {
     if (mine != others) faults_.stop(WgmmaOperandsDiffer{what, warp.id, mine, others}, where);
   };
@@ -170,6 +185,7 @@ void Warpgroups::issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lan
   Member& member = group.warps[place];
   const TensorOperation& what = form.operation;
   const WgmmaOperands& first = *static_cast<const WgmmaOperands*>(lanes[0]);
+  step(warp, &form, where);
   if (!member.fenced) faults_.stop(RuleBroken{Rule::first_wgmma_fence}, where);
   const std::uint64_t number = member.issued;
   const bool begins = number == group.first + group.products.size();
@@ -180,7 +196,7 @@ void Warpgroups::issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lan
     added.where = where;
   }
   Product& product = group.at(number);
-  for (void* const lane : lanes) check_same(warp, product, form, *static_cast<const WgmmaOperands*>(lane), where);
+  for (void* const lane : lanes) check_same(warp, product, *static_cast<const WgmmaOperands*>(lane), where);
   if (begins) {
     counter_.count_wgmma(first.pc, {.instructions = 1,
                                     .shared_bytes = static_cast<std::uint64_t>((first.a ? 0 : what.M) + what.N) * 32,
@@ -234,14 +250,16 @@ void Warpgroups::issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lan
   scheduler_.wake(LaneState::at_wgmma);
 }
 
-void Warpgroups::commit(Warp& warp) {
+void Warpgroups::commit(Warp& warp, std::source_location where) {
+  step(warp, nullptr, where);
   Member& member = group_of(warp).warps[place_of(warp)];
   member.groups.push_back(member.issued);
 }
 
 // ---------------------------------------------------------------------------------------------------- completion
 
-void Warpgroups::wait(Warp& warp, unsigned pending) {
+void Warpgroups::wait(Warp& warp, unsigned pending, std::source_location where) {
+  step(warp, nullptr, where);
   Member& member = group_of(warp).warps[place_of(warp)];
   const std::size_t groups = member.groups.size();
   member.wanted = std::max(member.delivered, groups > pending ? member.groups[groups - 1 - pending] : 0);
@@ -391,8 +409,8 @@ void Warpgroups::check_exit(const Warp& warp) {
   const Group& group = groups_[warp.id / 4];
   const Member& member = group.warps[place_of(warp)];
   if (member.delivered < member.issued) faults_.stop(RuleBroken{Rule::wgmma_at_exit}, group.at(member.delivered).where);
-  if (member.issued < group.first + group.products.size())
-    faults_.stop(WgmmaMissed{warp.id}, group.at(member.issued).where);
+  if (member.steps < group.first_step + group.steps.size())
+    faults_.stop(WarpgroupMissed{warp.id}, group.steps[member.steps - group.first_step].where);
 }
 
 }  // namespace lapidary::emulator

@@ -48,12 +48,17 @@ class Warpgroups {
 
   void begin();
 
+  /// A warp executes an instruction that all four of its warpgroup have to (.aligned), in the same order. Stops the
+  /// kernel if another one has executed a different one in its place, or has exited.
+  /// @param form  tells apart what stands at one place
+  void step(const Warp& warp, const void* form, std::source_location where);
+
   // What the lanes of a warp do together, of which `lanes` gives the operands.
   void fence(Warp& warp, std::source_location where);
   void issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lanes)[32], std::source_location where);
-  void commit(Warp& warp);
+  void commit(Warp& warp, std::source_location where);
   /// Begins a warp's wait for all but its `pending` newest groups.
-  void wait(Warp& warp, unsigned pending);
+  void wait(Warp& warp, unsigned pending, std::source_location where);
   /// The running lane waits until all products that its warp waits for have been issued by all of its warpgroup. The
   /// first one that goes on writes their D.
   void finish_wait();
@@ -110,14 +115,23 @@ class Warpgroups {
 
     bool is_computable() const { return issued == 15 && !computed; }
   };
-  /// What one warp has done; products are numbered through.
+  /// An instruction that some warps of a warpgroup have executed, and all have to.
+  struct Step {
+    const void* form;
+    std::source_location where;
+    unsigned warps = 0;
+  };
+  /// What one warp has done; steps and products are numbered through.
   struct Member {
+    std::uint64_t steps = 0;
     std::uint64_t issued = 0, delivered = 0, wanted = 0;
     std::vector<std::uint64_t> groups;  ///< the number of products at each commit
     bool fenced = false;
   };
   struct Group {
     std::array<Member, 4> warps;
+    std::deque<Step> steps;  ///< from number `first_step` on
+    std::uint64_t first_step = 0;
     std::deque<Product> products;  ///< from number `first` on
     std::uint64_t first = 0;
 
@@ -128,8 +142,7 @@ class Warpgroups {
   Group& group_of(const Warp& warp);
   bool deliver_wanted(Warp& warp);
   void begin_product(Group& group, Product& product);
-  void check_same(const Warp& warp, const Product& product, const abi::WgmmaForm& form, const WgmmaOperands& operands,
-                  std::source_location where);
+  void check_same(const Warp& warp, const Product& product, const WgmmaOperands& operands, std::source_location where);
   void check_registers(const Lane& lane, const WgmmaOperands& operands, const abi::WgmmaForm& form,
                        std::source_location where);
   RegisterArray& array(const Lane& lane, std::uintptr_t begin, std::size_t bytes);

@@ -21,7 +21,7 @@ struct FaultStorage {
   SharedArray<Mbarrier, 1> barrier;
 };
 
-constexpr unsigned x_bytes = 64 * sizeof(float);
+constexpr unsigned x_bytes = 64 * sizeof(float), fault_bytes = sizeof(FaultStorage);
 
 /// A barrier for some arrivals that all threads know of.
 LAPIDARY_DEVICE FaultStorage& storage_with_barrier(unsigned arrivals) {
@@ -95,7 +95,17 @@ __global__ void bytes_beyond_count(float*, float*, float*, int) {
 
 // ---------------------------------------------------------------- bulk copies
 
-enum class Copy { right, no_wait, no_exit_wait, unaligned, beyond_shared, beyond_global, odd_bytes };
+enum class Copy {
+  right,
+  no_wait,
+  tried_once,
+  tested_once,
+  no_exit_wait,
+  unaligned,
+  beyond_shared,
+  beyond_global,
+  odd_bytes
+};
 
 template <Copy copy>
 __global__ void bulk_load(float* a, float*, float* c, int) {
@@ -106,8 +116,47 @@ __global__ void bulk_load(float* a, float*, float* c, int) {
     cp_async_bulk_load(to, a + (copy == Copy::beyond_global ? 4 : 0), x_bytes - (copy == Copy::odd_bytes), barrier[0]);
   }
   if (copy == Copy::no_exit_wait) return;
-  if (copy != Copy::no_wait) wait(barrier[0], 0);
+  if (copy == Copy::tried_once)
+    mbarrier_try_wait(barrier[0], 0);
+  else if (copy == Copy::tested_once)
+    mbarrier_test_wait(barrier[0], 0);
+  else if (copy != Copy::no_wait)
+    wait(barrier[0], 0);
   c[threadIdx.x] = x[threadIdx.x];
+}
+
+enum class InitFence { right, none, behind_barrier, of_another_thread };
+
+/// Who copies is not who has initialised the mbarrier.
+template <InitFence fence>
+__global__ void init_fence(float* a, float*, float*, int) {
+  auto& [x, barrier] = shared_storage<FaultStorage>();
+  if (threadIdx.x == 0) {
+    mbarrier_init(barrier[0], 1);
+    if (fence == InitFence::right) fence_mbarrier_init();
+  }
+  if (fence == InitFence::of_another_thread && threadIdx.x == 32) fence_mbarrier_init();
+  __syncthreads();
+  if (fence == InitFence::behind_barrier && threadIdx.x == 0) fence_mbarrier_init();
+  if (threadIdx.x == 32) {
+    mbarrier_arrive_expect_tx(barrier[0], x_bytes);
+    cp_async_bulk_load(&x[0], a, x_bytes, barrier[0]);  // at an mbarrier of thread 0
+  }
+  wait(barrier[0], 0);
+}
+
+/// A bulk load overwrites what threads have written.
+template <bool fenced>
+__global__ void load_over_stores(float* a, float*, float*, int) {
+  auto& [x, barrier] = storage_with_barrier(1);
+  x[threadIdx.x] = 1;
+  if (fenced) fence_proxy_async();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    mbarrier_arrive_expect_tx(barrier[0], x_bytes);
+    cp_async_bulk_load(&x[0], a, x_bytes, barrier[0]);  // over stores
+  }
+  wait(barrier[0], 0);
 }
 
 enum class Store { right, no_fence, fence_elsewhere, fence_too_early, no_barrier, no_wait, write_too_early };
@@ -188,7 +237,92 @@ __global__ void too_many_registers(float*, float*, float*, int) {
 
 __global__ void fewer_by_inc(float*, float*, float*, int) { setmaxnreg_inc<64>(); }
 
+/// One warp of a warpgroup is missing, or has one of its own.
+__global__ void registers_of_one_warp(float*, float*, float*, int) {
+  if (threadIdx.x < 32) setmaxnreg_dec<40>();
+}
+
+__global__ void registers_of_other_warps(float*, float*, float*, int) {
+  if (threadIdx.x / 32 == 3)
+    setmaxnreg_dec<48>();
+  else
+    setmaxnreg_dec<40>();
+}
+
+__global__ void registers_of_a_warp_beside(float*, float*, float*, int) { setmaxnreg_dec<32>(); }
+
+__global__ void registers_of_other_lanes(float*, float*, float*, int) {
+  if (threadIdx.x % 32 < 16)
+    setmaxnreg_dec<56>();
+  else
+    setmaxnreg_dec<64>();
+}
+
 // ---------------------------------------------------------------- clusters
+
+enum class Use { arrival, multicast };
+
+/// Blocks initialise their mbarriers, and use those of each other before they know of it.
+template <Use use, bool sound>
+__global__ void peers_mbarrier(const __grid_constant__ TensorMap map) {
+  auto& [x, barrier] = shared_storage<FaultStorage>();
+  const unsigned rank = cluster_ctarank();
+  if (threadIdx.x == 0) {
+    mbarrier_init(barrier[0], use == Use::arrival && rank == 0 ? 2 : 1); /* for peers */
+    fence_mbarrier_init();
+    if (use == Use::multicast) mbarrier_arrive_expect_tx(barrier[0], x_bytes / 2);
+    if (use == Use::arrival) mbarrier_arrive(barrier[0]);
+  }
+  if (sound) {
+    barrier_cluster_arrive();
+    barrier_cluster_wait();
+  } else {
+    __syncthreads();
+  }
+  if (threadIdx.x == 0 && rank == 1) {
+    if constexpr (use == Use::arrival)
+      mbarrier_arrive_cluster(barrier[0], 0);
+    else
+      cp_async_bulk_tensor_multicast(&x[0], map, Coordinates{0}, barrier[0], 3);
+  }
+  wait(barrier[0], 0);
+  barrier_cluster_arrive();
+  barrier_cluster_wait();
+}
+
+template <Use use, bool sound>
+void launch_peers_mbarrier(const Stream& stream, const LaunchShape& shape, void* a, void*, void*, int) {
+  launch(stream, shape, peers_mbarrier<use, sound>,
+         tensor_map({.base = a, .size = {64}, .box = {32}, .rank = 1, .type = TensorType::f32}));
+}
+template <Use use, bool sound>
+constexpr TestKernel peers_mbarrier_of(const char* name) {
+  return {{name, 4, 64, fault_bytes, 2}, launch_peers_mbarrier<use, sound>, 0, 0};
+}
+
+/// An access to a block of which nothing is known but that it is of the cluster.
+__global__ void remote_store_before_begin(float*, float*, float*, int) {
+  auto& [x, barrier] = shared_storage<FaultStorage>();
+  if (cluster_ctarank() == 0) mapa(&x[0], 1)[threadIdx.x] = 1;  // perhaps nowhere
+  barrier_cluster_arrive();
+  barrier_cluster_wait();
+}
+
+__global__ void cluster_barriers_differ(float*, float*, float*, int) {
+  if (threadIdx.x % 32 < 7)
+    barrier_cluster_arrive(); /* of seven lanes */
+  else
+    barrier_cluster_arrive(); /* of others */
+  barrier_cluster_wait();
+}
+
+__global__ void cluster_waits_differ(float*, float*, float*, int) {
+  barrier_cluster_arrive();
+  if (threadIdx.x % 32 < 7)
+    barrier_cluster_wait(); /* of seven lanes alone */
+  else
+    barrier_cluster_wait(); /* of others alone */
+}
 
 enum class Exit { right, no_barrier_after, no_barrier_before };
 
@@ -253,8 +387,6 @@ __global__ void rank_beyond(float*, float*, float*, int) {
   *mapa(&x[threadIdx.x], 2) = 1;
 }
 
-constexpr unsigned fault_bytes = sizeof(FaultStorage);
-
 template <auto kernel>
 constexpr TestKernel pair_of_blocks(const char* name) {
   return {{name, 4, 64, fault_bytes, 2}, Launch<kernel>::launch, 0, 0};
@@ -277,6 +409,14 @@ constexpr TestKernel async_fault_table[] = {
     entry<bytes_beyond_count>("bytes_beyond_count", 1, 64, fault_bytes),
     entry<bulk_load<Copy::right>>("bulk_load", 1, 64, fault_bytes),
     entry<bulk_load<Copy::no_wait>>("bulk_load_without_wait", 1, 64, fault_bytes),
+    entry<bulk_load<Copy::tried_once>>("bulk_load_tried_once", 1, 64, fault_bytes),
+    entry<bulk_load<Copy::tested_once>>("bulk_load_tested_once", 1, 64, fault_bytes),
+    entry<init_fence<InitFence::right>>("init_fence", 1, 64, fault_bytes),
+    entry<init_fence<InitFence::none>>("no_init_fence", 1, 64, fault_bytes),
+    entry<init_fence<InitFence::behind_barrier>>("init_fence_behind_barrier", 1, 64, fault_bytes),
+    entry<init_fence<InitFence::of_another_thread>>("init_fence_of_another_thread", 1, 64, fault_bytes),
+    entry<load_over_stores<true>>("load_over_stores", 1, 64, fault_bytes),
+    entry<load_over_stores<false>>("load_over_stores_without_fence", 1, 64, fault_bytes),
     entry<bulk_load<Copy::no_exit_wait>>("bulk_load_at_exit", 1, 64, fault_bytes),
     entry<bulk_load<Copy::unaligned>>("bulk_load_unaligned", 1, 64, fault_bytes),
     entry<bulk_load<Copy::beyond_shared>>("bulk_load_beyond_shared", 1, 64, fault_bytes),
@@ -295,6 +435,17 @@ constexpr TestKernel async_fault_table[] = {
     {{"box_before_tensor", 1, 64, fault_bytes}, launch_box_before_tensor, 0, 0},
     entry<too_many_registers>("too_many_registers", 1, 384),
     entry<fewer_by_inc>("fewer_by_inc", 1, 128),
+    entry<registers_of_one_warp>("registers_of_one_warp", 1, 128),
+    entry<registers_of_other_warps>("registers_of_other_warps", 1, 128),
+    entry<registers_of_a_warp_beside>("registers_of_a_warp_beside", 1, 160),
+    entry<registers_of_other_lanes>("registers_of_other_lanes", 1, 128),
+    peers_mbarrier_of<Use::arrival, true>("peers_mbarrier"),
+    peers_mbarrier_of<Use::multicast, true>("peers_mbarrier_by_multicast"),
+    peers_mbarrier_of<Use::arrival, false>("peers_mbarrier_unordered"),
+    peers_mbarrier_of<Use::multicast, false>("peers_mbarrier_unordered_by_multicast"),
+    pair_of_blocks<remote_store_before_begin>("remote_store_before_begin"),
+    pair_of_blocks<cluster_barriers_differ>("cluster_barriers_differ"),
+    pair_of_blocks<cluster_waits_differ>("cluster_waits_differ"),
     pair_of_blocks<remote_store<Exit::right>>("remote_store"),
     pair_of_blocks<remote_store<Exit::no_barrier_after>>("remote_store_at_exit"),
     pair_of_blocks<remote_store<Exit::no_barrier_before>>("remote_store_race"),

@@ -64,7 +64,6 @@ const RaceFound::Side writes{RaceFound::Who::thread, {1, 2, 3}, std::nullopt, tr
 
 std::vector<Sentence> rules() {
   return {
-      {RuleBroken{Rule::collectives_at_once}, misuse, "more than four collectives of one warp at a time"},
       {RuleBroken{Rule::async_copy_target}, out_of_bounds, "cp.async writes to an address that is not shared"},
       {RuleBroken{Rule::mbarrier_init_target}, out_of_bounds,
        "mbarrier.init of an address that is not in the block's shared memory"},
@@ -138,6 +137,12 @@ std::vector<Sentence> accesses() {
       {HostAccess{.store = true, .null = false}, out_of_bounds,
        "store to memory of the host, which a kernel cannot reach"},
       {ExitedBlockAccess{3}, exited, "access to shared memory of block 3 of the cluster, which has exited"},
+      {BlockNotBegun{3}, race,
+       "access to shared memory of block 3 of the cluster, and nothing orders it after that block's beginning; a "
+       "barrier of the cluster would"},
+      {FenceMissing{BulkKind::load, {1, 2, 3}, tile_line}, proxy,
+       "a bulk load overwrites shared memory that thread (1, 2, 3) has written at tile.cuh:7, without "
+       "fence.proxy.async by that thread between its write and the barrier"},
       {FenceMissing{BulkKind::store, {1, 2, 3}, tile_line}, proxy,
        "a bulk store reads shared memory that thread (1, 2, 3) has written at tile.cuh:7, without fence.proxy.async by "
        "that thread between its write and the barrier"},
@@ -244,8 +249,8 @@ std::vector<Sentence> copies() {
       {AsyncCopySource{.source_bytes = 12, .bytes = 8}, misuse, "cp.async reads 12 bytes to write 8"},
       {Multicast{.targets = 0x1e, .blocks = 4}, misuse, "multicast to the blocks 0x001e of a cluster that has 4"},
       {MbarrierNotFenced{full_barrier}, misuse,
-       "a bulk copy to the mbarrier at offset 64 (initialised at ring.cuh:21), without a fence.mbarrier_init behind "
-       "that"},
+       "a bulk copy to the mbarrier at offset 64 (initialised at ring.cuh:21), with no fence.mbarrier_init ordered "
+       "between the two"},
       {MbarrierGone{BulkKind::load}, misuse, "a bulk load ends at an mbarrier that has been invalidated"},
       {BulkCopyAtExit{BulkKind::load}, in_flight,
        "a block exits while a bulk load that nobody has waited for writes its shared memory"},
@@ -279,8 +284,8 @@ std::vector<Sentence> tensor_cores() {
        "wgmma.mma_async without a wgmma.fence since other code has touched the registers of A, at tile.cuh:7"},
       {NoWarpgroup{.warp = 4, .warps = 6}, divergence,
        "warp 4 is in no warpgroup: those are four warps each, and the block has 6"},
-      {WgmmasDiffer{tile_line}, divergence,
-       "the warps of a warpgroup execute different wgmma.mma_async: another one is at tile.cuh:7"},
+      {WarpgroupDiffers{tile_line}, divergence,
+       "the warps of a warpgroup execute different instructions that take all four: another one is at tile.cuh:7"},
       {WgmmaOperandsDiffer{.operands = "descriptors of A", .warp = 2, .mine = 0x40, .others = 0x80}, divergence,
        "the threads of a warpgroup give wgmma.mma_async different descriptors of A: warp 2 has 0x40, others 0x80"},
       {WgmmaDescriptor{0x4000000000010020, 'B', "the base is odd"}, misaligned,
@@ -291,7 +296,8 @@ std::vector<Sentence> tensor_cores() {
        "wgmma.mma_async reads element (8, 63) of B at address 0x3a000, beyond shared memory"},
       {WgmmaShapesDiffer{tile_line}, misuse,
        "wgmma.mma_async adds to registers of one of another shape that nobody has waited for: the one at tile.cuh:7"},
-      {WgmmaMissed{3}, divergence, "warp 3 exits without having executed this wgmma.mma_async of its warpgroup"},
+      {WarpgroupMissed{3}, divergence,
+       "warp 3 exits without having executed this instruction, which takes all four of its warpgroup"},
       {WmmaPitch{.ld = 20, .multiple = 8}, misuse,
        "WMMA: the leading dimension is 20; it must be a multiple of 8 elements, 16 bytes"},
   };
@@ -398,6 +404,9 @@ TEST(FaultTexts, SayWhereAndByWhom) {
   EXPECT_EQ(text(thread, tile_line),
             "assert(k < K) is false\n  at tile.cuh:7\n  in block (4, 5, 6), thread (1, 2, 3) of kernel sgemm");
   EXPECT_EQ(text({}, tile_line), "assert(k < K) is false\n  at tile.cuh:7\n  in block (4, 5, 6) of kernel sgemm");
+  EXPECT_EQ(text({}, SourceLine{"src/tile/copy.hpp", 9, "tile.cuh:7"}),
+            "assert(k < K) is false\n  at src/tile/copy.hpp:9, called at tile.cuh:7\n  in block (4, 5, 6) of kernel "
+            "sgemm");
   EXPECT_EQ(text({}, SourceLine{}), "assert(k < K) is false\n  at unknown line\n  in block (4, 5, 6) of kernel sgemm");
   EXPECT_EQ(text(thread, {}), "assert(k < K) is false\n  in block (4, 5, 6), thread (1, 2, 3) of kernel sgemm");
 }

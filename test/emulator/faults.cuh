@@ -2,11 +2,13 @@
 // Kernels with one fault each, for the emulated machine alone. A kernel with the parameter `sound` does what it does
 // rightly if that is true, and otherwise lacks one synchronisation. Its line is where the fault is; of a race, where
 // the two accesses are.
+#include "core/gemm.hpp"
 #include "core/types.hpp"
 #include "device/shared.hpp"
 #include "ptx/barrier.hpp"
 #include "ptx/cp_async.hpp"
 #include "register.hpp"
+#include "tile/epilogue.hpp"
 
 namespace lapidary::test::inline LAPIDARY_BUILD {
 
@@ -35,6 +37,19 @@ __global__ void global_load(float* a, float*, float* c, int n) {
 constexpr int global_store_line = __LINE__ + 2;
 __global__ void global_store(float* a, float*, float*, int n) {
   if (culprit()) a[n] = 1;
+}
+
+/// By a part of tile/, in a function within a function.
+constexpr int store_by_tile_line = __LINE__ + 7;
+__global__ void store_by_tile(float* a, float*, float*, int n) {
+  Gemm<float> g = {};
+  g.M = 1;
+  g.N = n + 1;
+  g.D = a;
+  const auto store = [&](int col) {
+    if (culprit()) store_result(g, 0, col, 1.0f);
+  };
+  store(n);
 }
 
 constexpr int global_vector_line = __LINE__ + 2;
@@ -167,6 +182,19 @@ __global__ void atomic_and_load(float*, float*, float* c, int) {
   atomicAdd(&s[0], 1.0f);
   if (sound) __syncthreads();
   c[thread_of_grid()] = s[0];
+}
+
+/// Of two atomic accesses one alone is ordered after a store, by its thread.
+constexpr int atomic_hides_store_line = __LINE__ + 6;
+template <bool sound>
+__global__ void atomic_hides_store(float*, float*, float*, int) {
+  __shared__ float s[1];
+  if (threadIdx.x == 0) s[0] = 0;
+  __syncthreads();
+  if (threadIdx.x == 0) s[0] = 1;
+  if (sound) __syncthreads();
+  if (threadIdx.x == 0) atomicAdd(&s[0], 1.0f);
+  if (threadIdx.x == 37) atomicAdd(&s[0], 1.0f);
 }
 
 /// Neighbours in one 32-bit word belong to different threads; or, if not sound, each half to two.
@@ -347,6 +375,14 @@ __global__ void divergent_barriers(float*, float*, float*, int n) {
     __syncthreads();
 }
 
+constexpr int barriers_on_a_line_line = __LINE__ + 4;
+__global__ void barriers_on_a_line(float*, float*, float*, int) {
+  const int lane = threadIdx.x % 32;
+  // clang-format off
+  if (lane < 5) __syncthreads(); else __syncthreads();
+  // clang-format on
+}
+
 constexpr int barrier_counts_line = __LINE__ + 5;
 __global__ void barrier_counts(float*, float*, float*, int) {
   if (threadIdx.x < 32)
@@ -364,6 +400,47 @@ __global__ void two_collectives(float* a, float*, float*, int) {
     __syncwarp();
   else
     a[threadIdx.x] = static_cast<float>(__any_sync(0xffffffffu, 1));
+}
+
+constexpr int other_shuffle_line = __LINE__ + 4;
+__global__ void other_shuffle(float* a, float*, float*, int) {
+  const unsigned lane = threadIdx.x % 32;
+  if (lane < 5)
+    a[threadIdx.x] = __shfl_up_sync(0xffffffffu, 1.0f, 1);
+  else
+    a[threadIdx.x] = __shfl_down_sync(0xffffffffu, 1.0f, 1);
+}
+
+/// What parts of a warp may do apart from each other, and its lanes at several places.
+__global__ void parts_of_a_warp(float* a, float* b, float* c, int) {
+  const unsigned t = threadIdx.x, lane = t % 32, half = lane < 16 ? 0x0000ffffu : 0xffff0000u,
+                 pair = 3u << lane / 2 * 2;
+  float value = a[t];
+  // Two halves at two places, each by a mask of its own.
+  if (lane < 16)
+    value += __shfl_xor_sync(0x0000ffffu, value, 1);
+  else
+    value += __shfl_down_sync(0xffff0000u, value, 1, 16);
+  if (lane % 2)
+    __syncwarp();
+  else
+    __syncwarp();
+  // One half alone, while the other one already waits for all; then 16 pairs.
+  if (lane < 16) value += static_cast<float>(__popc(__ballot_sync(half, lane % 3 == 0)));
+  __syncwarp();
+  value += __shfl_xor_sync(pair, value, 1);
+  if (lane % 4 == 0) {
+    const unsigned mask = __activemask();
+    value += __shfl_sync(mask, value, __ffs(mask) - 1);
+  }
+  if (lane % 4 == 1) value += static_cast<float>(__reduce_add_sync(0x22222222u, lane));
+  b[t] = static_cast<float>(__match_any_sync(half, lane % 3));
+  // As many as come are counted at once.
+  if (lane % 5 < 3) {
+    const unsigned mask = __activemask();
+    if (static_cast<int>(lane) == __ffs(mask) - 1) atomicAdd(&c[0], static_cast<float>(__popc(mask)));
+  }
+  if (value < 0) c[1] = value;
 }
 
 // ---------------------------------------------------------------- deadlocks
@@ -395,6 +472,7 @@ constexpr unsigned storage = sizeof(Storage);
 constexpr TestKernel fault_table[] = {
     entry<global_load>("global_load", 2, 64, 0, global_load_line),
     entry<global_store>("global_store", 2, 64, 0, global_store_line),
+    entry<store_by_tile>("store_by_tile", 2, 64, 0, store_by_tile_line),
     entry<global_vector>("global_vector", 2, 64, 0, global_vector_line),
     entry<global_atomic>("global_atomic", 2, 64, 0, global_atomic_line),
     entry<shared_load>("shared_load", 2, 64, storage, shared_load_line),
@@ -412,6 +490,8 @@ constexpr TestKernel fault_table[] = {
                                      within_half_a_warp_line + 2),
     entry<named_barrier<false>>("named_barrier", 2, 64, 0, named_barrier_line, named_barrier_line + 4),
     entry<atomic_and_load<false>>("atomic_and_load", 2, 64, 0, atomic_and_load_line, atomic_and_load_line + 2),
+    entry<atomic_hides_store<false>>("atomic_hides_store", 2, 64, 0, atomic_hides_store_line,
+                                     atomic_hides_store_line + 3),
     entry<halves_of_a_word<false>>("halves_of_a_word", 2, 64, 0, halves_of_a_word_line, halves_of_a_word_line),
     entry<global_between_threads<false>>("global_between_threads", 2, 64, 0, global_between_threads_line,
                                          global_between_threads_line + 2),
@@ -440,6 +520,8 @@ constexpr TestKernel fault_table[] = {
     entry<async<Lacks::barrier_before_reuse>>("async_over_a_load", 2, 64, 0, async_line + 4, async_line + 7),
     entry<divergent_barriers>("divergent_barriers", 2, 64, 0, divergent_barriers_line + 2, divergent_barriers_line),
     entry<barrier_counts>("barrier_counts", 2, 64, 0, barrier_counts_line),
+    entry<barriers_on_a_line>("barriers_on_a_line", 2, 64, 0, barriers_on_a_line_line),
+    entry<other_shuffle>("other_shuffle", 2, 64, 0, other_shuffle_line, other_shuffle_line + 2),
     entry<left_out>("left_out", 2, 64, 0, left_out_line),
     entry<two_collectives>("two_collectives", 2, 64, 0, two_collectives_line, two_collectives_line + 2),
     entry<warp_missing>("warp_missing", 2, 64, 0, warp_missing_line, warp_missing_line + 2),
@@ -455,6 +537,7 @@ constexpr TestKernel sound_table[] = {
     entry<within_half_a_warp<true>>("within_half_a_warp", 2, 64),
     entry<named_barrier<true>>("named_barrier", 2, 64),
     entry<atomic_and_load<true>>("atomic_and_load", 2, 64),
+    entry<atomic_hides_store<true>>("atomic_hides_store", 2, 64),
     entry<halves_of_a_word<true>>("halves_of_a_word", 2, 64),
     entry<global_between_threads<true>>("global_between_threads", 2, 64),
     entry<global_between_blocks<true>>("global_between_blocks", 2, 64),
@@ -465,6 +548,7 @@ constexpr TestKernel sound_table[] = {
     entry<bytes_between_threads<true>>("bytes_between_threads", 2, 64),
     entry<published<Publishes::rightly>>("published", 2, 64),
     entry<async<Lacks::nothing>>("async", 2, 64),
+    entry<parts_of_a_warp>("parts_of_a_warp", 1, 64),
 };
 
 TestKernels faulty_kernels() { return {fault_table, std::size(fault_table)}; }

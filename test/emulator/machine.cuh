@@ -96,6 +96,34 @@ __global__ void half_warp_votes(int* a, int* b, int* c, int) {
   }
 }
 
+/// What lanes with an even and with an odd element of a find apart from each other, at two places: b the lanes with the
+/// same element, those that are active, and whether all elements are the same; c the elements' sum, least, greatest,
+/// the bits of all and of any, and those of an odd number.
+__global__ void parts_of_a_warp(int* a, int* b, int* c, int) {
+  const int lane = threadIdx.x, value = a[lane];
+  const unsigned odd = __ballot_sync(all_lanes, value & 1);
+  const auto find = [&](unsigned mask) {
+    int all;
+    __match_all_sync(mask, value, &all);
+    b[lane] = static_cast<int>(__match_any_sync(mask, value));
+    b[64 + lane] = all;
+    c[lane] = __reduce_add_sync(mask, value);
+    c[32 + lane] = __reduce_min_sync(mask, value);
+    c[64 + lane] = __reduce_max_sync(mask, value);
+    const unsigned bits = static_cast<unsigned>(value);
+    c[96 + lane] = static_cast<int>(__reduce_and_sync(mask, bits));
+    c[128 + lane] = static_cast<int>(__reduce_or_sync(mask, bits));
+    c[160 + lane] = static_cast<int>(__reduce_xor_sync(mask, bits));
+  };
+  if (value & 1) {
+    b[32 + lane] = static_cast<int>(__activemask());
+    find(odd);
+  } else {
+    b[32 + lane] = static_cast<int>(__activemask());
+    find(~odd);
+  }
+}
+
 /// Each warp reverses its 32 elements of a into b through shared memory, n times over, ordered by __syncwarp alone.
 __global__ void warp_exchange(int* a, int* b, int*, int n) {
   __shared__ int s[1024];
@@ -189,6 +217,7 @@ constexpr TestKernel machine_table[] = {
     entry<shuffles>("shuffles", 1, 32),
     entry<wide_shuffles>("wide_shuffles", 1, 32),
     entry<half_warp_votes>("half_warp_votes", 1, 32),
+    entry<parts_of_a_warp>("parts_of_a_warp", 1, 32),
     entry<warp_exchange>("warp_exchange", 1, 256),
     entry<half_warp_exchange>("half_warp_exchange", 1, 32),
     entry<global_atomics>("global_atomics", {8, 8}, {16, 4}),

@@ -193,6 +193,39 @@ TEST_P(Machine, PartsOfAWarpVoteApart) {
   }
 }
 
+TEST_P(Machine, PartsOfAWarpMatchAndReduceApart) {
+  for (const unsigned seed : {1u, 2u, 3u}) {
+    std::vector<int> values(32);
+    for (unsigned i = 0; i < 32; ++i) values[i] = static_cast<int>(i * seed * 2654435761u >> 28) - 8;
+    if (seed == 3)
+      for (int& value : values) value = value & 1 ? 5 : value;
+    auto a = array(values), b = array(std::vector<int>(96)), c = array(std::vector<int>(192));
+    run("parts_of_a_warp", a.data(), b.data(), c.data());
+    const std::vector<int> found = b.content(), reduced = c.content();
+    for (int i = 0; i < 32; ++i) {
+      unsigned same = 0, part = 0;
+      int sum = 0, least = values[i], greatest = values[i], all = -1, any = 0, odd = 0;
+      for (int j = 0; j < 32; ++j) {
+        const int value = values[j];
+        if ((value ^ values[i]) & 1) continue;
+        part |= 1u << j;
+        if (value == values[i]) same |= 1u << j;
+        sum += value;
+        least = std::min(least, value);
+        greatest = std::max(greatest, value);
+        all &= value;
+        any |= value;
+        odd ^= value;
+      }
+      ASSERT_EQ(static_cast<unsigned>(found[i]), same) << i;
+      ASSERT_EQ(static_cast<unsigned>(found[32 + i]), part) << i;
+      ASSERT_EQ(found[64 + i], same == part) << i;
+      const int expected[] = {sum, least, greatest, all, any, odd};
+      for (int k = 0; k < 6; ++k) ASSERT_EQ(reduced[32 * k + i], expected[k]) << i << ", reduction " << k;
+    }
+  }
+}
+
 TEST_P(Machine, SyncwarpOrdersTheLanesOfItsMask) {
   const std::vector<int> values = random_ints(256);
   auto a = array(values), b = array(std::vector<int>(256));

@@ -44,6 +44,10 @@ enum class Bug {
   other_scale,
   warp_missing,
   warp_exits,
+  warp_without_fence,
+  warp_without_commit,
+  warp_without_wait,
+  lanes_missing,
   other_shape,
   leading,
   stride,
@@ -96,7 +100,7 @@ __global__ void faulty_product(float* a, float* b, float* c, int) {
   std::uint32_t rA[4] = {};
   if (bug != Bug::no_fence) {
     wgmma_fence(rA);
-    wgmma_fence(d);
+    if (bug != Bug::warp_without_fence || warp != 3) wgmma_fence(d);
   }
   if (bug == Bug::no_fence_after_write) d[3] = 1;
   if (bug == Bug::no_fence_after_write_of_a) rA[2] = 1;
@@ -106,19 +110,20 @@ __global__ void faulty_product(float* a, float* b, float* c, int) {
   const bool accumulate = !(bug == Bug::other_scale && warp == 1);
   if constexpr (registers) {
     wgmma_mma_async<Form>(d, rA, from_b, true);
-  } else if (!(bug == Bug::warp_missing && warp == 3)) {
+  } else if (!(bug == Bug::warp_missing && warp == 3) && !(bug == Bug::lanes_missing && thread % 32 < 16)) {
     wgmma_mma_async<Form>(d, from_a, from_b, accumulate);
   }
   if constexpr (bug == Bug::other_shape)
     wgmma_mma_async<Narrow>(reinterpret_cast<float(&)[16]>(d), from_a, from_b, true);
-  if (bug != Bug::no_commit) wgmma_commit_group();
+  if (bug != Bug::no_commit && !(bug == Bug::warp_without_commit && warp == 3)) wgmma_commit_group();
   if (bug == Bug::read_before_wait) c[thread] = d[5];
   if (bug == Bug::write_before_wait) d[5] = 0;
   if (bug == Bug::a_written_before_wait) rA[1] = 7;
   if (bug == Bug::slot_stored && thread == 100) sB[8] = bf16{0};
   if (bug == Bug::slot_copied && thread == 100) cp_async<16>(&sB[8], a, 16);
   if (bug == Bug::slot_bulk_copied && thread == 0) cp_async_bulk_load(&sB[0], a, 256, barrier);
-  if (bug != Bug::no_wait) wgmma_wait_group<bug == Bug::wait_leaves_it ? 1 : 0>(d);
+  if (bug != Bug::no_wait && !(bug == Bug::warp_without_wait && warp == 3))
+    wgmma_wait_group<bug == Bug::wait_leaves_it ? 1 : 0>(d);
   if (bug == Bug::slot_stored_by_one && thread == 0) sB[8] = bf16{1};
   float sum = 0;
   if (bug != Bug::no_wait)
@@ -153,6 +158,10 @@ constexpr TestKernel wgmma_fault_table[] = {
     entry<faulty_product<Bug::other_scale>>("other_scale", 1, 128, sizeof(Tiles)),
     entry<faulty_product<Bug::warp_missing>>("warp_missing", 1, 128, sizeof(Tiles)),
     entry<faulty_product<Bug::warp_exits>>("warp_exits", 1, 128, sizeof(Tiles)),
+    entry<faulty_product<Bug::warp_without_fence>>("warp_without_fence", 1, 128, sizeof(Tiles)),
+    entry<faulty_product<Bug::warp_without_commit>>("warp_without_commit", 1, 128, sizeof(Tiles)),
+    entry<faulty_product<Bug::warp_without_wait>>("warp_without_wait", 1, 128, sizeof(Tiles)),
+    entry<faulty_product<Bug::lanes_missing>>("lanes_missing", 1, 128, sizeof(Tiles)),
     entry<faulty_product<Bug::other_shape>>("other_shape", 1, 128, sizeof(Tiles)),
     entry<faulty_product<Bug::leading>>("leading", 1, 128, sizeof(Tiles)),
     entry<faulty_product<Bug::stride>>("stride", 1, 128, sizeof(Tiles)),

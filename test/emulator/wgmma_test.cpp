@@ -198,6 +198,7 @@ Outcome run(const TestKernel& kernel, const emulator::Options& options) {
 
 const char* const the_product = "wgmma_mma_async<Form>(d, from_a, from_b, accumulate)";
 const char* const product_of_registers = "wgmma_mma_async<Form>(d, rA, from_b, true)";
+const char* const others = "the warps of a warpgroup execute different instructions that take all four: another one";
 const char* const pending = "that a wgmma.mma_async which nobody has waited for";
 const char* const pending_reader = "which a wgmma.mma_async reads that not all warps have waited for: the one at";
 
@@ -238,10 +239,16 @@ const Fault faults[] = {
      {"the threads of a warpgroup give wgmma.mma_async different descriptors of A: warp"},
      {the_product}},
     {"other_scale", {"the threads of a warpgroup give wgmma.mma_async different values of scale-d"}, {the_product}},
-    {"warp_missing",
-     {"deadlock: no thread can go on", "for the wgmma.mma_async at", "to which these warps have not come: 3"},
-     {the_product, "wgmma_wait_group<bug"}},
-    {"warp_exits", {"", "wgmma.mma_async"}, {the_product}},
+    {"warp_missing", {others}, {the_product, "wgmma_commit_group();"}},
+    {"warp_exits",
+     {"warp 3 exits without having executed this instruction, which takes all four of its warpgroup"},
+     {the_product}},
+    {"warp_without_fence", {others}, {"wgmma_fence(d);", the_product}},
+    {"warp_without_commit", {"a register is read", pending, "adds to: the one at"}, {"sum += d[i];", the_product}},
+    {"warp_without_wait", {"a register is read", pending, "adds to: the one at"}, {"sum += d[i];", the_product}},
+    {"lanes_missing",
+     {"lanes of warp ", " are at different collectives: lane "},
+     {the_product, "wgmma_commit_group();"}},
     {"other_shape",
      {"wgmma.mma_async adds to registers of one of another shape that nobody has waited for: the one at"},
      {the_product, "wgmma_mma_async<Narrow>"}},
