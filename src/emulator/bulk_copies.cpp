@@ -51,6 +51,7 @@ void BulkCopies::load(BulkCopy&& copy, std::uint32_t targets) {
           cluster_.map_to_rank(address_of(chunk.shared), place_.rank, rank, copy.where));
     mbarriers_.check_target(one.mbarrier, copy.where);
     record(one);
+    mbarriers_.check_fenced(one.mbarrier, copy.where);
     owner.bytes_ += one.bytes();
     owner.most_bytes_ = std::max(owner.most_bytes_, owner.bytes_);
     races_.reach(rank, one.mark, copy.pc);

@@ -156,6 +156,10 @@ bool Mbarriers::wait(std::uintptr_t address, unsigned parity, bool may_suspend, 
 }
 
 void Mbarriers::check_target(std::uintptr_t address, std::source_location where) {
+  find(address, "bulk copy to the barrier", where);
+}
+
+void Mbarriers::check_fenced(std::uintptr_t address, std::source_location where) {
   const auto [owner, entry] = find(address, "bulk copy to the barrier", where);
   if (!entry->fenced || !races_.knows(*entry->by, *entry->fenced))
     faults_.stop(MbarrierNotFenced{owner->place_of(address)}, where);

@@ -41,6 +41,8 @@ class Mbarriers {
 
   /// Stops the kernel if a bulk copy of the running lane cannot complete at an mbarrier of any block.
   void check_target(std::uintptr_t address, std::source_location where);
+  /// ... if no fence.mbarrier_init makes the mbarrier known to it, which is ordered after the initialisation.
+  void check_fenced(std::uintptr_t address, std::source_location where);
   /// A load to this block's shared memory has ended: its bytes are no longer pending.
   void complete(const BulkCopy& copy);
 
