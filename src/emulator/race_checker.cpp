@@ -1,7 +1,5 @@
 #include "emulator/race_checker.hpp"
 
-#include <algorithm>
-
 #include "emulator/access_checker.hpp"
 #include "emulator/access_log.hpp"
 #include "emulator/block.hpp"
@@ -44,7 +42,9 @@ void RaceChecker::examine(const Lane& lane) {
   if (log.examined == log.logged) return;
   const Event* const first = log.events.data() + log.examined;
   log.examined = log.logged;
-  if (const auto race = races_->add(thread_of_cluster(lane.thread), first, log.events.data() + log.logged)) stop(*race);
+  if (const auto race = races_->add(thread_of_cluster(lane.thread), fences_of(lane), first,
+                                    log.events.data() + log.logged))
+    stop(*race);
 }
 
 void RaceChecker::hand_over(const Lane& lane) {
@@ -62,7 +62,8 @@ void RaceChecker::hand_over(const Warp& warp) {
 void RaceChecker::touch(const Event& event) {
   if (!races_) return;
   hand_over(*running);
-  if (const auto race = races_->add(thread_of_cluster(running->thread), &event, &event + 1)) stop(*race);
+  if (const auto race = races_->add(thread_of_cluster(running->thread), fences_of(*running), &event, &event + 1))
+    stop(*race);
 }
 
 void RaceChecker::acquire_word(const Lane& lane) {
@@ -86,7 +87,7 @@ void RaceChecker::forgive_guess(const Event& compare) {
 void RaceChecker::touch_strong(const Event& event) {
   if (!races_) return;
   hand_over(*running);
-  if (const auto race = races_->add_strong(thread_of_cluster(running->thread), event)) stop(*race);
+  if (const auto race = races_->add_strong(thread_of_cluster(running->thread), fences_of(*running), event)) stop(*race);
   if (is_write(event.access())) races_->release_word(party(*running->warp), event.address(), is_global(event.access()));
 }
 
@@ -164,11 +165,10 @@ void RaceChecker::stop(const Race& race) {
 void RaceChecker::fence_proxy() {
   if (!races_) return;
   hand_over(*running);
-  fences_[running->thread].push_back(races_->end_interval(party(*running->warp)));
+  fences_[running->thread].push_back(interval());
 }
 
 void RaceChecker::check_fence(std::uintptr_t address, unsigned bytes, std::optional<BulkKind> by, std::uintptr_t pc) {
-  const unsigned self = party(*running->warp);
   for (unsigned byte = 0; byte < bytes; byte += 2) {
     const auto writer = races_->writer(address + byte);
     if (!writer) continue;
@@ -176,8 +176,7 @@ void RaceChecker::check_fence(std::uintptr_t address, unsigned bytes, std::optio
     const Lane& lane = block.scheduler().lane(writer->thread % LaunchLimits::threads);
     if (!knows(lane, writer->interval)) continue;  // a race, which tells more
     const std::vector<std::uint32_t>& fences = block.races().fences_[lane.thread];
-    const auto fence = std::lower_bound(fences.begin(), fences.end(), writer->interval);
-    if (fence != fences.end() && races_->knows(self, block.races().party(*lane.warp), *fence)) continue;
+    if (writer->fences < fences.size() && knows(lane, fences[writer->fences])) continue;
     faults_.stop(FenceMissing{by, lane.index, source_line(writer->pc)}, pc);
   }
 }

@@ -88,6 +88,7 @@ class RaceChecker {
   void acquire_word(const Lane& lane);
   unsigned thread_of_cluster(unsigned thread) const { return place_.rank * LaunchLimits::threads + thread; }
   void check_begun(unsigned rank, std::uintptr_t pc);
+  std::uint32_t fences_of(const Lane& lane) const { return static_cast<std::uint32_t>(fences_[lane.thread].size()); }
   [[noreturn]] void stop(const Race& race);
 
   const BlockPlace& place_;
@@ -97,7 +98,7 @@ class RaceChecker {
   AccessChecker& checker_;
   const Warpgroups& warpgroups_;
   FaultStop& faults_;
-  /// By thread: the intervals of its warp that its fence.proxy.async ended.
+  /// By thread: the intervals of its warp in which it has executed fence.proxy.async.
   std::vector<std::vector<std::uint32_t>> fences_{LaunchLimits::threads};
   /// By thread: the strong read behind which its later accesses are. It counts from the time when these are examined,
   /// as it is told of before it is made, and another host thread may write in between.

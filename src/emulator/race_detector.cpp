@@ -85,19 +85,21 @@ void RaceDetector::acquire(unsigned party, const Clock& barrier) {
   clocks_[party][party] = own;
 }
 
-std::optional<Race> RaceDetector::add(unsigned thread, const Event& event, bool strong) {
+std::optional<Race> RaceDetector::add(unsigned thread, std::uint32_t fences, const Event& event, bool strong) {
   if (is_global(event.access())) return add_global(thread, event, strong);
   const unsigned party = this->party(thread / LaunchLimits::threads, thread % LaunchLimits::threads / 32);
-  return add_shared({party, thread % 32, party, clocks_[party][party]}, event, strong);
+  return add_shared({party, thread % 32, party, clocks_[party][party], fences}, event, strong);
 }
 
-std::optional<Race> RaceDetector::add(unsigned thread, const Event* first, const Event* last) {
+std::optional<Race> RaceDetector::add(unsigned thread, std::uint32_t fences, const Event* first, const Event* last) {
   for (const Event* event = first; event != last; ++event)
-    if (auto race = add(thread, *event, is_atomic(event->access()))) return race;
+    if (auto race = add(thread, fences, *event, is_atomic(event->access()))) return race;
   return std::nullopt;
 }
 
-std::optional<Race> RaceDetector::add_strong(unsigned thread, const Event& event) { return add(thread, event, true); }
+std::optional<Race> RaceDetector::add_strong(unsigned thread, std::uint32_t fences, const Event& event) {
+  return add(thread, fences, event, true);
+}
 
 RaceDetector::Copy RaceDetector::begin_copy(std::uintptr_t end) {
   const unsigned party = copies_ + static_cast<unsigned>(end / 8 % copy_parties);
@@ -172,6 +174,7 @@ std::optional<Race> RaceDetector::visit(std::size_t index, const Actor& actor, c
     cell.strong = mark;
     cell.strong_party = party;
     cell.strong_access = event.access();
+    cell.strong_fences = actor.fences;
     cell.strong_pc = event.pc;
     return std::nullopt;
   }
@@ -179,6 +182,7 @@ std::optional<Race> RaceDetector::visit(std::size_t index, const Actor& actor, c
   cell.strong = 0;
   cell.write = mark;
   cell.write_party = party;
+  cell.write_fences = actor.fences;
   cell.write_pc = event.pc;
   return std::nullopt;
 }
@@ -196,10 +200,12 @@ std::optional<RaceDetector::Writer> RaceDetector::writer(std::uintptr_t address)
   const std::size_t offset = locate(address);
   const std::size_t word = offset / 4;
   const Cell& cell = cells_[(split_[word] ? offset % 4 * split_.size() : 0) + word];
-  const std::uint32_t mark = cell.strong ? cell.strong : cell.write;
-  const unsigned by = cell.strong ? cell.strong_party : cell.write_party;
+  const bool strong = cell.strong != 0;
+  const std::uint32_t mark = strong ? cell.strong : cell.write;
+  const unsigned by = strong ? cell.strong_party : cell.write_party;
   if (!mark || by >= copies_ || mark >> 6 <= began_[by]) return std::nullopt;
-  return Writer{thread_of(by, mark & 63), mark >> 6, cell.strong ? cell.strong_pc : cell.write_pc};
+  return Writer{thread_of(by, mark & 63), mark >> 6, strong ? cell.strong_fences : cell.write_fences,
+                strong ? cell.strong_pc : cell.write_pc};
 }
 
 std::optional<Race> RaceDetector::add_shared(const Actor& actor, const Event& event, bool strong) {

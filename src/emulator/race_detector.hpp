@@ -72,9 +72,10 @@ class RaceDetector {
   bool knows_begun(unsigned party, unsigned rank) const;
 
   /// The accesses of one thread in its warp's current interval; the first race, if there is one.
-  std::optional<Race> add(unsigned thread, const Event* first, const Event* last);
+  /// @param fences  how many proxy fences it has executed before
+  std::optional<Race> add(unsigned thread, std::uint32_t fences, const Event* first, const Event* last);
   /// A strong one.
-  std::optional<Race> add_strong(unsigned thread, const Event& event);
+  std::optional<Race> add_strong(unsigned thread, std::uint32_t fences, const Event& event);
 
   /// A fence of a thread of the warp, of its block or of the whole device. Ends the interval.
   void fence(unsigned party, bool device);
@@ -101,6 +102,7 @@ class RaceDetector {
   struct Writer {
     unsigned thread;
     std::uint32_t interval;
+    std::uint32_t fences;  ///< that it had executed before
     std::uintptr_t pc;
   };
   std::optional<Writer> writer(std::uintptr_t address) const;
@@ -113,6 +115,7 @@ class RaceDetector {
   /// strong writes since then stand by party in `strong_writes_`, as the last reads do in `reads_`.
   struct Cell {
     std::uint32_t write, strong;
+    std::uint32_t write_fences, strong_fences;  ///< that the thread had executed before
     std::uint16_t write_party, strong_party;
     Access strong_access;
     std::uintptr_t write_pc, strong_pc, read_pc;
@@ -121,6 +124,7 @@ class RaceDetector {
     unsigned party, lane;  ///< of the thread
     unsigned as_party;     ///< that leaves a mark: the thread's, or that of its copy
     std::uint32_t interval;
+    std::uint32_t fences = 0;
   };
 
   /// What a word tells threads of the cluster, and up to which of its releases those of other clusters are among that.
@@ -135,7 +139,7 @@ class RaceDetector {
   static std::uint64_t key(std::uint32_t block, unsigned warp) { return std::uint64_t{block} << 5 | warp; }
 
   std::size_t locate(std::uintptr_t address) const;
-  std::optional<Race> add(unsigned thread, const Event& event, bool strong);
+  std::optional<Race> add(unsigned thread, std::uint32_t fences, const Event& event, bool strong);
   std::optional<Race> add_shared(const Actor& actor, const Event& event, bool strong);
   std::optional<Race> visit(std::size_t cell, const Actor& actor, const Event& event, bool strong);
   static std::uint32_t mark_of(std::uint32_t last, const Actor& actor);

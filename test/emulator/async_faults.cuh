@@ -178,6 +178,28 @@ __global__ void bulk_store(float*, float* b, float*, int) {
   }
 }
 
+/// A lane's proxy fence is no __syncwarp.
+__global__ void fence_between_lanes(float*, float*, float* c, int) {
+  auto& [x, barrier] = shared_storage<FaultStorage>();
+  x[threadIdx.x] = 2;
+  __syncthreads();
+  x[threadIdx.x] = 1; /* for a neighbour */
+  fence_proxy_async();
+  c[threadIdx.x] = x[threadIdx.x ^ 1];
+}
+
+/// The last lane arrives for all of its warp, without a __syncwarp.
+__global__ void arrival_for_other_lanes(float*, float*, float* c, int) {
+  auto& [x, barrier] = storage_with_barrier(1);
+  if (threadIdx.x < 32) {
+    x[threadIdx.x] = 1; /* for the other warp */
+    if (threadIdx.x == 31) mbarrier_arrive(barrier[0]);
+  } else {
+    wait(barrier[0], 0);
+    c[threadIdx.x] = x[threadIdx.x - 32];
+  }
+}
+
 /// Another thread writes what a store reads, ordered after its issue alone.
 __global__ void write_while_stored(float*, float* b, float*, int) {
   auto& [x, barrier] = shared_storage<FaultStorage>();
@@ -429,6 +451,8 @@ constexpr TestKernel async_fault_table[] = {
     entry<bulk_store<Store::no_barrier>>("bulk_store_without_barrier", 1, 64, fault_bytes),
     entry<bulk_store<Store::no_wait>>("bulk_store_at_exit", 1, 64, fault_bytes),
     entry<bulk_store<Store::write_too_early>>("bulk_store_overwritten", 1, 64, fault_bytes),
+    entry<fence_between_lanes>("fence_between_lanes", 1, 64, fault_bytes),
+    entry<arrival_for_other_lanes>("arrival_for_other_lanes", 1, 64, fault_bytes),
     entry<write_while_stored>("write_while_stored", 1, 64, fault_bytes),
     {{"foreign_map", 1, 64, fault_bytes}, launch_foreign_map, 0, 0},
     {{"box_between_chunks", 1, 64, fault_bytes}, launch_box_between_chunks, 0, 0},
