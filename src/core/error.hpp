@@ -23,12 +23,12 @@ enum class FaultKind : std::uint8_t {
   misaligned,     ///< an address that is not a multiple of the access's size
   uninitialised,  ///< a read of shared memory that the block has not written
   in_flight,      ///< an access to shared memory that an asynchronous copy nobody has waited for is at
-  race,           ///< two accesses, one of them a write, that nothing orders
-  divergence,     ///< lanes of a warp at different barriers or collectives, or missing from one
+  race,           ///< two accesses, one of them a write, that nothing orders; or one and a block's beginning
+  divergence,     ///< lanes of a warp, or warps of a warpgroup, at different instructions that all of them execute
   deadlock,       ///< threads that wait for threads that never come
   endless,        ///< a kernel that has not come to its end when its time is over
   misuse,         ///< an instruction with operands that it does not take, or in a state that forbids it
-  proxy,          ///< a bulk copy reads shared memory whose writer has not executed fence.proxy.async
+  proxy,          ///< a bulk copy reads or overwrites what somebody wrote without fence.proxy.async
   exited,         ///< shared memory of a block of the cluster is used that has exited, or may have
 };
 
