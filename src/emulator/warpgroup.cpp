@@ -30,6 +30,9 @@ std::size_t bytes_of_d(const TensorOperation& what) {
 }
 constexpr std::size_t bytes_of_a = 16;
 
+/// Forms of steps that have none: their addresses tell them apart.
+constexpr char fence_step = 'f', commit_step = 'c', wait_step = 'w';
+
 /// Changes the sign of floating-point numbers.
 void negate(std::vector<std::uint64_t>& numbers, Number number) {
   for (std::uint64_t& bits : numbers) bits ^= std::uint64_t{1} << (width_of(number) - 1);
@@ -118,7 +121,7 @@ void Warpgroups::check_registers(const Lane& lane, const WgmmaOperands& operands
 }
 
 void Warpgroups::fence(Warp& warp, std::source_location where) {
-  step(warp, nullptr, where);
+  step(warp, &fence_step, where);
   group_of(warp).warps[place_of(warp)].fenced = true;
   for (Lane* const lane : warp.lanes)
     for (RegisterArray& known : registers_[lane->thread]) known.touched = false;
@@ -251,7 +254,7 @@ void Warpgroups::issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lan
 }
 
 void Warpgroups::commit(Warp& warp, std::source_location where) {
-  step(warp, nullptr, where);
+  step(warp, &commit_step, where);
   Member& member = group_of(warp).warps[place_of(warp)];
   member.groups.push_back(member.issued);
 }
@@ -259,7 +262,7 @@ void Warpgroups::commit(Warp& warp, std::source_location where) {
 // ---------------------------------------------------------------------------------------------------- completion
 
 void Warpgroups::wait(Warp& warp, unsigned pending, std::source_location where) {
-  step(warp, nullptr, where);
+  step(warp, &wait_step, where);
   Member& member = group_of(warp).warps[place_of(warp)];
   const std::size_t groups = member.groups.size();
   member.wanted = std::max(member.delivered, groups > pending ? member.groups[groups - 1 - pending] : 0);
