@@ -231,27 +231,27 @@ LAPIDARY_HD constexpr float from_float<float>(float value) {
   return value;
 }
 
-/// Rounds to nearest, ties to even; overflow gives infinity, NaN stays NaN.
+/// Rounds to nearest, ties to even; overflow gives infinity, NaN 0x7fff (PTX ISA, "cvt").
 template <>
 LAPIDARY_HD inline f16 from_float<f16>(float value) {
 #if defined(__CUDA_ARCH__)
   return {__half_as_ushort(__float2half_rn(value))};
 #else
   const std::uint32_t bits = bits_of(value), magnitude = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;
-  if (magnitude > 0x7f800000u) return {static_cast<std::uint16_t>(sign | 0x7e00u)};
+  if (magnitude > 0x7f800000u) return {0x7fff};
   if (magnitude >= 0x477ff000u) return {static_cast<std::uint16_t>(sign | 0x7c00u)};  // from 65520 on: infinity
   return {static_cast<std::uint16_t>(sign | types_detail::nearest<-14, 10>(magnitude))};
 #endif
 }
 
-/// Rounds to nearest, ties to even; overflow gives infinity, NaN stays NaN.
+/// The same for bf16.
 template <>
 LAPIDARY_HD inline bf16 from_float<bf16>(float value) {
 #if defined(__CUDA_ARCH__)
   return {__bfloat16_as_ushort(__float2bfloat16_rn(value))};
 #else
   const std::uint32_t bits = bits_of(value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return {static_cast<std::uint16_t>(bits >> 16 | 0x40u)};
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return {0x7fff};
   // Subnormal numbers of both formats have the same exponent, so that one rule does for all.
   return {static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16)};
 #endif
