@@ -26,8 +26,9 @@ else()
   set(LAPIDARY_INSTRUMENTED_OPTIONS ${LAPIDARY_INSTRUMENTED_OPTIONS_CLANG})
 endif()
 
-# Kernels read memory as vectors of other types; nvcc does not optimise on the assumption that nobody does.
-set(LAPIDARY_HOST_OPTIONS -fno-strict-aliasing)
+# Kernels read memory as vectors of other types; nvcc does not optimise on the assumption that nobody does. A product and a
+# sum are fused where a kernel calls fmaf, and nowhere else, whatever the processor.
+set(LAPIDARY_HOST_OPTIONS -fno-strict-aliasing -ffp-contract=off)
 
 # Of a kernel that a program loads while it runs. What the program has of the same name must not take the place of what the
 # kernel has.

@@ -173,7 +173,7 @@ void cluster_wait(std::source_location where);
 /// mapa: the address in another block's shared memory that corresponds to one of this block's.
 void* map_shared_rank(const void* shared, unsigned rank, std::source_location where);
 
-/// Counts a fused multiply-add on the caller's line.
+/// a * b + c, rounded once, and counted as a fused multiply-add on the caller's line.
 float counted_fma(float a, float b, float c);
 
 /// The offset of an address within the block's shared memory. @throws a fault if it is not shared

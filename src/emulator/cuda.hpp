@@ -221,21 +221,24 @@ template <class T>
 LAPIDARY_WRAPPER void __stcs(T* address, T value) {
   *address = value;
 }
+// Of a float and NaN, the float (PTX ISA, "min").
 template <class T>
 LAPIDARY_WRAPPER T min(T a, T b) {
-  return b < a ? b : a;
+  return b < a || a != a ? b : a;
 }
 template <class T>
 LAPIDARY_WRAPPER T max(T a, T b) {
-  return a < b ? b : a;
+  return a < b || a != a ? b : a;
 }
 
-// Instrumentation sees no arithmetic, so the instrumented build counts fused multiply-adds by a call. The others leave
-// it to the compiler whether to contract: without FMA hardware the exact function of the C library costs a hundred
-// times as much.
+// Instrumentation sees no arithmetic, so the instrumented build counts fused multiply-adds by a call, which rounds
+// once. The plain build rounds the product too where the processor that it is compiled for is not known to have fused
+// multiply-adds: the exact function of the C library takes many times as long.
 LAPIDARY_WRAPPER float lapidary_fma(float a, float b, float c) {
 #if defined(LAPIDARY_INSTRUMENTED)
   return lapidary::emulator::abi::counted_fma(a, b, c);
+#elif defined(__FP_FAST_FMAF)
+  return __builtin_fmaf(a, b, c);
 #else
   return a * b + c;
 #endif

@@ -1,5 +1,6 @@
 // The functions that -fsanitize=thread makes instrumented kernels call before each load and store. The program is
 // linked without the sanitizer's own runtime; these are all of it.
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <unordered_map>
@@ -82,7 +83,7 @@ float counted_fma(float a, float b, float c) {
     }
     ++slot.count;
   }
-  return a * b + c;
+  return std::fma(a, b, c);
 }
 
 }  // namespace abi

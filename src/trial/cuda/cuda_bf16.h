@@ -1,36 +1,20 @@
 #pragma once
-// CUDA's bfloat16 for kernels that `lapidary try` compiles: arithmetic is that of f32, rounded after each operation, as
-// in cuda_fp16.h.
+// CUDA's bfloat16 for kernels that `lapidary try` compiles.
 #include <cuda_runtime.h>
-#include "core/types.hpp"
+#include "trial/cuda/narrow_float.hpp"
 
 inline namespace LAPIDARY_BUILD {
 
-struct __nv_bfloat16 {
-  lapidary::bf16 value;
-  __nv_bfloat16() = default;
-  LAPIDARY_WRAPPER __nv_bfloat16(float from) : value(lapidary::from_float<lapidary::bf16>(from)) {}
-  LAPIDARY_WRAPPER __nv_bfloat16(double from) : __nv_bfloat16(static_cast<float>(from)) {}
-  LAPIDARY_WRAPPER __nv_bfloat16(int from) : __nv_bfloat16(static_cast<float>(from)) {}
-  LAPIDARY_WRAPPER operator float() const { return lapidary::to_float(value); }
+struct __nv_bfloat16 : lapidary_narrow_float<__nv_bfloat16, lapidary::bf16> {
+  using lapidary_narrow_float::lapidary_narrow_float;
 };
 using nv_bfloat16 = __nv_bfloat16;
 
-#define LAPIDARY_BFLOAT16_OPERATOR(op)                                                \
-  LAPIDARY_WRAPPER __nv_bfloat16 operator op(__nv_bfloat16 a, __nv_bfloat16 b) {      \
-    return __nv_bfloat16(float(a) op float(b));                                       \
-  }                                                                                   \
-  LAPIDARY_WRAPPER __nv_bfloat16& operator op##=(__nv_bfloat16& a, __nv_bfloat16 b) { \
-    return a = __nv_bfloat16(float(a) op float(b));                                   \
-  }
-LAPIDARY_BFLOAT16_OPERATOR(+)
-LAPIDARY_BFLOAT16_OPERATOR(-)
-LAPIDARY_BFLOAT16_OPERATOR(*)
-LAPIDARY_BFLOAT16_OPERATOR(/)
-#undef LAPIDARY_BFLOAT16_OPERATOR
+struct __nv_bfloat162 : lapidary_narrow_pair<__nv_bfloat162, __nv_bfloat16> {
+  using lapidary_narrow_pair::lapidary_narrow_pair;
+};
+using nv_bfloat162 = __nv_bfloat162;
 
-LAPIDARY_WRAPPER __nv_bfloat16 __float2bfloat16(float a) { return __nv_bfloat16(a); }
-LAPIDARY_WRAPPER __nv_bfloat16 __float2bfloat16_rn(float a) { return __nv_bfloat16(a); }
-LAPIDARY_WRAPPER float __bfloat162float(__nv_bfloat16 a) { return a; }
+LAPIDARY_NARROW_CONVERSIONS(__nv_bfloat16, __nv_bfloat162, bfloat16, bfloat162)
 
 }  // namespace LAPIDARY_BUILD

@@ -54,10 +54,17 @@ LAPIDARY_VECTOR(int3, int, 4, x, y, z)
 #undef LAPIDARY_VECTOR
 
 LAPIDARY_WRAPPER float __fmaf_rn(float a, float b, float c) { return lapidary_fma(a, b, c); }
+// Rounded each, as the compiler contracts nothing (cmake/LapidaryKernels.cmake).
 LAPIDARY_WRAPPER float __fadd_rn(float a, float b) { return a + b; }
+LAPIDARY_WRAPPER float __fsub_rn(float a, float b) { return a - b; }
 LAPIDARY_WRAPPER float __fmul_rn(float a, float b) { return a * b; }
-LAPIDARY_WRAPPER int __mul24(int a, int b) { return a * b; }
-LAPIDARY_WRAPPER int min(int a, unsigned b) { return a < static_cast<int>(b) ? a : static_cast<int>(b); }
-LAPIDARY_WRAPPER int min(unsigned a, int b) { return min(b, a); }
-LAPIDARY_WRAPPER int max(int a, unsigned b) { return a > static_cast<int>(b) ? a : static_cast<int>(b); }
-LAPIDARY_WRAPPER int max(unsigned a, int b) { return max(b, a); }
+/// The lower 32 bits of the product of the lower 24.
+LAPIDARY_WRAPPER int __mul24(int a, int b) {
+  const auto low = [](int x) { return static_cast<int>(static_cast<unsigned>(x) << 8) >> 8; };
+  return static_cast<int>(std::int64_t{low(a)} * low(b));
+}
+// Of a signed and an unsigned number: both are taken as unsigned ones.
+LAPIDARY_WRAPPER unsigned min(int a, unsigned b) { return min(static_cast<unsigned>(a), b); }
+LAPIDARY_WRAPPER unsigned min(unsigned a, int b) { return min(a, static_cast<unsigned>(b)); }
+LAPIDARY_WRAPPER unsigned max(int a, unsigned b) { return max(static_cast<unsigned>(a), b); }
+LAPIDARY_WRAPPER unsigned max(unsigned a, int b) { return max(a, static_cast<unsigned>(b)); }
