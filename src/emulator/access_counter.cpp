@@ -215,8 +215,8 @@ void AccessCounter::count(const WarpAccess& access, Access kind, std::uintptr_t 
     minimum = ceil_div(bytes, 32);
     site.distinct_bytes += static_cast<std::uint64_t>(bytes) * sample_.weight;
   } else {
-    units = wavefronts(access);
-    minimum = minimum_wavefronts(access);
+    units = wavefronts(access, is_write(kind));
+    minimum = minimum_wavefronts(access, is_write(kind));
   }
   site.instructions += sample_.weight;
   site.lanes += static_cast<std::uint64_t>(std::popcount(access.active)) * sample_.weight;

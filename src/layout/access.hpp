@@ -8,7 +8,7 @@
 // The rules that a warp's access to memory is judged by, the same in a static_assert and on the emulated machine.
 // Sources: CUDA C++ Best Practices Guide (32-byte sectors, compute capability 6.0 on), CUDA C++ Programming Guide
 // (32 banks of 32 bits, one word each a cycle); how 64- and 128-bit shared accesses are split and merged: NVIDIA
-// developer forum, thread 77228, in agreement with Nsight Compute's counters on Hopper.
+// developer forum, thread 77228, in agreement with Nsight Compute's counters on Hopper, by which stores are not merged.
 
 namespace lapidary {
 
@@ -143,11 +143,11 @@ LAPIDARY_HD constexpr bool lanes_agree(const WarpAccess& access, int distance) {
 }
 
 /// The lanes that shared memory serves together: the whole warp up to 32 bits a lane, half warps for 64 bits, quarter
-/// warps for 128 bits. If every lane n agrees with lane n ^ 1, or every lane n with lane n ^ 2, neighbouring groups are
-/// served as one.
-LAPIDARY_HD constexpr int lanes_per_group(const WarpAccess& access) {
+/// warps for 128 bits. If every lane n of a load agrees with lane n ^ 1, or every lane n with lane n ^ 2, neighbouring
+/// groups are served as one.
+LAPIDARY_HD constexpr int lanes_per_group(const WarpAccess& access, bool store) {
   if (access.bytes <= 4) return 32;
-  const bool pairs = lanes_agree(access, 1) || lanes_agree(access, 2);
+  const bool pairs = !store && (lanes_agree(access, 1) || lanes_agree(access, 2));
   return (access.bytes == 8 ? 16 : 8) * (pairs ? 2 : 1);
 }
 
@@ -188,10 +188,11 @@ LAPIDARY_HD constexpr int distinct_bytes(const WarpAccess& access) {
 /// Shared memory: the number of wavefronts, each of which serves one 32-bit word from each of 32 banks,
 /// bank = (byte address / 4) mod 32. Lanes of one group that want the same word share it, so a group takes as many
 /// wavefronts as there are distinct words in its worst bank; groups with an active lane are added up.
-LAPIDARY_HD constexpr int wavefronts(const WarpAccess& access) {
+/// @param store  whether it is a store, of which groups are never served as one
+LAPIDARY_HD constexpr int wavefronts(const WarpAccess& access, bool store = false) {
   access_detail::require_legal(access);
   const bool ascending = access_detail::is_full_and_ascending(access);
-  const int lanes = access_detail::lanes_per_group(access);
+  const int lanes = access_detail::lanes_per_group(access, store);
   int total = 0;
   for (int first = 0; first < 32; first += lanes) {
     total += access_detail::group_wavefronts(access, ascending, first, lanes);
@@ -201,11 +202,11 @@ LAPIDARY_HD constexpr int wavefronts(const WarpAccess& access) {
 
 /// Shared memory: the wavefronts of the access if it had no bank conflict, one for each group of lanes that has an
 /// active one. With a full warp 1 up to 32 bits a lane, 2 for 64 bits, 4 for 128 bits; 1 and 2 for the latter where
-/// lanes agree pairwise (see wavefronts()); 0 without active lanes. Never more than wavefronts(); the difference is
-/// what profilers call bank conflicts.
-LAPIDARY_HD constexpr int minimum_wavefronts(const WarpAccess& access) {
+/// lanes of a load agree pairwise (see wavefronts()); 0 without active lanes. Never more than wavefronts(); the
+/// difference is what profilers call bank conflicts.
+LAPIDARY_HD constexpr int minimum_wavefronts(const WarpAccess& access, bool store = false) {
   access_detail::require_legal(access);
-  const int lanes = access_detail::lanes_per_group(access);
+  const int lanes = access_detail::lanes_per_group(access, store);
   int total = 0;
   for (int first = 0; first < 32; first += lanes) total += access_detail::any_active(access, first, lanes);
   return total;

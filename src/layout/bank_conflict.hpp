@@ -17,9 +17,9 @@ struct BankConflict {
 };
 
 /// None if the access has no conflict.
-inline std::optional<BankConflict> find_bank_conflict(const WarpAccess& access) {
-  if (wavefronts(access) == minimum_wavefronts(access)) return std::nullopt;
-  const int lanes = access_detail::lanes_per_group(access), words = access.bytes < 4 ? 1 : access.bytes / 4;
+inline std::optional<BankConflict> find_bank_conflict(const WarpAccess& access, bool store = false) {
+  if (wavefronts(access, store) == minimum_wavefronts(access, store)) return std::nullopt;
+  const int lanes = access_detail::lanes_per_group(access, store), words = access.bytes < 4 ? 1 : access.bytes / 4;
   BankConflict worst{-1, 1, 0, 0, 0, 0};
   for (int group = 0; group < 32; group += lanes) {
     for (int bank = 0; bank < 32; ++bank) {
@@ -46,7 +46,7 @@ inline std::optional<BankConflict> find_bank_conflict(const WarpAccess& access) 
 
 /// "lanes 0 and 4 read different words of bank 0 (4 ways)"; empty if the access has no conflict.
 inline std::string conflict_cause(const WarpAccess& access, bool store = false) {
-  const auto conflict = find_bank_conflict(access);
+  const auto conflict = find_bank_conflict(access, store);
   if (!conflict) return "";
   return "lanes " + std::to_string(conflict->first_lane) + " and " + std::to_string(conflict->second_lane) +
          (store ? " write" : " read") + " different words of bank " + std::to_string(conflict->bank) + ", " +

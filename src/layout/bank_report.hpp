@@ -59,9 +59,9 @@ inline std::vector<BankGroup> bank_report(const WarpAccess& access, int lanes_pe
   return groups;
 }
 
-inline std::vector<BankGroup> bank_report(const WarpAccess& access) {
+inline std::vector<BankGroup> bank_report(const WarpAccess& access, bool store) {
   access_detail::require_legal(access);
-  return bank_report(access, access_detail::lanes_per_group(access));
+  return bank_report(access, access_detail::lanes_per_group(access, store));
 }
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

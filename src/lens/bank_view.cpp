@@ -16,11 +16,12 @@ BankView bank_view(const std::string& title, const WarpAccess& access, SharedAcc
   view.access = access;
   view.misaligned = misaligned_lanes(access);
   if (view.misaligned != 0) return view;
-  view.groups = kind == SharedAccess::ldmatrix ? bank_report(access, 8) : bank_report(access);
+  const bool store = kind == SharedAccess::write;
+  view.groups = kind == SharedAccess::ldmatrix ? bank_report(access, 8) : bank_report(access, store);
   for (const BankGroup& group : view.groups) view.wavefronts += group.wavefronts;
   if (view.wavefronts == view.minimum()) return view;
   if (kind != SharedAccess::ldmatrix) {
-    view.cause = conflict_cause(access, kind == SharedAccess::write);
+    view.cause = conflict_cause(access, store);
     return view;
   }
   // The rows of one matrix are served together, whatever the hardware would merge of a load.

@@ -168,6 +168,8 @@ std::vector<BoxCase> box_cases() {
     cases.push_back({dense(f64, {64, 40}, {row / 8, 8}, swizzle), {-4, -2}});    // begins outside
   }
   cases.push_back({dense(f32, {1000}, {256}), {900}});
+  cases.push_back({dense(f32, {64, 20}, {32, 8}), {64, 3}});  // wholly outside, behind and before
+  cases.push_back({dense(bf16, {64, 20}, {32, 8}), {8, -8}});
   cases.push_back({dense(f16, {40, 30, 20}, {16, 5, 4}), {32, 28, -1}});
   cases.push_back({dense(f32, {64, 8, 6, 5}, {32, 4, 3, 2}, TensorSwizzle::bytes128), {40, 6, -1, 4}});
   cases.push_back({dense(i32, {16, 4, 5, 6, 3}, {8, 3, 2, 4, 2}, TensorSwizzle::bytes32), {4, 2, 4, -2, 1}});
