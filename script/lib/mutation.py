@@ -1,219 +1,38 @@
-"""The mutants of rungs, and what becomes of them. The record of them, script/mutants, has a hash of this file.
-
-Entries of planted.json: `bug`, `file`, the `text` that is replaced, a statement if it ends with a semicolon and an
-expression otherwise, and what stands `instead`. The text is in the file's code once, or once `in` a longer one that is
-there once; any white space may be between its words. Constants that the compiler evaluates stay as they are. `kernels`
-are those that have the bug, where others come by the text and it does them no harm.
-"""
+"""The mutants of rungs, and what becomes of them. The record of them, script/mutants, has a hash of this file and of
+sites.py, which finds where sources are changed."""
 import collections
 import json
 import random
 import re
 import shlex
+import subprocess
 import sys
+import threading
+from pathlib import Path
 
 from lib.project import ROOT, run
+from lib.sites import PLANTED, closing, planted_sites, sites_of
 
-PLANTED = ROOT / "test/mutants/planted.json"
-SCHEDULES = 2
+# Of these, one is enough for what is wrong in any order.
+SCHEDULES, IN_ANY_ORDER = 2, ("clamp", "bound", "argument", "factor")
 # Beside the default, by type and tile: rows that do not come out even; operands that are MN-major; several slices of
 # results on their way, and rows of A that blocks share.
 MORE_KERNELS = {
     "shared_tiles": [("f32", "32x32x8")],
+    "mma_multistage": [("bf16 CR", "128x256x32")],
     "wgmma_tma": [("bf16 CR", "128x128x64")],
     "wgmma_energy": [("bf16", "256x200x64"), ("bf16 RC", "256x192x64")],
 }
-
-CALLS = {
-    "barrier": r"__syncthreads|__syncwarp|barrier_\w+|mbarrier_arrive\w*|cluster_(?:sync|arrive|wait)\w*",
-    "wait": r"wait|\w*wait_group\w*|mbarrier_\w*wait\w*|grid_wait",
-    "commit": r"\w*commit_group",
-    "fence": r"\w*fence\w*",
+# What is mutated: kernels, what they are made of, and what launches them. Of files that have more than that, these
+# functions.
+SOURCES = ("src/kernels/*/*.cuh", "src/kernels/*.hpp", "src/kernels/*/*.hpp", "src/tile/*.hpp")
+FUNCTIONS = {
+    "src/core/gemm.hpp": r"gemm_of(?=\(const Problem& p\))",
+    "src/core/problem.cpp": "aligned|reads_c|lines|length|shape_of|vectorizable",
+    "src/device/launch.hpp": "add_slots",
 }
-TEMPLATE = re.compile(r"(?<=\w)<[^<>;]*>")
+
 PLACE = re.compile(r"src/[\w/]+\.\w+:\d+")
-COMPARISON = re.compile(r"==|!=|<=|>=| < | > ")
-
-
-class Site:
-    """A place in a file where a mutant differs: what stands before and behind the text begin:end of the file when all
-    mutants are compiled together, and what stands there instead of from:to for a reader."""
-
-    def __init__(self, kind, begin, end, before, behind, cut=None):
-        self.kind, self.begin, self.end, self.before, self.behind = kind, begin, end, before, behind
-        self.cut = cut  # (from, to, text), or None where the mutant does not read like what a person would write
-        self.instead = None  # what stands there if the bug is planted
-        self.kernels = None  # those that have it, if not all that come by
-
-
-def blanked(text):
-    """The text with comments and strings blanked out, of the same length and in the same lines."""
-    pattern = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
-    return pattern.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
-
-
-def closing(text, at):
-    """The position behind the bracket that closes the one at `at`."""
-    depth = 0
-    for i in range(at, len(text)):
-        depth += (text[i] in "([{") - (text[i] in ")]}")
-        if depth == 0:
-            return i + 1
-    raise ValueError("unbalanced brackets")
-
-
-def constant_ranges(text):
-    """What the compiler evaluates: constexpr functions and values, static_asserts, aliases, the lengths of arrays that are
-    members, lines of the preprocessor."""
-    constants = r"^\s*#.*$|\busing\s+\w+\s*=[^;]*;|^\s*\w+ \w+\[[^\]]*\];"
-    ranges = [(m.start(), m.end()) for m in re.finditer(constants, text, re.MULTILINE)]
-    for match in re.finditer(r"\bstatic_assert\b|(?<!if )\bconstexpr\b", text):
-        i = match.end()
-        while text[i] not in ";{":
-            i = closing(text, i) if text[i] in "([" else i + 1
-        ranges.append((match.start(), closing(text, i) if text[i] == "{" else i + 1))
-    return ranges
-
-
-def operands(text, begin, end):
-    """The operands of && and || in text[begin:end] as (begin, end), and the operators between them."""
-    parts, signs, start, i = [], [], begin, begin
-    while i < end:
-        if text[i] in "([{":
-            i = closing(text, i)
-        elif text[i : i + 2] in ("&&", "||"):
-            parts.append((start, i))
-            signs.append(text[i : i + 2])
-            start = i = i + 2
-        else:
-            i += 1
-    parts.append((start, end))
-    return [(b + len(text[b:e]) - len(text[b:e].lstrip()), b + len(text[b:e].rstrip())) for b, e in parts], signs
-
-
-def guards(text, begin, end, drop, alone):
-    """The mutants of the condition text[begin:end]: each operand that compares or asks becomes `drop`, the value with
-    which nothing is guarded. `alone` is what a reader sees if there is no other operand, as Site.cut."""
-    parts, signs = operands(text, begin, end)
-    for i, (b, e) in enumerate(parts):
-        operand = text[b:e]
-        # A parity chooses an order. Constants of a template are the compiler's.
-        if " % " in operand:
-            continue
-        asks = COMPARISON.search(operand) or operand.endswith(")")
-        if not asks and not ("&&" in signs and re.fullmatch(r"[a-z]\w*", operand)):
-            continue
-        if len(parts) == 1:
-            cut = alone
-        elif drop or "&&" not in signs:
-            cut = (b, parts[i + 1][0], "") if i == 0 else (parts[i - 1][1], e, "")
-        else:
-            cut = None  # without the operand the guard would be stronger
-        opened = "(lapidary_mutant(@) || (" if drop else "(!lapidary_mutant(@) && ("
-        yield Site("guard", b, e, opened, "))", cut)
-
-
-def ternary_end(text, at):
-    """The positions of the `:` that belongs to the `?` at `at`, and of the end of the whole expression."""
-    depth, colon, i = 0, None, at + 1
-    while True:
-        if text[i] in "([{":
-            i = closing(text, i)
-            continue
-        if arguments := TEMPLATE.match(text, i):
-            i = arguments.end()
-            continue
-        if text[i] in ",;)}]" and colon:
-            return colon, i
-        if text[i] == "?":
-            depth += 1
-        elif text[i] == ":" and text[i - 1] != ":" and text[i + 1] != ":":
-            if depth == 0:
-                colon = i
-            depth -= 1
-        i += 1
-
-
-def ternary_begin(text, at):
-    """Where the condition begins that ends before the `?` at `at`."""
-    depth = 0
-    for i in range(at - 1, -1, -1):
-        depth += (text[i] in ")]}") - (text[i] in "([{")
-        assignment = text[i] == "=" and text[i - 1] not in "=<>!" and text[i + 1] != "="
-        if depth < 0 or (depth == 0 and (text[i] in ",;" or assignment or text[i - 6 : i + 1] == "return ")):
-            begin = i + 1
-            return begin + len(text[begin:at]) - len(text[begin:at].lstrip())
-    raise ValueError("a ?: without a beginning")
-
-
-def sites_of(text):
-    """All sites of a file, in order."""
-    text = blanked(text)
-    constant = constant_ranges(text)
-    sites = []
-    for kind, names in CALLS.items():
-        for match in re.finditer(rf"\b(?:\w+::)*(?:{names})\b(?:<[^;<>]*>)?\s*\(", text):
-            end = closing(text, match.end() - 1)
-            if text[end] == ";" and not text[: match.start()].rstrip().endswith("void"):
-                cut = (match.start(), end + 1, "")
-                sites.append(Site(kind, match.start(), end, "lapidary_mutant(@) ? void() : ", "", cut))
-    for match in re.finditer(r"\bleft_in_tile\(", text):
-        end = closing(text, match.end() - 1)
-        if text[: match.start()].rstrip().endswith("int"):
-            continue  # its definition
-        extent = text[match.end() : end - 1].rsplit(",", 1)[1].strip()
-        cut = (match.start(), end, extent)
-        sites.append(Site("clamp", match.start(), end, f"(lapidary_mutant(@) ? {extent} : ", ")", cut))
-    for match in re.finditer(r"\bif \(", text):
-        begin, end = match.end(), closing(text, match.end() - 1) - 1
-        leaves = re.match(r"\)\s*(return|break|continue)\b", text[end:])
-        same_line = re.match(r"\) (?=[^\s{])", text[end:])
-        has_else = re.match(r"\)[^;{]*;\s*else\b", text[end:])
-        alone = None
-        if same_line and not has_else:
-            stop = text.index("\n", end)
-            alone = (match.start(), stop, "") if leaves else (match.start(), end + 2, "")
-        sites += guards(text, begin, end, not leaves, alone)
-    for match in re.finditer(r"\?", text):
-        begin = ternary_begin(text, match.start())
-        colon, end = ternary_end(text, match.start())
-        alone = (begin, end, text[match.end() : colon].strip())
-        sites += guards(text, begin, len(text[: match.start()].rstrip()), True, alone)
-    for answer in (r"\bconst bool \w+ = ([^;?]*);", r"\bbool \w+\([^)]*\) (?:const )?\{ return ([^;?]*); \}"):
-        for match in re.finditer(answer, text):
-            sites += guards(text, match.start(1), match.end(1), True, None)
-    sites = [s for s in sites if not any(b <= s.begin < e for b, e in constant)]
-    return sorted(sites, key=lambda s: (s.begin, -s.end))
-
-
-def only_range(code, text, begin, end, entry):
-    """Where the text is in code[begin:end], which is one place."""
-    pattern = re.compile(r"\s+".join(re.escape(word) for word in text.split()))
-    found = [match.span() for match in pattern.finditer(code, begin, end)]
-    if len(found) != 1:
-        sys.exit(f"{PLANTED.name}, {entry['bug']}: {entry['file']} has `{text}` {len(found)} times and not once")
-    return found[0]
-
-
-def planted_sites(text, entries, others):
-    """The sites of those entries of planted.json that are of this file, in which the others are."""
-    code = blanked(text)
-    sites = []
-    for entry in entries:
-        begin, end = only_range(code, entry["in"], 0, len(code), entry) if "in" in entry else (0, len(code))
-        begin, end = only_range(code, entry["text"], begin, end, entry)
-        for site in (*others, *sites):
-            if begin < site.begin < end < site.end or site.begin < begin < site.end < end:
-                what = f"`{entry['text']}` and `{text[site.begin : site.end]}` overlap"
-                sys.exit(f"{PLANTED.name}, {entry['bug']}: {entry['file']}: {what}; one has to be within the other")
-        instead = entry["instead"]
-        if entry["text"].endswith(";"):
-            before, behind = f"if (lapidary_mutant(@)) {{ {instead} }} else {{ ", " }"
-        else:
-            before, behind = f"(lapidary_mutant(@) ? ({instead}) : (", "))"
-        sites.append(Site(entry["bug"], begin, end, before, behind, (begin, end, instead)))
-        sites[-1].instead, sites[-1].kernels = instead, entry.get("kernels")
-    return sites
 
 
 def list_entries(text):
@@ -244,24 +63,25 @@ class Mutants:
 
     def __init__(self, folder):
         self.folder, self.sites, self.text = folder, [None], {}
+        self.objects, self.lock = {}, threading.Lock()  # by file: of what all rungs share
         planted = json.loads(PLANTED.read_text())
         files = set()
-        for path in sorted([*(ROOT / "src/kernels").glob("*/*.cuh"), *(ROOT / "src/tile").glob("*.hpp")]):
+        for path in sorted({path for source in (*SOURCES, *FUNCTIONS) for path in ROOT.glob(source)}):
             file = str(path.relative_to(ROOT))
             files.add(file)
             text = self.text[file] = path.read_text()
-            sites = sites_of(text)
+            sites = sites_of(text, FUNCTIONS.get(file))
             sites += planted_sites(text, [entry for entry in planted if entry["file"] == file], sites)
             seen, inserts = collections.Counter(), []
             for site in sites:
                 site.file, site.line = file, text.count("\n", 0, site.begin) + 1
                 site.code = text[site.begin : site.end]
-                seen[site.kind, site.code] += 1
-                site.occurrence = seen[site.kind, site.code]
+                seen[site.kind, site.code, site.instead] += 1
+                site.occurrence = seen[site.kind, site.code, site.instead]
                 number = len(self.sites)
                 # Of two that begin or end at one place the shorter one is inside; of two of one place, the later one.
                 inserts.append((site.begin, 1, -site.end, number, site.before.replace("@", str(number))))
-                inserts.append((site.end, 0, -site.begin, -number, site.behind))
+                inserts.append((site.end, 0, -site.begin, -number, site.behind.replace("@", str(number))))
                 self.sites.append(site)
             for position, *_, insert in sorted(inserts, reverse=True):
                 text = text[:position] + insert + text[position:]
@@ -307,37 +127,52 @@ def compile_command(build, rung):
     sys.exit(f"{build} has no instrumented build of {rung}")
 
 
-def build_object(build, mutants, rung, family, kernels):
-    """Of those of the rung's kernels, by number."""
+# Functions of constants are also those of threads, and chosen from there alone.
+CHOICE = """extern "C" __attribute__((const)) bool lapidary_is_mutant(int);
+constexpr bool lapidary_mutant(int number) { return !__builtin_is_constant_evaluated() && lapidary_is_mutant(number); }
+"""
+
+
+def compile_unit(build, mutants, rung, name, text, *options):
+    """The object of that text, with the options of the rung's instrumented unit."""
     folder = mutants.folder
-    own = f"src/kernels/{family}/{rung}.cuh"
-    # In a folder of its own, so that other rungs that include this file find the whole of it.
-    unit = folder / "units" / rung / "unit.cpp"
+    # In a folder of its own, so that other rungs that include a rung's file find the whole of it.
+    unit = folder / "units" / name / "unit.cpp"
     unit.parent.mkdir(parents=True, exist_ok=True)
-    # Functions of constants are also those of threads, and chosen from there alone.
-    text = f"""extern "C" __attribute__((const)) bool lapidary_is_mutant(int);
-constexpr bool lapidary_mutant(int number) {{ return !__builtin_is_constant_evaluated() && lapidary_is_mutant(number); }}
-#line 1 "{folder}/{own}"
-{only_kernels((folder / own).read_text(), kernels).replace("#pragma once", "", 1)}
+    if not unit.exists() or unit.read_text() != text:
+        unit.write_text(text)
+    compiler, *given = compile_command(build, rung)
+    kept = [word for word in given if not re.fullmatch(r"-O\d|-W.*", word)]
+    # Hidden names: run_mutants has the rung without mutants in it, too. What runs past an array may not be taken for
+    # what never comes to pass.
+    kept += ["-O1", "-w", "-Wno-psabi", "-fvisibility=hidden", f"-ffile-prefix-map={folder}/=/./", *options]
+    if "clang" not in compiler:
+        kept += ["-fno-gnu-unique", "-fno-aggressive-loop-optimizations"]
+    run([compiler, f"-I{folder}/src", *kept, "-c", unit, "-o", unit.with_suffix(".o")])
+    return unit.with_suffix(".o")
+
+
+def build_object(build, mutants, rung, family, kernels):
+    """Of those of the rung's kernels, by number, with what is mutated of the library."""
+    own = f"{mutants.folder}/src/kernels/{family}/{rung}.cuh"
+    text = f"""{CHOICE}#line 1 "{own}"
+{only_kernels(Path(own).read_text(), kernels).replace("#pragma once", "", 1)}
 #include <iterator>
 extern "C" __attribute__((visibility("default"))) lapidary::BuiltRung lapidary_mutants() {{
   using namespace lapidary;
   return {{&{rung}::info, std::data({rung}::built_kernels<void>), static_cast<int>(std::size({rung}::built_kernels<void>))}};
 }}
 """
-    if not unit.exists() or unit.read_text() != text:
-        unit.write_text(text)
-    words = compile_command(build, rung)
-    compiler = words[:1]
-    options = [w for w in words[1:] if not re.fullmatch(r"-O\d|-W.*", w)]
-    # -Bsymbolic and hidden names: run_mutants has the rung without mutants in it, too.
-    options.append(f"-DLAPIDARY_ONLY_KERNELS={','.join(map(str, kernels))}")
-    options += ["-O1", "-w", "-Wno-psabi", "-fvisibility=hidden", f"-ffile-prefix-map={folder}/=/./"]
-    if "clang" not in compiler[0]:
-        options.append("-fno-gnu-unique")
-    run([*compiler, f"-I{folder}/src", *options, "-c", unit, "-o", unit.with_suffix(".o")])
-    target = unit.with_suffix(".so")
-    run([*compiler, "-shared", "-Wl,-Bsymbolic", unit.with_suffix(".o"), "-o", target])
+    only = f"-DLAPIDARY_ONLY_KERNELS={','.join(map(str, kernels))}"
+    objects = [compile_unit(build, mutants, rung, rung, text, only)]
+    with mutants.lock:
+        for file in FUNCTIONS:
+            if file.endswith(".cpp") and file not in mutants.objects:
+                text = f'{CHOICE}#line 1 "{mutants.folder}/{file}"\n{(mutants.folder / file).read_text()}'
+                mutants.objects[file] = compile_unit(build, mutants, rung, Path(file).stem, text)
+    target = objects[0].with_suffix(".so")
+    compiler = compile_command(build, rung)[0]
+    run([compiler, "-shared", "-Wl,-Bsymbolic", *objects, *mutants.objects.values(), "-o", target])
     return target
 
 
@@ -353,35 +188,53 @@ def moved(fault, shown, site):
     return re.sub(rf"({re.escape(site.file)}):(\d+)", move, fault)
 
 
+class Outcomes:
+    """What becomes of mutants of one kernel, one after the other; `whole` is what becomes of the rung as it is."""
+
+    def __init__(self, build, target, *kernel):
+        self.command = [build / "test/run_mutants", target, *kernel, str(SCHEDULES)]
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.whole = self.next()
+
+    def next(self):
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit(f"{' '.join(map(str, self.command))} ended with {self.process.wait()}")
+        return json.loads(line)
+
+    def of(self, kinds):
+        """The outcomes of the mutants of these numbers, which are of these kinds."""
+        for number, kind in kinds:
+            self.process.stdin.write(f"{number} {1 if kind in IN_ANY_ORDER else SCHEDULES}\n")
+            self.process.stdin.flush()
+            yield self.next()
+        self.process.stdin.close()
+        self.process.wait()
+
+
 def run_rung(build, mutants, rung, most=None):
     """The record of a rung: what it is without a mutation, and each of its mutants, or as many as `most`, by the first of
     its kernels that tells them apart."""
     name, family = rung["name"], rung["family"]
-    ids = {(k["type"], k["tile"]): k["id"] for k in rung["kernels"]}
-    all_kernels = list(ids)
+    all_kernels = list(dict.fromkeys((kernel["type"], kernel["tile"]) for kernel in rung["kernels"]))
     kernels = [all_kernels[0], *MORE_KERNELS.get(name, [])]
     target = build_object(build, mutants, name, family, [all_kernels.index(kernel) for kernel in kernels])
     found, sound, chosen = {}, [], set()
     for type_name, tile in kernels:
-
-        def outcomes(numbers):
-            done = run([build / "test/run_mutants", target, name, type_name, tile, SCHEDULES, *numbers])
-            return [json.loads(line) for line in done.stdout.splitlines()]
-
-        whole = outcomes([0])[0]
-        if whole["caught"]:
-            sound.append(f"{name}, {type_name}, tile {tile}: {whole['fault']}")
-        own = [n for n in whole["reached"] if mutants.is_of(n, name)]
+        outcomes = Outcomes(build, target, name, type_name, tile)
+        if outcomes.whole["caught"]:
+            sound.append(f"{name}, {type_name}, tile {tile}: {outcomes.whole['fault']}")
+        own = [n for n in outcomes.whole["reached"] if mutants.is_of(n, name)]
         if most is not None:
             chosen.update(random.Random(rung["hash"]).sample(own, min(most, len(own))))
             own = [n for n in own if n in chosen]
         uncaught = [n for n in own if not (n in found and found[n]["caught"])]
-        for result in outcomes(uncaught) if uncaught else []:
+        for result in outcomes.of((n, mutants.sites[n].kind) for n in uncaught):
             number = result["number"]
             if number in found and not result["caught"]:
                 continue
             site, shown = mutants.sites[number], mutants.shown(number)
-            record = {"kernel": name, "id": ids[type_name, tile], "type": type_name, "tile": tile, **mutants.key(number), "line": site.line}
+            record = {"kernel": name, "type": type_name, "tile": tile, **mutants.key(number), "line": site.line}
             record["caught"] = result["caught"]
             if result["caught"]:
                 if "problem" in result:

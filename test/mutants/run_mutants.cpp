@@ -1,22 +1,29 @@
 // Runs mutants of one rung, which script/mutants has compiled into a shared object: all of them are in it, and a number
 // chooses one.
 //
-//   run_mutants OBJECT KERNEL TYPE TILE SCHEDULES NUMBER...
+//   run_mutants OBJECT KERNEL TYPE TILE SCHEDULES
 //
-// Prints a line of JSON for each number, of which 0 is the rung as it is: `caught` (null, a kind of bench::Finding,
-// "crash" or "hang"), and `reached`, the numbers of the mutants whose code it came by.
+// Runs the rung as it is, number 0, and then mutants: by standard input comes a line for each, with its number and
+// under how many of the schedules it is run. Prints a line of JSON for each: `number`, and `caught`, which is null or a
+// kind of bench::Finding, "another kernel" where another one ran than without the mutation, "another refusal" where it
+// ran for another reason, "refusal" where none ran, "crash" or "hang". That of 0 has `reached`, the numbers of the
+// mutants whose code it came by. A mutant is run only on problems, and under schedules, that came by its code.
 #include <dlfcn.h>
 #include <signal.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bench/check.hpp"
 #include "core/error.hpp"
@@ -25,11 +32,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A run takes tenths of a second.
-constexpr unsigned most_seconds = 30;
+/// Of the processor's time, for a run that takes tenths of a second; and of any time, for one that waits for ever.
+constexpr int most_seconds = 10, most_seconds_of_all = 600;
 
 int selected = 0;
-std::array<bool, 4096> reached;
+std::array<bool, 1 << 16> reached;
 
 }  // namespace
 
@@ -42,30 +49,67 @@ extern "C" __attribute__((visibility("default"))) bool lapidary_is_mutant(int nu
 namespace lapidary {
 namespace {
 
-Json run(const Rung& rung, const KernelEntry& kernel, int schedules) {
+/// A problem under one schedule, and what the rung does with it as it is.
+struct Trial {
+  bench::CheckProblem problem;
+  std::uint64_t seed;
+  std::set<int> reached = {};
+  std::string ran = {}, why = {};  ///< as of bench::Checked
+};
+
+/// All problems under the first schedule, then under the next: that finds most soonest.
+std::vector<Trial> trials_of(const KernelEntry& kernel, int schedules) {
+  std::vector<Trial> trials;
+  for (int seed = 1; seed <= schedules; ++seed)
+    for (const bench::CheckProblem& problem : bench::check_problems(kernel.kind, kernel.tile))
+      trials.push_back({problem, static_cast<std::uint64_t>(seed)});
+  return trials;
+}
+
+void limit_time() {
+  const itimerval limit = {.it_interval = {}, .it_value = {.tv_sec = most_seconds, .tv_usec = 0}};
+  setitimer(ITIMER_PROF, &limit, nullptr);
+}
+
+/// What becomes of the selected mutant, or of the rung as it is, in the trials of so many schedules.
+Json run(const Rung& rung, const KernelEntry& kernel, const std::vector<Trial>& trials, std::uint64_t schedules) {
   Json json = {{"number", selected}, {"caught", nullptr}};
-  for (const bench::CheckProblem& problem : bench::check_problems(kernel.kind, kernel.tile)) {
-    const auto found = bench::check(rung, kernel, problem, 1, schedules).found;
-    if (!found) continue;
-    json["caught"] = found->kind;
-    json["problem"] = problem.tries;
-    json["fault"] = found->message;
-    break;
+  const auto catch_by = [&](const Trial& trial, const std::string& kind, const std::string& message) {
+    json.update({{"caught", kind}, {"problem", trial.problem.tries}, {"fault", message}});
+  };
+  for (const Trial& trial : trials) {
+    if (trial.seed > schedules || (selected != 0 && !trial.reached.contains(selected))) continue;
+    limit_time();
+    reached = {};
+    try {
+      const bench::Checked checked = bench::check(rung, kernel, trial.problem, trial.seed, 1);
+      if (checked.found)
+        catch_by(trial, checked.found->kind, checked.found->message);
+      else if (selected != 0 && checked.ran != trial.ran)
+        catch_by(trial, "another kernel", checked.why);
+      else if (selected != 0 && checked.why != trial.why)
+        catch_by(trial, "another refusal", checked.why);
+      if (selected == 0) json["ran"].push_back({checked.ran, checked.why});
+    } catch (const Error& error) {
+      catch_by(trial, "refusal", error.what());
+    }
+    if (!json["caught"].is_null()) break;
+    if (selected != 0) continue;
+    Json& numbers = json["reached"].emplace_back(Json::array());
+    for (std::size_t number = 0; number < reached.size(); ++number)
+      if (reached[number]) numbers.push_back(number);
   }
-  json["reached"] = Json::array();
-  for (std::size_t number = 0; number < reached.size(); ++number)
-    if (reached[number]) json["reached"].push_back(number);
   return json;
 }
 
 /// In a process of its own: a mutant may do anything.
-Json run_apart(const Rung& rung, const KernelEntry& kernel, int schedules) {
+Json run_apart(const Rung& rung, const KernelEntry& kernel, const std::vector<Trial>& trials, std::uint64_t schedules) {
   int ends[2];
   if (pipe(ends) != 0) throw Error("pipe failed");
   const pid_t child = fork();
   if (child == 0) {
-    alarm(most_seconds);
-    const std::string text = run(rung, kernel, schedules).dump();
+    alarm(most_seconds_of_all);
+    const std::string text = run(rung, kernel, trials, schedules).dump();
     FILE* const out = fdopen(ends[1], "w");
     std::fwrite(text.data(), 1, text.size(), out);
     std::fclose(out);
@@ -80,8 +124,25 @@ Json run_apart(const Rung& rung, const KernelEntry& kernel, int schedules) {
   int status = 0;
   waitpid(child, &status, 0);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return Json::parse(text);
-  const bool hangs = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
-  return {{"number", selected}, {"caught", hangs ? "hang" : "crash"}, {"reached", Json::array()}};
+  const bool hangs = WIFSIGNALED(status) && (WTERMSIG(status) == SIGALRM || WTERMSIG(status) == SIGPROF);
+  return {{"number", selected}, {"caught", hangs ? "hang" : "crash"}};
+}
+
+/// Prints what becomes of the rung as it is, and keeps of it what its mutants are held against.
+void run_whole(const Rung& rung, const KernelEntry& kernel, std::vector<Trial>& trials) {
+  const Json whole = run_apart(rung, kernel, trials, trials.back().seed);
+  std::set<int> all;
+  if (whole["caught"].is_null()) {
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+      trials[i].ran = whole["ran"][i][0];
+      trials[i].why = whole["ran"][i][1];
+      trials[i].reached = whole["reached"][i].get<std::set<int>>();
+      all.merge(std::set<int>(trials[i].reached));
+    }
+  }
+  Json line = {{"number", 0}, {"caught", whole["caught"]}, {"fault", whole.value("fault", "")}, {"reached", all}};
+  std::printf("%s\n", line.dump().c_str());
+  std::fflush(stdout);
 }
 
 /// The kind of a kernel, by the name that to_string() gives it.
@@ -92,7 +153,7 @@ GemmKind kind_named(const Rung& rung, std::string_view name) {
 }
 
 int run_all(int argc, char** argv) {
-  if (argc < 7) throw InvalidArgument("run_mutants OBJECT KERNEL TYPE TILE SCHEDULES NUMBER...");
+  if (argc != 6) throw InvalidArgument("run_mutants OBJECT KERNEL TYPE TILE SCHEDULES");
   void* const object = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
   if (!object) throw InvalidArgument(dlerror());
   const auto built = reinterpret_cast<BuiltRung (*)()>(dlsym(object, "lapidary_mutants"))();
@@ -106,9 +167,10 @@ int run_all(int argc, char** argv) {
   }
   if (!mutant) throw InvalidArgument("the object has no such kernel");
   rung.kernels = {*mutant};
-  for (int i = 6; i < argc; ++i) {
-    selected = std::atoi(argv[i]);
-    std::printf("%s\n", run_apart(rung, *mutant, std::atoi(argv[5])).dump().c_str());
+  std::vector<Trial> trials = trials_of(*mutant, std::atoi(argv[5]));
+  run_whole(rung, *mutant, trials);
+  for (std::uint64_t schedules; std::cin >> selected >> schedules;) {
+    std::printf("%s\n", run_apart(rung, *mutant, trials, schedules).dump().c_str());
     std::fflush(stdout);
   }
   return 0;
