@@ -3,23 +3,35 @@ import collections
 from pathlib import Path
 
 from lib.project import load
+from lib.sites import KINDS
 from pages.markdown import table
+
+SHOWN = 3  # of what has one reason
 
 
 def mutant_records(planted):
-    return [r for r in load("results/emulator/mutants.json")["mutants"] if ("instead" in r) == planted]
+    return [r for r in load("results/emulator/mutants.json")["mutants"] if (r["kind"] not in KINDS) == planted]
+
+
+def outcome_table(name, records, key, values):
+    """What mutants are caught as, a row for each of the values."""
+    kinds = collections.Counter(record["caught"] for record in records if record["caught"])
+    columns = [kind for kind, _ in kinds.most_common()]
+    rows = []
+    for value, shown in values.items():
+        own = collections.Counter(record["caught"] for record in records if record[key] == value)
+        numbers = [own.total(), *(own[kind] for kind in [*columns, None])]
+        rows.append([shown, *(str(number) if number else "" for number in numbers)])
+    return table([name, "mutants:", *(f"{kind}:" for kind in columns), "the same:"], rows)
 
 
 def mutants():
     records = mutant_records(planted=False)
-    kinds = collections.Counter(record["caught"] for record in records if record["caught"])
-    columns = [kind for kind, _ in kinds.most_common()]
-    rows = []
-    for kernel in dict.fromkeys(record["kernel"] for record in records):
-        own = collections.Counter(record["caught"] for record in records if record["kernel"] == kernel)
-        numbers = [own.total(), *(own[kind] for kind in [*columns, None])]
-        rows.append([f"`{kernel}`", *(str(number) if number else "" for number in numbers)])
-    return table(["kernel", "mutants:", *(f"{kind}:" for kind in columns), "the same:"], rows)
+    return outcome_table("kernel", records, "kernel", {r["kernel"]: f"`{r['kernel']}`" for r in records})
+
+
+def mutants_kinds():
+    return outcome_table("kind", mutant_records(planted=False), "kind", {kind: kind for kind in KINDS})
 
 
 def mutants_planted():
@@ -40,21 +52,33 @@ def mutants_planted():
 
 def mutants_equivalent():
     records = mutant_records(planted=False)
-    kernels = {}
+    meant = {}
     for record in records:
         if record["caught"] is None:
-            key = record["file"], record["code"], record["equivalent"]
-            kernels.setdefault(key, []).append(f"`{record['kernel']}`")
+            files, changes, kernels = meant.setdefault(record["equivalent"], ({}, {}, {}))
+            instead = f"`{record['instead']}` for " if "instead" in record else "without "
+            files[f"`{Path(record['file']).name}`"] = None
+            changes[f"{instead}`{record['code']}`"] = None
+            kernels[f"`{record['kernel']}`"] = None
     every = len({record["kernel"] for record in records})
     rows = []
-    for (file, code, reason), names in kernels.items():
-        many = f"all {every}" if len(names) == every else f"{len(names)} kernels"
-        rows.append([f"`{Path(file).name}`", f"`{code}`", ", ".join(names) if len(names) <= 3 else many, reason])
-    return table(["file", "always true, or never where it leaves", "in", "why it is the same"], rows)
+    for reason, (files, changes, kernels) in meant.items():
+        many = f"all {every}" if len(kernels) == every else f"{len(kernels)} kernels"
+        more = f" and {len(changes) - SHOWN} more" if len(changes) > SHOWN else ""
+        rows.append(
+            [
+                ", ".join(files) if len(files) <= SHOWN else f"{len(files)} files",
+                ", ".join(list(changes)[:SHOWN]) + more,
+                ", ".join(kernels) if len(kernels) <= SHOWN else many,
+                reason,
+            ]
+        )
+    return table(["file", "mutants", "in", "why they are the same"], rows)
 
 
 REGIONS = {
     "mutants": mutants,
+    "mutants-kinds": mutants_kinds,
     "mutants-equivalent": mutants_equivalent,
     "mutants-planted": mutants_planted,
 }
