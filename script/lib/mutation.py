@@ -14,7 +14,7 @@ from lib.project import ROOT, run
 from lib.sites import PLANTED, closing, planted_sites, sites_of
 
 # Of these, one is enough for what is wrong in any order.
-SCHEDULES, IN_ANY_ORDER = 2, ("clamp", "bound", "argument", "factor")
+SCHEDULES, IN_ANY_ORDER = 2, ("clamp", "bound", "argument", "factor", "offset")
 # Beside the default, by type and tile: rows that do not come out even; operands that are MN-major; several slices of
 # results on their way, and rows of A that blocks share.
 MORE_KERNELS = {

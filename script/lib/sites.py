@@ -19,7 +19,7 @@ CALLS = {
     "fence": r"\w*fence\w*",
 }
 # In the order of the pages.
-KINDS = (*CALLS, "clamp", "condition", "bound", "argument", "factor")
+KINDS = (*CALLS, "clamp", "condition", "bound", "argument", "factor", "offset")
 
 # What may be taken for each other: sizes; a leading dimension for those of the other matrices and for the sizes of its
 # own; bases of one type.
@@ -286,6 +286,12 @@ def argument_sites(text):
             yield exchanged("argument", text, *name.span(), "N" if name[0] == "M" else "M")
 
 
+def offset_sites(text):
+    """What is multiplied by a leading dimension, which then has 32 bits."""
+    for match in re.finditer(r"(?:\([^()]*\)|\b[\w.]+) \* (?:g\.ld[abcd]|ld|step_)\b", text):
+        yield exchanged("offset", text, *match.span(), f"static_cast<int>({match[0]})")
+
+
 def functions_named(text, names):
     """Where the bodies of those functions are."""
     for match in re.finditer(rf"\b(?:{names})\(", text):
@@ -301,7 +307,7 @@ def sites_of(text, functions=None):
     constant = [*values, *constant_ranges(text)]
     wanted = list(functions_named(text, functions)) if functions else [(0, len(text))]
     found = {}
-    for finder in (call_sites, loop_sites, condition_sites, bound_sites, argument_sites):
+    for finder in (call_sites, loop_sites, condition_sites, bound_sites, argument_sites, offset_sites):
         for site in finder(text):
             if any(b <= site.begin < e for b, e in constant) or not any(b <= site.begin < e for b, e in wanted):
                 continue
