@@ -218,7 +218,7 @@ std::optional<Race> RaceDetector::add_shared(const Actor& actor, const Event& ev
       split_[word] = true;
       for (std::size_t byte = 1; byte < 4; ++byte) {
         cells_[byte * words + word] = cells_[word];
-        for (const auto* marks : {&reads_, &atomics_})
+        for (const auto* marks : {&reads_, &strong_writes_})
           std::copy_n(&(*marks)[word * parties_], parties_, &(*marks)[(byte * words + word) * parties_]);
       }
     }
