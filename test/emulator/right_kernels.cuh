@@ -636,6 +636,8 @@ __global__ void peers_read_shared_memory(int* a, int* b, int*, int) {
 __global__ void cluster_barrier_in_two_parts(int* a, int* b, int*, int) {
   auto& [data, word] = shared_storage<ClusterStorage>();
   const unsigned peer = cluster_ctarank() ^ 1;
+  barrier_cluster_arrive();
+  barrier_cluster_wait();
   mapa(&data[0], peer)[threadIdx.x] = a[thread_of_grid()];
   barrier_cluster_arrive();
   const int more = a[threadIdx.x];
