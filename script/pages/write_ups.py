@@ -88,7 +88,7 @@ def half_corrections(records):
     )
     yield (
         "sizes must be multiples of the tile",
-        f"where nothing is checked: {command} is right {'at every size' if example['ragged'] else 'at those alone'}. "
+        f"where nothing is checked: {command} is right {'at every size' if example['at_every_size'] else 'at those alone'}. "
         f"Every rung takes any size: {rung['results'] - rung['wrong']:,} of {rung['results']:,} results of this one are right",
         lapidary("run f16_padded -m 101 -n 133 -k 75"),
     )
