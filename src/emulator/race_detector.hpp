@@ -156,7 +156,7 @@ class RaceDetector {
   /// Pages that are never touched are left to the system: few kernels use all of their shared memory.
   Pages<Cell> cells_;
   Pages<std::uint32_t> reads_, strong_writes_;  ///< parties_ for each cell
-  std::vector<bool> split_;               ///< ... for words that have been accessed by bytes
+  std::vector<bool> split_;                     ///< ... for words that have been accessed by bytes
   std::vector<Clock> clocks_;
   std::vector<unsigned> copy_threads_;  ///< by party from copies_ on: who issued the last copy
 
