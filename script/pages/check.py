@@ -22,7 +22,7 @@ def outcome_table(name, records, key, values):
         own = collections.Counter(record["caught"] for record in records if record[key] == value)
         numbers = [own.total(), *(own[kind] for kind in [*columns, None])]
         rows.append([shown, *(str(number) if number else "" for number in numbers)])
-    return table([name, "mutants:", *(f"{kind}:" for kind in columns), "the same:"], rows)
+    return table([name, "mutants:", *(f"{kind}:" for kind in columns), "not told apart:"], rows)
 
 
 def mutants():
@@ -43,7 +43,7 @@ def mutants_planted():
     rows = []
     for bug, own in sorted(bugs.items(), key=lambda item: item[0].lower()):
         kernels = [f"`{kernel}`" for kernel in dict.fromkeys(record["kernel"] for record in own)]
-        kinds = collections.Counter(record["caught"] or "the same" for record in own).most_common()
+        kinds = collections.Counter(record["caught"] or "not told apart" for record in own).most_common()
         caught = ", ".join(f"{kind} {number}" if len(kinds) > 1 else kind for kind, number in kinds)
         rows.append([bug, ", ".join(kernels) if len(kernels) <= 3 else f"{len(kernels)} kernels", str(len(own)), caught])
     caption = f"{len(bugs)} bugs in {places} places of the sources make {len(records)} mutants:\n\n"
@@ -73,7 +73,7 @@ def mutants_equivalent():
                 reason,
             ]
         )
-    return table(["file", "mutants", "in", "why they are the same"], rows)
+    return table(["file", "mutants", "in", "why nothing tells them apart"], rows)
 
 
 REGIONS = {
