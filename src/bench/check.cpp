@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
-#include <utility>
+#include <vector>
 
+#include "bench/parallel.hpp"
 #include "bench/run.hpp"
 #include "core/error.hpp"
 #include "core/math.hpp"
@@ -43,25 +46,23 @@ std::int64_t vector_of(const Problem& p, Matrix matrix) { return 16 / size_of(sh
 RandomProblem with_gaps(RandomProblem spec, std::int64_t far = 0) {
   Problem& p = spec.problem;
   int vectors = 0;
-  for (const auto& [ld, matrix] :
-       {std::pair{&p.lda, Matrix::A}, {&p.ldb, Matrix::B}, {&p.ldc, Matrix::C}, {&p.ldd, Matrix::D}})
-    *ld = round_up(shape_of(p, matrix).length(), vector_of(p, matrix)) + far + ++vectors * vector_of(p, matrix);
+  for (const Matrix matrix : all_matrices) {
+    const std::int64_t vector = vector_of(p, matrix);
+    leading_dimension(p, matrix) = round_up(shape_of(p, matrix).length(), vector) + far + ++vectors * vector;
+  }
   return spec;
 }
 
-/// One matrix alone begins half a vector off.
-RandomProblem displaced(RandomProblem spec, Matrix matrix) {
-  Displacement& by = spec.displacement;
-  std::int64_t* const which[] = {&by.A, &by.B, &by.C, &by.D};
-  *which[static_cast<std::size_t>(matrix)] = vector_of(spec.problem, matrix) / 2;
+/// One matrix alone begins so many elements off.
+RandomProblem displaced(RandomProblem spec, Matrix matrix, std::int64_t elements) {
+  const auto of = [&](Matrix other) { return other == matrix ? elements : 0; };
+  spec.displacement = {of(Matrix::A), of(Matrix::B), of(Matrix::C), of(Matrix::D)};
   return spec;
 }
 
-/// One leading dimension alone is longer by half a vector.
-RandomProblem with_odd_lines(RandomProblem spec, Matrix matrix) {
-  Problem& p = spec.problem;
-  std::int64_t* const which[] = {&p.lda, &p.ldb, &p.ldc, &p.ldd};
-  *which[static_cast<std::size_t>(matrix)] += vector_of(p, matrix) / 2;
+/// One leading dimension alone is longer by so many elements.
+RandomProblem with_longer_lines(RandomProblem spec, Matrix matrix, std::int64_t elements) {
+  leading_dimension(spec.problem, matrix) += elements;
   return spec;
 }
 
@@ -96,53 +97,87 @@ RandomProblem with_unread_c(RandomProblem spec) {
   return spec;
 }
 
+/// Under one schedule.
+Checked check_once(const Rung& rung, const KernelEntry& kernel, const CheckProblem& problem, std::uint64_t seed) {
+  // One host thread: blocks that run at the same time would meet in another order each time.
+  const std::unique_ptr<Device> device = open_emulator(
+      {.multiprocessors = problem.multiprocessors, .check = true, .threads = 1, .seed = seed, .limit_s = most_seconds});
+  Checked checked;
+  try {
+    Experiment experiment(*device, problem.spec);
+    const Problem known = with_known(experiment.problem().spec.problem, experiment.operands());
+    const Choice choice = choose(kernel, known);  // what run() chooses; a fault leaves nobody to ask
+    checked.ran = choice.kernel->id();
+    checked.why = choice.why;
+    const Verification result = experiment.run(rung, kernel, Build::instrumented).verification;
+    if (!result.ok) checked.found = {"wrong result", result.message, seed};
+  } catch (const KernelFault& fault) {
+    checked.found = {name_of(fault.kind()), fault.what(), seed};
+  }
+  return checked;
+}
+
 }  // namespace
 
 std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& tile) {
   const std::int64_t m = tile.m, n = tile.n, k = tile.k ? tile.k : some_k;
   const std::int64_t vector = 16 / size_of(kind.type);  // of C and D as many elements are whole vectors, too
-  // Sizes of which no two are equal; of the even ones, in whole vectors, less than a tile or more.
-  const RandomProblem odd = sized(kind, m + 1, n - 1, 2 * k),
-                      even = with_beta(with_gaps(sized(kind, m + vector, n + 2 * vector, 2 * k + 3 * vector))),
-                      small = with_beta(with_gaps(sized(kind, 3 * vector, 5 * vector, 2 * vector)));
-  const auto even_sized = [&](std::int64_t dm, std::int64_t dn, std::int64_t dk) {
-    const Problem& p = even.problem;
-    return with_beta(with_gaps(sized(kind, p.M + dm, p.N + dn, p.K + dk)));
+  const auto apart = [&](std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t far = 0) {
+    return with_beta(with_gaps(sized(kind, M, N, K), far));
   };
-  constexpr std::int64_t far = std::int64_t{1} << 31;
+  // Sizes of which no two are equal; of the even ones, in whole vectors, less than a tile or more.
+  const RandomProblem odd = sized(kind, m + 1, n - 1, 2 * k), small = apart(3 * vector, 5 * vector, 2 * vector);
+  const std::int64_t M = m + vector, N = n + 2 * vector, K = 2 * k + 3 * vector;
   std::vector<CheckProblem> problems = {
       {odd, "edges beside whole tiles; beta is 0"},
       {scattered(sized(kind, m - 1, n + 1, 3 * k - 1)), "long rows, bases off their alignment"},
-      {even, "whole vectors, lines of four lengths"},
+      {apart(M, N, K), "whole vectors, lines of four lengths"},
       {with_factors(small, 0.75f, 0), "alpha alone"},
       {with_factors(small, 0, 0.5f), "beta alone"},
       {with_unread_c(with_factors(small, 1, 0)), "C is NaN, and beta is 0"},
       {with_unread_c(with_factors(odd, 0.75f, 0)), "C is NaN, and beta is 0; edges beside whole tiles"},
-      {even_sized(vector / 2, 0, 0), "M between whole vectors"},
-      {even_sized(0, vector / 2, 0), "N between whole vectors"},
-      {even_sized(0, 0, vector / 2), "K between whole vectors"},
-      {even_sized(1, 1, 1), "all sizes off whole vectors, lines on them"},
+      {apart(M + vector / 2, N, K), "M between whole vectors"},
+      {apart(M, N + vector / 2, K), "N between whole vectors"},
+      {apart(M, N, K + vector / 2), "K between whole vectors"},
+      {apart(M + 1, N + 1, K + 1), "all sizes off whole vectors, lines on them"},
+      {with_factors(apart(3 * vector, 5 * vector + 1, 2 * vector), 0, 0.5f), "beta alone; N is odd"},
+      {apart(2 * vector, 3 * vector, 4 * k + vector), "a sum that is longer than rows of D"},
+      {scattered(sized(kind, 7, 5, 3 * k + 1)), "one product more than whole tiles of the sum"},
+      {apart(vector, 3 * n + vector, 2 * vector), "one row of several tiles"},
   };
-  for (const Matrix matrix : all_matrices)
-    problems.push_back({displaced(small, matrix), fmt::format("{} off its alignment", name_of(matrix))});
-  for (const Matrix matrix : all_matrices)
+  for (const Matrix matrix : all_matrices) {
+    const std::int64_t half = vector_of(small.problem, matrix) / 2;
+    const RandomProblem off = displaced(small, matrix, half);
+    problems.push_back({off, fmt::format("{} off its alignment", name_of(matrix))});
     problems.push_back(
-        {with_odd_lines(small, matrix), fmt::format("lines of {} off their alignment", name_of(matrix))});
-  problems.insert(problems.end(),
-                  {{in_place(small), "D is C"},
-                   {in_place(with_factors(sized(kind, 17, 13, 7), 1, 1)), "primes; D is C"},
-                   {with_beta(sized(kind, 5, 3, 0)), "no sum at all"},
-                   {with_beta(sized(kind, m + vector, n + vector, 0)), "no sum at all, by whole vectors"},
-                   {sized(kind, vector, 2 * vector, 0), "zeros"},
-                   {sized(kind, 1, 1, 1), "one product"},
-                   {of_one_row(sized(kind, 1, n, 2 * k)), "one row, whose length is its own"},
-                   {sized(kind, m, 1, k), "one column"},
-                   {with_beta(with_gaps(sized(kind, vector, 3 * vector, 2 * vector), far)), "offsets beyond 32 bits"},
-                   {with_beta(with_gaps(sized(kind, 3, 5, 7), far + 1)), "offsets beyond 32 bits; nothing aligned"},
-                   {with_beta(with_gaps(sized(kind, m + vector, n + vector, many_tiles * k + vector))),
-                    "long sums of several tiles"},
-                   {with_beta(with_gaps(sized(kind, (many_rows - 1) * m + vector, n + vector, vector))),
-                    "many rows of tiles", odd_multiprocessors}});
+        {with_longer_lines(small, matrix, half), fmt::format("lines of {} off theirs", name_of(matrix))});
+    if (matrix != Matrix::C)
+      problems.push_back({with_factors(off, 1, 0), fmt::format("{} off its alignment; beta is 0", name_of(matrix))});
+  }
+  // Where results are stored in pairs, C may stay unread.
+  for (const Matrix matrix : {Matrix::C, Matrix::D}) {
+    problems.push_back({with_factors(displaced(small, matrix, 1), 0, 0.5f),
+                        fmt::format("{} off by one element; beta alone", name_of(matrix))});
+    problems.push_back(
+        {with_longer_lines(small, matrix, 1), fmt::format("lines of {} longer by one element", name_of(matrix))});
+  }
+  constexpr std::int64_t far = std::int64_t{1} << 31, fairly_far = std::int64_t{1} << 28;
+  problems.insert(
+      problems.end(),
+      {{in_place(small), "D is C"},
+       {in_place(with_factors(sized(kind, 17, 13, 7), 1, 1)), "primes; D is C"},
+       {with_beta(sized(kind, 5, 3, 0)), "no sum at all"},
+       {with_beta(sized(kind, m + vector, n + vector, 0)), "no sum at all, by whole vectors"},
+       {sized(kind, vector, 2 * vector, 0), "zeros"},
+       {sized(kind, 1, 1, 1), "one product"},
+       {of_one_row(sized(kind, 1, n, 2 * k)), "one row, whose length is its own"},
+       {sized(kind, m, 1, k), "one column"},
+       {apart(vector, 3 * vector, 2 * vector, far), "offsets beyond 32 bits"},
+       {apart(3, 5, 7, far + 1), "offsets beyond 32 bits; nothing aligned"},
+       {apart(M, N, K, fairly_far), "offsets beyond 32 bits of steps within a tile"},
+       {apart(m + 1, n - 1, 2 * k, fairly_far + 1), "offsets beyond 32 bits of steps within a tile; nothing aligned"},
+       {apart(m + vector, n + vector, many_tiles * k + vector), "long sums of several tiles"},
+       {apart((many_rows - 1) * m + vector, n + vector, vector), "many rows of tiles", odd_multiprocessors}});
   return problems;
 }
 
@@ -154,26 +189,17 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, std::int64_t M, s
 
 Checked check(const Rung& rung, const KernelEntry& kernel, const CheckProblem& problem, std::uint64_t seed,
               int schedules) {
+  // A few at a time: each is a machine, and with lines that are far apart it takes many of the host's addresses.
+  constexpr int most_at_a_time = 4;
   Checked checked;
-  for (int i = 0; i < schedules; ++i, ++seed) {
-    // One host thread: blocks that run at the same time would meet in another order each time.
-    const std::unique_ptr<Device> device = open_emulator({.multiprocessors = problem.multiprocessors,
-                                                          .check = true,
-                                                          .threads = 1,
-                                                          .seed = seed,
-                                                          .limit_s = most_seconds});
-    try {
-      Experiment experiment(*device, problem.spec);
-      const Problem known = with_known(experiment.problem().spec.problem, experiment.operands());
-      const Choice choice = choose(kernel, known);  // what run() chooses; a fault leaves nobody to ask
-      checked.ran = choice.kernel->id();
-      checked.why = choice.why;
-      const Verification result = experiment.run(rung, kernel, Build::instrumented).verification;
-      if (!result.ok) checked.found = {"wrong result", result.message, seed};
-    } catch (const KernelFault& fault) {
-      checked.found = {name_of(fault.kind()), fault.what(), seed};
-    }
-    if (checked.found) break;
+  for (int done = 0; done < schedules && !checked.found; done += most_at_a_time) {
+    std::vector<Checked> some(static_cast<std::size_t>(std::min(most_at_a_time, schedules - done)));
+    parallel_for(std::ssize(some), [&](std::int64_t i) {
+      some[static_cast<std::size_t>(i)] = check_once(rung, kernel, problem,
+                                                     seed + static_cast<std::uint64_t>(done + i));
+    });
+    const auto first = std::find_if(some.begin(), some.end(), [](const Checked& one) { return one.found.has_value(); });
+    checked = first != some.end() ? *first : some.back();
   }
   return checked;
 }

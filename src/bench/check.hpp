@@ -40,9 +40,9 @@ struct Checked {
 };
 
 /// Runs a kernel on the emulated machine, of which it finds the multiprocessors of the problem, with every access
-/// checked, under the schedules of seeds `seed`, `seed` + 1,
-/// ..., and verifies the results of each. Seed 0 is the order of threads. The same seed finds the same on every
-/// machine.
+/// checked, under the schedules of seeds `seed`, `seed` + 1, ..., and verifies the results of each. Schedules run on
+/// all cores, so the kernel may keep nothing in `__device__` variables. Seed 0 is the order of threads. The same seed
+/// finds the same on every machine.
 /// @throws InvalidArgument if the problem is not legal or the program has no instrumented build of the kernel
 Checked check(const Rung& rung, const KernelEntry& kernel, const CheckProblem& problem, std::uint64_t seed,
               int schedules);

@@ -94,6 +94,16 @@ std::int64_t Displacement::operator[](Matrix matrix) const {
   return D;
 }
 
+std::int64_t& leading_dimension(Problem& problem, Matrix matrix) {
+  switch (matrix) {
+    case Matrix::A: return problem.lda;
+    case Matrix::B: return problem.ldb;
+    case Matrix::C: return problem.ldc;
+    case Matrix::D: break;
+  }
+  return problem.ldd;
+}
+
 RandomProblem resolve(RandomProblem spec) {
   Problem& p = spec.problem;
   // Before the others: of a problem in place, resolved() would take a missing ldc from ldd as well.
@@ -125,9 +135,8 @@ RandomProblem resolve(RandomProblem spec) {
 bool is_far(const MatrixShape& shape) { return shape.ld > far_apart && shape.lines() > 1 && !shape.empty(); }
 
 Problem without_far_gaps(Problem p) {
-  for (const auto& [ld, matrix] :
-       {std::pair{&p.lda, Matrix::A}, {&p.ldb, Matrix::B}, {&p.ldc, Matrix::C}, {&p.ldd, Matrix::D}})
-    if (const MatrixShape shape = shape_of(p, matrix); is_far(shape)) *ld = shape.length();
+  for (const Matrix matrix : all_matrices)
+    if (const MatrixShape shape = shape_of(p, matrix); is_far(shape)) leading_dimension(p, matrix) = shape.length();
   return p;
 }
 

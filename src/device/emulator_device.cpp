@@ -23,9 +23,9 @@ class EmulatedDevice final : public Device {
             .l2_bytes = 0};
   }
   void* allocate(std::size_t bytes, std::string_view label, std::size_t touched) override {
-    return emulator::Arena::instance().allocate(bytes, label, touched);
+    return machine_.memory().allocate(bytes, label, touched);
   }
-  void free(void* memory) noexcept override { emulator::Arena::instance().free(memory); }
+  void free(void* memory) noexcept override { machine_.memory().free(memory); }
   void upload(void* to, const void* from, std::size_t bytes) override {
     if (bytes) std::memcpy(to, from, bytes);
   }

@@ -19,9 +19,9 @@ MemoryPlace AccessChecker::place_of(std::uintptr_t address, bool is_global) {
     return {
         memory.is_static(address) ? variable : shared, {}, memory.dynamic_offset(address), place_.shape.shared_bytes};
   }
-  const bool in_arena = address - Arena::instance().base() < Arena::instance().bytes();  // no __device__ variable
-  const Allocation* const allocation = in_arena ? Arena::instance().at_or_below(address) : nullptr;
-  if (!allocation) return {};
+  Arena& memory = cluster_.memory();
+  const Allocation* const allocation = memory.contains(address) ? memory.at_or_below(address) : nullptr;
+  if (!allocation) return {};  // a __device__ variable
   return {global, allocation->label, static_cast<std::int64_t>(address - allocation->base), allocation->bytes};
 }
 
@@ -31,7 +31,7 @@ void AccessChecker::check_alignment(std::uintptr_t address, unsigned bytes, unsi
 }
 
 void AccessChecker::check_global(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc) {
-  const Allocation* const allocation = Arena::instance().at_or_below(address);
+  const Allocation* const allocation = cluster_.memory().at_or_below(address);
   if (place_.shape.overlaps && !grid_waited_[running->thread])
     faults_.stop(BeforeGridWait{{access, bytes, place_of(address, true)}}, pc);
   if (!allocation || address + bytes > allocation->end())

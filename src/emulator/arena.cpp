@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "core/error.hpp"
@@ -16,12 +17,13 @@ namespace {
 constexpr std::size_t most_bytes = std::size_t{1} << 40, least_bytes = std::size_t{1} << 34;
 constexpr std::size_t alignment = 256;
 
-}  // namespace
-
-Arena& Arena::instance() {
-  static Arena arena;
-  return arena;
+/// How much of its cells is touched. Of a large allocation it may be little.
+Touched touched(const Allocation& allocation) {
+  constexpr std::size_t large = 4 << 20;
+  return allocation.sparse || allocation.bytes > large ? Touched::sparsely : Touched::wholly;
 }
+
+}  // namespace
 
 Arena::Arena() {
   // Systems whose addresses have fewer bits give less.
@@ -32,6 +34,12 @@ Arena::Arena() {
     if (range != MAP_FAILED) return;
   }
   throw Error("the address space for emulated global memory cannot be reserved (ulimit -v?)");
+}
+
+Arena::~Arena() {
+  // Whoever is given these addresses next knows nothing of what was poisoned.
+  ASAN_UNPOISON_MEMORY_REGION(reinterpret_cast<void*>(base_), used_);
+  munmap(reinterpret_cast<void*>(base_), bytes_);
 }
 
 void* Arena::allocate(std::size_t bytes, std::string_view label, std::size_t touched) {
@@ -50,6 +58,8 @@ void* Arena::allocate(std::size_t bytes, std::string_view label, std::size_t tou
   made.base = at;
   made.bytes = bytes;
   made.label = label;
+  made.sparse = touched < bytes;
+  used_ = std::max(used_, at + bytes + alignment - base_);
   // In a build with AddressSanitizer the gaps are out of bounds for every build of a kernel.
   ASAN_POISON_MEMORY_REGION(reinterpret_cast<void*>(at - alignment), alignment);
   ASAN_UNPOISON_MEMORY_REGION(reinterpret_cast<void*>(at), bytes);
@@ -74,13 +84,14 @@ Allocation* Arena::at_or_below(std::uintptr_t address) {
 
 void Arena::set_cells(bool present) {
   for (auto& [base, allocation] : allocations_)
-    allocation.cells = present ? zeros<GlobalCell>(ceil_div(allocation.bytes, GlobalCell::bytes)) : nullptr;
+    allocation.cells = present ? zeros<GlobalCell>(ceil_div(allocation.bytes, GlobalCell::bytes), touched(allocation))
+                               : nullptr;
   has_cells_ = present;
   variables_.clear();
 }
 
 GlobalCell* Arena::cells(std::uintptr_t address) {
-  if (address - base_ < bytes_) {
+  if (contains(address)) {
     Allocation* const allocation = at_or_below(address);
     if (!allocation || !allocation->cells) return nullptr;
     return &allocation->cells[(address - allocation->base) / GlobalCell::bytes];

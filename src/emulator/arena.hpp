@@ -25,16 +25,21 @@ struct Allocation {
   std::uintptr_t base = 0;
   std::size_t bytes = 0;
   std::string label;
+  bool sparse = false;      ///< some of it is never touched
   Pages<GlobalCell> cells;  ///< by GlobalCell::bytes; only during launches that check
 
   std::uintptr_t end() const { return base + bytes; }
 };
 
-/// The emulated GPU's global memory: one range of addresses, so that an access is told from others by a comparison.
+/// An emulated GPU's global memory: one range of addresses, so that an access is told from others by a comparison.
 /// Allocations are exact to the byte and at least 256 bytes apart. Not safe to change while a kernel runs.
 class Arena {
  public:
-  static Arena& instance();
+  /// @throws Error if not even 16 GiB of addresses are free
+  Arena();
+  ~Arena();
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
 
   /// @param touched  of the bytes, so many will be accessed: the others' pages never come into being
   /// @throws InvalidArgument if the host has less memory free than that
@@ -55,15 +60,16 @@ class Arena {
 
   std::uintptr_t base() const { return base_; }
   std::size_t bytes() const { return bytes_; }
+  bool contains(std::uintptr_t address) const { return address - base_ < bytes_; }
 
   /// What the host could still give.
   static std::size_t free_bytes();
   static std::size_t total_bytes();
 
  private:
-  Arena();
   std::uintptr_t base_;
   std::size_t bytes_;
+  std::size_t used_ = 0;  ///< of them, to the end of the last allocation that there ever was
   std::map<std::uintptr_t, Allocation> allocations_;
   bool has_cells_ = false;
   std::mutex variables_mutex_;

@@ -46,8 +46,8 @@ void BlockRunner::begin_launch(const LaunchShape& shape, ThreadBody body, std::s
   log_.begin_launch(place_.threads);
   shared_.attach();
   recorder.check = options_.check;
-  recorder.arena_base = Arena::instance().base();
-  recorder.arena_bytes = Arena::instance().bytes();
+  recorder.arena_base = cluster_.memory().base();
+  recorder.arena_bytes = cluster_.memory().bytes();
   recorder.stack_bytes = Scheduler::stack_bytes();
 }
 
@@ -171,7 +171,7 @@ void BlockRunner::strong_access(std::uintptr_t address, unsigned bytes, Strong k
     return static_cast<Access>(static_cast<unsigned>(load) + static_cast<unsigned>(std::min(kind, Strong::atomic)));
   };
   if (address - address_of(scheduler_.stacks()) < Scheduler::stack_bytes()) return;  // a local variable
-  const bool global = address - Arena::instance().base() < Arena::instance().bytes();
+  const bool global = cluster_.memory().contains(address);
   const bool shared = recorder.static_bytes ? shared_.offset(address) != SharedMemory::npos : shared_.in_arena(address);
   const bool remote = !global && !shared && cluster_.owner(address, place_.rank);
   if (!global && !shared && !remote && image_at(address) != ProgramImage::variable) {

@@ -24,8 +24,9 @@ double thread_time() {
 
 }  // namespace
 
-ClusterRunner::ClusterRunner(const Options& options, GridOrder& grid) : options_(options) {
-  if (options.check) races_ = std::make_unique<RaceDetector>(grid);
+ClusterRunner::ClusterRunner(const Options& options, Arena& memory, GridOrder& grid)
+    : options_(options), memory_(memory) {
+  if (options.check) races_ = std::make_unique<RaceDetector>(memory, grid);
 }
 ClusterRunner::~ClusterRunner() = default;
 

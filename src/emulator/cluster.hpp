@@ -17,6 +17,7 @@
 
 namespace lapidary::emulator {
 
+class Arena;
 class BlockRunner;
 struct Lane;
 
@@ -25,8 +26,9 @@ struct Lane;
 /// before.
 class ClusterRunner {
  public:
+  /// @param memory  the machine's global memory
   /// @param grid  what orders accesses of this cluster and those of others
-  ClusterRunner(const Options& options, GridOrder& grid);
+  ClusterRunner(const Options& options, Arena& memory, GridOrder& grid);
   ~ClusterRunner();
   ClusterRunner(const ClusterRunner&) = delete;
   ClusterRunner& operator=(const ClusterRunner&) = delete;
@@ -46,6 +48,7 @@ class ClusterRunner {
   void clear_counters();
 
   // What the blocks of the cluster share.
+  Arena& memory() { return memory_; }
   unsigned size() const { return size_; }
   BlockRunner& block(unsigned rank) { return *blocks_[rank]; }
   /// The block that an address of shared memory belongs to; of variables that are __shared__ the one of that rank.
@@ -97,6 +100,7 @@ class ClusterRunner {
   Deadlock deadlock() const;
 
   Options options_;
+  Arena& memory_;
   LaunchShape shape_{};
   unsigned size_ = 1;
   std::vector<std::unique_ptr<BlockRunner>> blocks_;  ///< at least size_

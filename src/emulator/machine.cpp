@@ -72,6 +72,7 @@ struct Machine::State {
   Options options;
   std::vector<std::string> memories = {""};  ///< labels of allocations, by MemoryRegion::id
   std::vector<LaunchShape> launches;
+  Arena memory;
   GridOrder grid;
   std::vector<std::unique_ptr<ClusterRunner>> runners;
 };
@@ -85,11 +86,12 @@ Machine::Machine(Machine&&) noexcept = default;
 Machine& Machine::operator=(Machine&&) noexcept = default;
 
 const Options& Machine::options() const { return state_->options; }
+Arena& Machine::memory() { return state_->memory; }
 
 // The allocations of this launch. There are few labels, and SiteKey has room for few: what is beyond goes unnamed.
-static std::vector<MemoryRegion> memory_regions(std::vector<std::string>& labels) {
+static std::vector<MemoryRegion> memory_regions(const Arena& memory, std::vector<std::string>& labels) {
   std::vector<MemoryRegion> regions;
-  for (const auto& [base, allocation] : Arena::instance().allocations()) {
+  for (const auto& [base, allocation] : memory.allocations()) {
     auto label = std::find(labels.begin(), labels.end(), allocation.label);
     if (label == labels.end() && labels.size() < SiteKey::most_memories) label = labels.insert(label, allocation.label);
     const auto id = label == labels.end() ? 0 : static_cast<unsigned>(label - labels.begin());
@@ -147,9 +149,9 @@ void Machine::run(const LaunchShape& shape, ThreadBody body) {
                                                         : grid / (shape.cluster.x * shape.cluster.y * shape.cluster.z);
   state_->launches.push_back(shape);
   if (clusters == 0) return;
-  const std::vector<MemoryRegion> regions = memory_regions(state_->memories);
+  const std::vector<MemoryRegion> regions = memory_regions(state_->memory, state_->memories);
   state_->grid.begin_launch();
-  if (state_->options.check) Arena::instance().set_cells(true);
+  if (state_->options.check) state_->memory.set_cells(true);
 
   std::atomic<std::uint32_t> next{0};
   std::mutex mutex;
@@ -162,7 +164,7 @@ void Machine::run(const LaunchShape& shape, ThreadBody body) {
     if (next >= clusters) return false;
     const std::size_t number = helpers.size() + 1;
     while (state_->runners.size() <= number)
-      state_->runners.push_back(std::make_unique<ClusterRunner>(state_->options, state_->grid));
+      state_->runners.push_back(std::make_unique<ClusterRunner>(state_->options, state_->memory, state_->grid));
     helpers.emplace_back(work, std::ref(*state_->runners[number]));
     return true;
   };
@@ -182,7 +184,7 @@ void Machine::run(const LaunchShape& shape, ThreadBody body) {
     runner.end_launch();
   };
   if (state_->runners.empty())
-    state_->runners.push_back(std::make_unique<ClusterRunner>(state_->options, state_->grid));
+    state_->runners.push_back(std::make_unique<ClusterRunner>(state_->options, state_->memory, state_->grid));
   for (unsigned i = 1; i < std::min(state_->options.threads, clusters) && start(); ++i) {
   }
   work(*state_->runners[0]);
@@ -195,7 +197,7 @@ void Machine::run(const LaunchShape& shape, ThreadBody body) {
     }
     helper.join();
   }
-  if (state_->options.check) Arena::instance().set_cells(false);
+  if (state_->options.check) state_->memory.set_cells(false);
   if (failure) std::rethrow_exception(failure);
 }
 

@@ -34,6 +34,8 @@ struct Merge {
   unsigned bytes;
 };
 
+class Arena;
+
 struct Options {
   /// Count memory traffic and arithmetic; needs kernels of the instrumented build.
   bool count = false;
@@ -89,6 +91,8 @@ class Machine {
   void clear_report();
 
   const Options& options() const;
+  /// Its global memory.
+  Arena& memory();
 
  private:
   struct State;

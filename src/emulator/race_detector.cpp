@@ -49,8 +49,8 @@ void RaceDetector::begin_cluster(std::span<const Block> blocks, unsigned warps_o
     parties_ = copies_ + copy_parties;
     words_ = blocks_[0].shared->bytes() / 4 + 1;
     const std::size_t words = words_ * blocks_.size();
-    cells_ = zeros<Cell>(words * 4);
-    reads_ = zeros<std::uint32_t>(words * 4 * parties_);
+    cells_ = zeros<Cell>(words * 4, Touched::densely);
+    reads_ = zeros<std::uint32_t>(words * 4 * parties_, Touched::densely);
     strong_writes_ = zeros<std::uint32_t>(words * 4 * parties_);
     split_.assign(words, false);
     clocks_.assign(parties_, Clock(parties_ + 1));
@@ -165,8 +165,9 @@ std::optional<Race> RaceDetector::visit(std::size_t index, const Actor& actor, c
     cell.read_pc = event.pc;
     return std::nullopt;
   }
-  if (const unsigned by = unordered(reads); by < parties_)
-    return race(by, reads[by], cell.read_pc, Access::shared_load);
+  if (cell.read_pc)  // it has been read
+    if (const unsigned by = unordered(reads); by < parties_)
+      return race(by, reads[by], cell.read_pc, Access::shared_load);
   const std::uint32_t mark = actor.interval << 6 | actor.lane;
   const auto party = static_cast<std::uint16_t>(actor.as_party);
   if (strong) {
@@ -262,7 +263,7 @@ std::optional<Race> RaceDetector::add_global(unsigned thread, const Event& event
                 .first_block = mark.block - 1};
   };
   const bool write = is_write(event.access());
-  GlobalCell* const first = Arena::instance().cells(event.address());
+  GlobalCell* const first = memory_.cells(event.address());
   if (!first) return std::nullopt;
   const unsigned begin = event.address() % GlobalCell::bytes, end = begin + event.bytes();
   for (unsigned byte = 0; byte < end; byte += GlobalCell::bytes) {

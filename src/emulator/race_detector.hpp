@@ -14,6 +14,8 @@
 
 namespace lapidary::emulator {
 
+class Arena;
+
 constexpr unsigned max_warps = LaunchLimits::threads / 32;
 
 /// For each party, the last of its intervals that is known to have ended; shorter: 0 for the others. A vector clock in
@@ -48,7 +50,7 @@ class RaceDetector {
     std::uint32_t id;  ///< index in the grid
   };
 
-  explicit RaceDetector(GridOrder& grid) : grid_(grid) {}
+  RaceDetector(Arena& memory, GridOrder& grid) : memory_(memory), grid_(grid) {}
 
   /// @param blocks  of the cluster, by rank
   void begin_cluster(std::span<const Block> blocks, unsigned warps_of_block);
@@ -148,6 +150,7 @@ class RaceDetector {
   bool ordered(unsigned party, unsigned lane, unsigned by, std::uint32_t mark) const;
   unsigned thread_of(unsigned party, unsigned lane) const;
 
+  Arena& memory_;
   GridOrder& grid_;
   std::vector<Block> blocks_;
   unsigned warps_ = 0, copies_ = 0, parties_ = 0;  ///< warps of a block; the first party of copies; all of them

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/math.hpp"
 #include "faulty_product.hpp"
 
 namespace lapidary::test::instrumented {
@@ -172,6 +173,33 @@ TEST_P(CheckProblems, HaveLongSumsOverSeveralTilesAndManyRowsOfThem) {
     return p.problem.M > m && p.problem.N > n && p.problem.K > 9 * std::max(k, 1) && vectorizable(p.problem);
   }));
   EXPECT_TRUE(any([&](const RandomProblem& p) { return p.problem.M > 16 * m && p.problem.N > n; }));
+  EXPECT_TRUE(any([&](const RandomProblem& p) { return p.problem.M < m && p.problem.N > 3 * n; }));
+  EXPECT_TRUE(any([&](const RandomProblem& p) {
+    return p.problem.M < m && p.problem.K > round_up(p.problem.N, std::int64_t{std::max(k, 1)}) && p.problem.K > 4 * k;
+  }));
+}
+
+TEST_P(CheckProblems, HaveLinesOfSeveralTilesFarApart) {
+  const auto [m, n, k] = GetParam().tile;
+  for (const bool by_vectors : {true, false}) {
+    EXPECT_TRUE(any([&](const RandomProblem& p) {
+      return vectorizable(p.problem) == by_vectors && p.problem.M > m && p.problem.K > k &&
+             std::all_of(std::begin(all_matrices), std::end(all_matrices),
+                         [&](Matrix matrix) { return is_far(shape_of(p.problem, matrix)); });
+    })) << by_vectors;
+  }
+}
+
+TEST_P(CheckProblems, HaveResultsThatCannotBePairs) {
+  for (const Matrix matrix : {Matrix::C, Matrix::D}) {
+    const auto odd = [&](const RandomProblem& p, bool base) {
+      return ((p.displacement[matrix] % 2 != 0) == base) && ((shape_of(p.problem, matrix).ld % 2 != 0) == !base) &&
+             p.problem.N % 2 == 0 && p.beta != 0;
+    };
+    EXPECT_TRUE(any([&](const RandomProblem& p) { return odd(p, true) && p.alpha == 0; })) << name_of(matrix);
+    EXPECT_TRUE(any([&](const RandomProblem& p) { return odd(p, false); })) << name_of(matrix);
+  }
+  EXPECT_TRUE(any([](const RandomProblem& p) { return p.problem.N % 2 != 0 && p.alpha == 0 && p.beta != 0; }));
 }
 
 TEST_P(CheckProblems, HaveFactorsThatAreZeroAndMatricesThatDoNotCount) {
@@ -186,6 +214,8 @@ TEST_P(CheckProblems, HaveFactorsThatAreZeroAndMatricesThatDoNotCount) {
   }
   EXPECT_TRUE(any([](const RandomProblem& p) { return p.alpha != 1 && p.beta == 0 && !p.unread_c; }));
   EXPECT_TRUE(any([](const RandomProblem& p) { return p.alpha == 0 && p.beta != 0; }));
+  for (const Matrix matrix : {Matrix::A, Matrix::B, Matrix::D})
+    EXPECT_TRUE(any([&](const RandomProblem& p) { return p.displacement[matrix] != 0 && p.beta == 0; }));
   EXPECT_TRUE(any([](const RandomProblem& p) { return p.problem.K == 0 && p.beta == 0; }));
 }
 
