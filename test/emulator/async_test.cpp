@@ -16,8 +16,7 @@
 #include "async_case.hpp"
 #include "core/error.hpp"
 #include "device/device.hpp"
-#include "device_array.hpp"
-#include "test_kernel.hpp"
+#include "target.hpp"
 
 namespace lapidary::test {
 namespace plain {
@@ -32,15 +31,6 @@ TestKernels async_kernels();
 
 namespace {
 
-struct Target {
-  const char* name;
-  TestKernels (*kernels)();
-  emulator::Options options = {};
-  bool gpu = false;
-
-  friend std::ostream& operator<<(std::ostream& out, const Target& target) { return out << target.name; }
-};
-
 const Target targets[] = {
     {"plain", plain::async_kernels},
     {"plain_random_order", plain::async_kernels, {.seed = 1}},
@@ -54,33 +44,14 @@ const Target targets[] = {
 #endif
 };
 
-class Async : public testing::TestWithParam<Target> {
+class Async : public OnTargets {
  protected:
-  void SetUp() override {
-    if (GetParam().gpu) {
-      if (gpu_count() == 0) GTEST_SKIP() << "there is no GPU";
-      device = open_gpu();
-      if (device->properties().compute_capability != 90) GTEST_SKIP() << "the GPU is of another compute capability";
-    } else {
-      device = open_emulator(GetParam().options);
-    }
-  }
+  Async() : OnTargets(90) {}
 
-  template <class T>
-  DeviceArray<T> array(const std::vector<T>& content) {
-    return {*device, std::span<const T>(content)};
-  }
-  void run(const char* name, void* a, void* b, void* c = nullptr, int n = 0) {
-    const TestKernel& kernel = GetParam().kernels()[name];
-    kernel.launch(device->stream(), kernel.shape, a, b, c, n);
-    device->synchronize();
-  }
   void expect_box(const BoxCase& test);
-
-  std::unique_ptr<Device> device;
 };
 
-INSTANTIATE_TEST_SUITE_P(On, Async, testing::ValuesIn(targets), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(On, Async, testing::ValuesIn(targets), name_of_target);
 
 using Bytes = std::vector<unsigned char>;
 

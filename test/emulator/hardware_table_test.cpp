@@ -15,9 +15,8 @@
 
 #include "core/error.hpp"
 #include "device/device.hpp"
-#include "device_array.hpp"
 #include "emulator/machine.hpp"
-#include "test_kernel.hpp"
+#include "target.hpp"
 
 namespace lapidary::test {
 namespace plain {
@@ -145,15 +144,6 @@ const Row rows[] = {
      "barrier_of_those_left", numbers(32, [](int) { return 1; })},
 };
 
-struct Target {
-  const char* name;
-  TestKernels (*kernels)();
-  emulator::Options options = {};
-  bool gpu = false;
-
-  friend std::ostream& operator<<(std::ostream& out, const Target& target) { return out << target.name; }
-};
-
 const Target targets[] = {
     {"plain", plain::hardware_kernels},
     {"plain_random_order", plain::hardware_kernels, {.seed = 1}},
@@ -166,31 +156,18 @@ const Target targets[] = {
 #endif
 };
 
-class HardwareTable : public testing::TestWithParam<Target> {
+class HardwareTable : public OnTargets {
  protected:
-  void SetUp() override {
-    if (!GetParam().gpu) {
-      device = open_emulator(GetParam().options);
-      return;
-    }
-    if (gpu_count() == 0) GTEST_SKIP() << "there is no GPU";
-    device = open_gpu();
-    if (device->properties().compute_capability != 90) GTEST_SKIP() << "the GPU is of another compute capability";
-  }
-
-  std::unique_ptr<Device> device;
+  HardwareTable() : OnTargets(90) {}
 };
 
-INSTANTIATE_TEST_SUITE_P(On, HardwareTable, testing::ValuesIn(targets),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(On, HardwareTable, testing::ValuesIn(targets), name_of_target);
 
 TEST_P(HardwareTable, Behaviour) {
   for (const Row& row : rows) {
     const std::vector<int> content = numbers(row.n > 4 ? row.n : 128, element);
     const DeviceArray<int> a(*device, std::span<const int>(content)), b(*device, row.expected.size(), -1);
-    const TestKernel& kernel = GetParam().kernels()[row.kernel];
-    kernel.launch(device->stream(), kernel.shape, a.data(), b.data(), nullptr, row.n);
-    device->synchronize();
+    run(row.kernel, a.data(), b.data(), nullptr, row.n);
     EXPECT_EQ(b.content(), row.expected) << row.behaviour << " (" << row.source << ")";
   }
 }

@@ -17,8 +17,7 @@
 
 #include "core/error.hpp"
 #include "device/device.hpp"
-#include "device_array.hpp"
-#include "test_kernel.hpp"
+#include "target.hpp"
 
 namespace lapidary::test {
 namespace plain {
@@ -33,15 +32,6 @@ TestKernels machine_kernels();
 
 namespace {
 
-struct Target {
-  const char* name;
-  TestKernels (*kernels)();
-  emulator::Options options = {};
-  bool gpu = false;
-
-  friend std::ostream& operator<<(std::ostream& out, const Target& target) { return out << target.name; }
-};
-
 const Target targets[] = {
     {"plain", plain::machine_kernels},
     {"plain_one_thread", plain::machine_kernels, {.threads = 1}},
@@ -55,30 +45,9 @@ const Target targets[] = {
 #endif
 };
 
-class Machine : public testing::TestWithParam<Target> {
- protected:
-  void SetUp() override {
-    if (GetParam().gpu && gpu_count() == 0) GTEST_SKIP() << "there is no GPU";
-    device = GetParam().gpu ? open_gpu() : open_emulator(GetParam().options);
-  }
+class Machine : public OnTargets {};
 
-  template <class T>
-  DeviceArray<T> array(const std::vector<T>& content) {
-    return {*device, std::span<const T>(content)};
-  }
-
-  void run(const char* name, const LaunchShape& shape, void* a, void* b, void* c = nullptr, int n = 0) {
-    GetParam().kernels()[name].launch(device->stream(), shape, a, b, c, n);
-    device->synchronize();
-  }
-  void run(const char* name, void* a, void* b, void* c = nullptr, int n = 0) {
-    run(name, GetParam().kernels()[name].shape, a, b, c, n);
-  }
-
-  std::unique_ptr<Device> device;
-};
-
-INSTANTIATE_TEST_SUITE_P(On, Machine, testing::ValuesIn(targets), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(On, Machine, testing::ValuesIn(targets), name_of_target);
 
 std::vector<int> random_ints(std::size_t size, int below = 1000) {
   std::mt19937 random(1);

@@ -48,7 +48,7 @@ Target results_target(const std::string& name, const Read& read) {
           {excerpt(path)},
           {"h200", "NVIDIA H200", "naive_32x32_f32", "f32", "burst", "sustained", "128x128x8", "", "results"},
           [=](const std::string& input) {
-            write_file(scratch_folder() + "/" + path, input);
+            write_file(scratch_file(path), input);
             read();
           },
           mutated_json};

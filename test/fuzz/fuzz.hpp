@@ -62,8 +62,8 @@ std::string mutated_json(const Target& target, Random& random);
 /// @throws Violation unless both are the same
 void require_same(std::string_view what, std::string_view expected, std::string_view actual);
 
-/// A folder of this process, empty at first, that goes with it.
-const std::string& scratch_folder();
+/// A file in a folder of this process, empty at first, that goes with it.
+std::string scratch_file(const std::string& path);
 void write_file(const std::string& path, std::string_view text);
 
 std::vector<Target> grammar_targets();     ///< layouts and accesses, ids, names

@@ -23,6 +23,7 @@
 
 #include "core/error.hpp"
 #include "fuzz.hpp"
+#include "trial/shared_object.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define LAPIDARY_WITH_ASAN 1
@@ -180,20 +181,8 @@ bool accepts_corpus(const Target& target, Progress& progress) {
   return true;
 }
 
-struct Scratch {
-  std::string path;
-  Scratch() {
-    path = (std::filesystem::temp_directory_path() / "lapidary-fuzz-XXXXXX").string();
-    if (!mkdtemp(path.data())) throw Error(fmt::format("{}: {}", path, std::strerror(errno)));
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-};
-
 int run_program(int argc, char** argv) {
-  setenv("LAPIDARY_ROOT", scratch_folder().c_str(), 1);
+  setenv("LAPIDARY_ROOT", scratch_file("").c_str(), 1);
   std::vector<Target> targets;
   for (const auto& some :
        {grammar_targets(), source_targets(), descriptor_targets(), table_targets(), document_targets()})
@@ -225,9 +214,9 @@ int run_program(int argc, char** argv) {
 
 }  // namespace
 
-const std::string& scratch_folder() {
-  static const Scratch scratch;
-  return scratch.path;
+std::string scratch_file(const std::string& path) {
+  static const trial::WorkFolder scratch("");
+  return scratch.file(path);
 }
 
 void write_file(const std::string& path, std::string_view text) {

@@ -26,7 +26,7 @@ void read_kernel(const trial::CudaSource& source, const trial::CudaKernel& kerne
     trial::Call call = trial::bind_call(source, request);
     static_cast<void>(trial::instantiate(source, call));
     const bench::RandomProblem spec = trial::problem_of(source, call, request);
-    static_cast<void>(trial::operands_of(call, trial::Layouts(), spec.problem, request, {}));
+    static_cast<void>(trial::operands_of(call, trial::Layouts(), spec.problem, request, {3, 3, 3, 3}));
     static_cast<void>(trial::shape_of(source, call, request, spec.problem));
   } catch (const Error& error) {
     if (*error.what() == 0) throw Violation("a refusal without a message");
@@ -34,7 +34,7 @@ void read_kernel(const trial::CudaSource& source, const trial::CudaKernel& kerne
 }
 
 void read_source(const std::string& input) {
-  const std::string path = scratch_folder() + "/kernel.cu";
+  const std::string path = scratch_file("kernel.cu");
   write_file(path, input);
   trial::CudaSource source(path);
   for (const auto target : {trial::CudaSource::Target::gpu, trial::CudaSource::Target::emulator})

@@ -30,7 +30,7 @@ void read_gpus(const std::string& input) {
 
 void read_energy(const std::string& input) {
   static const std::vector<model::Gpu> gpus = model::parse_gpus(file("data/gpus.csv"), "gpus.csv");
-  write_file(scratch_folder() + "/data/energy.csv", input);
+  write_file(scratch_file("data/energy.csv"), input);
   const auto rates = model::energy_rates(model::find_gpu(gpus, "h200"), "bf16");
   if (rates && !(rates->joules_per_flop > 0 && rates->joules_per_byte > 0))
     throw Violation("work that takes no energy");

@@ -17,9 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "../emulator/device_array.hpp"
-#include "../emulator/test_kernel.hpp"
-#include "device/device.hpp"
+#include "../emulator/target.hpp"
 
 namespace lapidary::test {
 namespace plain {
@@ -324,32 +322,21 @@ Cases integers_around(const Format& format, int bits) {
 
 // ---------------------------------------------------------------- what the kernels are asked for
 
-struct Target {
-  const char* name;
-  TestKernels (*kernels)();
-  bool gpu = false;
-
-  friend std::ostream& operator<<(std::ostream& out, const Target& target) { return out << target.name; }
-};
-
 const Target targets[] = {
     {"plain", plain::arithmetic_kernels},
 #if LAPIDARY_WITH_INSTRUMENTED
     {"instrumented", instrumented::arithmetic_kernels},
 #endif
 #if LAPIDARY_WITH_CUDA
-    {"gpu", gpu::arithmetic_kernels, true},
+    {"gpu", gpu::arithmetic_kernels, {}, true},
 #endif
 };
 
-class Arithmetic : public testing::TestWithParam<Target> {
+class Arithmetic : public OnTargets {
  protected:
-  using Reference = std::function<Word(Word a, Word b, Word c)>;
+  Arithmetic() : OnTargets(90) {}
 
-  void SetUp() override {
-    if (GetParam().gpu && gpu_count() == 0) GTEST_SKIP() << "there is no GPU";
-    device = GetParam().gpu ? open_gpu() : open_emulator();
-  }
+  using Reference = std::function<Word(Word a, Word b, Word c)>;
 
   /// @param any_nan  the format of results of which any NaN is as good as another
   void expect(const std::string& name, const Cases& cases, const Reference& reference,
@@ -357,9 +344,7 @@ class Arithmetic : public testing::TestWithParam<Target> {
     const int size = static_cast<int>(cases.size());
     DeviceArray<Word> operands(*device, std::span(cases.front().data(), cases.size() * 3)),
         results(*device, cases.size());
-    const TestKernel& kernel = GetParam().kernels()[name];
-    kernel.launch(device->stream(), kernel.shape, operands.data(), results.data(), nullptr, size);
-    device->synchronize();
+    run(name, operands.data(), results.data(), nullptr, size);
     const std::vector<Word> got = results.content();
     int wrong = 0;
     std::string first;
@@ -377,7 +362,7 @@ class Arithmetic : public testing::TestWithParam<Target> {
   std::unique_ptr<Device> device;
 };
 
-INSTANTIATE_TEST_SUITE_P(On, Arithmetic, testing::ValuesIn(targets), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(On, Arithmetic, testing::ValuesIn(targets), name_of_target);
 
 /// What half and bfloat16 have in common.
 struct Numbers {
