@@ -34,6 +34,23 @@ def mutants_kinds():
     return outcome_table("kind", mutant_records(planted=False), "kind", {kind: kind for kind in KINDS})
 
 
+def mutants_of_eleven_problems():
+    """What a list of eleven problems let pass, by kind; and how much of that the present one catches. Kinds of mutants that
+    were not made then are left out."""
+    then = load("results/emulator/eleven_problems.json")
+    keys = ("file", "kind", "code", "occurrence", "instead")
+    passed = {(*(m[key] for key in keys), kernel) for m in then["passed"] for kernel in m["kernels"]}
+    made, caught = collections.Counter(), collections.Counter()
+    for record in mutant_records(planted=False):
+        if record["kernel"] in then["kernels"]:
+            made[record["kind"]] += 1
+            was_passed = (*(record.get(key) for key in keys), record["kernel"]) in passed
+            caught[record["kind"]] += was_passed and record["caught"] is not None
+    rows = [[kind, str(made[kind]), str(caught[kind])] for kind in KINDS if caught[kind]]
+    total = f"In {len(then['kernels'])} kernels {caught.total()} mutants, by kind:\n\n"
+    return total + table(["kind", "mutants:", "passed, and are caught now:"], rows)
+
+
 def mutants_planted():
     records = mutant_records(planted=True)
     bugs = {}
@@ -80,5 +97,6 @@ REGIONS = {
     "mutants": mutants,
     "mutants-kinds": mutants_kinds,
     "mutants-equivalent": mutants_equivalent,
+    "mutants-of-eleven-problems": mutants_of_eleven_problems,
     "mutants-planted": mutants_planted,
 }

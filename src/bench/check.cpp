@@ -144,15 +144,16 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& 
       {apart(2 * vector, 3 * vector, 4 * k + vector), "a sum that is longer than rows of D"},
       {scattered(sized(kind, 7, 5, 3 * k + 1)), "one product more than whole tiles of the sum"},
       {apart(vector, 3 * n + vector, 2 * vector), "one row of several tiles"},
+      {apart(2, 5 * vector, 3 * vector), "two rows"},
   };
   for (const Matrix matrix : all_matrices) {
     const std::int64_t half = vector_of(small.problem, matrix) / 2;
-    const RandomProblem off = displaced(small, matrix, half);
-    problems.push_back({off, fmt::format("{} off its alignment", name_of(matrix))});
+    problems.push_back({displaced(small, matrix, half), fmt::format("{} off its alignment", name_of(matrix))});
     problems.push_back(
         {with_longer_lines(small, matrix, half), fmt::format("lines of {} off theirs", name_of(matrix))});
     if (matrix != Matrix::C)
-      problems.push_back({with_factors(off, 1, 0), fmt::format("{} off its alignment; beta is 0", name_of(matrix))});
+      problems.push_back({with_factors(displaced(small, matrix, 1), 1, 0),
+                          fmt::format("{} off by one element; beta is 0", name_of(matrix))});
   }
   // Where results are stored in pairs, C may stay unread.
   for (const Matrix matrix : {Matrix::C, Matrix::D}) {
@@ -164,7 +165,7 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& 
   constexpr std::int64_t far = std::int64_t{1} << 31, fairly_far = std::int64_t{1} << 28;
   problems.insert(
       problems.end(),
-      {{in_place(small), "D is C"},
+      {{in_place(with_factors(small, 0.75f, 1)), "D is C; beta is 1"},
        {in_place(with_factors(sized(kind, 17, 13, 7), 1, 1)), "primes; D is C"},
        {with_beta(sized(kind, 5, 3, 0)), "no sum at all"},
        {with_beta(sized(kind, m + vector, n + vector, 0)), "no sum at all, by whole vectors"},
@@ -173,6 +174,7 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& 
        {of_one_row(sized(kind, 1, n, 2 * k)), "one row, whose length is its own"},
        {sized(kind, m, 1, k), "one column"},
        {apart(vector, 3 * vector, 2 * vector, far), "offsets beyond 32 bits"},
+       {apart(vector, 3 * vector + 1, 2 * vector, far), "offsets beyond 32 bits; N is odd"},
        {apart(3, 5, 7, far + 1), "offsets beyond 32 bits; nothing aligned"},
        {apart(M, N, K, fairly_far), "offsets beyond 32 bits of steps within a tile"},
        {apart(m + 1, n - 1, 2 * k, fairly_far + 1), "offsets beyond 32 bits of steps within a tile; nothing aligned"},

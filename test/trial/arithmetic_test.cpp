@@ -358,8 +358,6 @@ class Arithmetic : public OnTargets {
     }
     EXPECT_EQ(wrong, 0) << name << ", of " << size << " cases:" << first;
   }
-
-  std::unique_ptr<Device> device;
 };
 
 INSTANTIATE_TEST_SUITE_P(On, Arithmetic, testing::ValuesIn(targets), name_of_target);
