@@ -19,6 +19,7 @@
 #include "emulator/counter_sums.hpp"
 #include "emulator/grid_order.hpp"
 #include "emulator/launch_bounds.hpp"
+#include "emulator/loop_watch.hpp"
 #include "emulator/residents.hpp"
 
 namespace lapidary::emulator {
@@ -171,6 +172,7 @@ void Machine::run(const LaunchShape& shape, ThreadBody body) {
   Residents residents(most_resident(shape, state_->options.multiprocessors), start);
   work = [&](ClusterRunner& runner) {
     runner.begin_launch(shape, body, regions, residents);
+    const LoopWatch watch(runner, state_->options.limit_s);
     try {
       for (std::uint32_t i; (i = next++) < clusters;) runner.run(sampled.empty() ? blocks_of(shape, i) : sampled[i]);
     } catch (...) {

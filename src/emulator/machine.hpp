@@ -53,7 +53,7 @@ struct Options {
   /// order of warps and lanes and random arrivals, the same for the same seed.
   std::uint64_t seed = 0;
   /// Seconds of a host thread's time that a block or cluster may take. A kernel that takes longer is stopped as one
-  /// that never ends, at the next access or barrier.
+  /// that never ends, where it is.
   double limit_s = 3600;
   /// Chooses the blocks of a launch that are run, with the others of their clusters; what they count is multiplied by
   /// their weights. The rest of the grid does not run, and its results stay unwritten. Empty: all blocks run.

@@ -65,6 +65,8 @@ class Scheduler {
   unsigned warps() const { return warp_count_; }
   /// Threads that have not exited.
   unsigned live() const { return live_; }
+  /// How often lanes have switched.
+  std::uint64_t switches() const { return switches_; }
   /// The fibers' stacks: what threads have for registers and local memory.
   unsigned char* stacks() const { return stacks_; }
   static std::size_t stack_bytes();
@@ -84,7 +86,7 @@ class Scheduler {
   std::unique_ptr<Lane[]> lanes_;
   std::array<Warp, max_warps> warps_;
   std::uint32_t ready_warps_ = 0;
-  unsigned switches_ = 0;
+  std::uint64_t switches_ = 0;
   Lane* current_ = nullptr;
   Fiber host_;
   std::minstd_rand random_;

@@ -336,6 +336,14 @@ __global__ void plain_loop(float*, float* b, float* c, int) {
   for (int i = 0; b[i] == 1; i = (i + 1) % 64) c[i] += 1;
 }
 
+constexpr int silent_loop_line = __LINE__ + 4;
+__global__ void silent_loop(float*, float*, float* c, int) {
+  if (!culprit()) return;
+  unsigned sum = 0;
+  for (unsigned i = 1; i != 0; i = i * 2 % 7) sum += i;  // 1, 2, 4, 1 ...
+  c[0] = static_cast<float>(sum);
+}
+
 constexpr int barrier_loop_line = __LINE__ + 3;
 __global__ void barrier_loop(float*, float* b, float*, int) {
   while (b[0] == 1) {
@@ -514,6 +522,7 @@ constexpr TestKernel fault_table[] = {
                                    spin_on_a_volatile_word_line + 2),
     entry<spin_on_an_atomic>("spin_on_an_atomic", 2, 64, 0, spin_on_an_atomic_line, spin_on_an_atomic_line + 2),
     entry<plain_loop>("plain_loop", 2, 64, 0, plain_loop_line),
+    entry<silent_loop>("silent_loop", 2, 64, 0, silent_loop_line),
     entry<barrier_loop>("barrier_loop", 2, 64, 0, barrier_loop_line),
     entry<async<Lacks::wait>>("async_without_wait", 2, 64, 0, async_line + 4),
     entry<async<Lacks::barrier>>("async_without_barrier", 2, 64, 0, async_line, async_line + 4),

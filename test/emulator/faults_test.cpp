@@ -150,6 +150,8 @@ const Fault deadlocks[] = {
 };
 
 const Fault endless[] = {
+    {"silent_loop",
+     {"endless loop: the threads of the block have taken 0.2 s without coming to their end", at_culprit}},
     {"plain_loop", {"endless loop: the threads of the block have taken 0.2 s without coming to their end", at_culprit}},
     {"barrier_loop", {"endless loop: the threads of the block have taken 0.2 s without coming to their end"}},
 };
@@ -210,6 +212,16 @@ TEST_P(Endless, LoopEndsAtTheLimit) {
   const TestKernel& kernel = instrumented::faulty_kernels()[GetParam().kernel];
   expect_report(run(kernel, {.count = true, .threads = 1, .limit_s = 0.2}), GetParam(), kernel);
   expect_report(run(kernel, {.check = true, .threads = 1, .limit_s = 0.2}), GetParam(), kernel);
+}
+
+// Nothing is recorded in the plain build, and most lines are unknown.
+TEST(Endless, LoopOfThePlainBuildEndsAtTheLimit) {
+  for (const char* name : {"silent_loop", "plain_loop", "barrier_loop", "spin_on_a_volatile_word"})
+    for (const unsigned threads : {1u, 2u})
+      EXPECT_EQ(run(plain::faulty_kernels()[name], {.threads = threads, .limit_s = 0.2})
+                    .find("endless loop: the threads of the block have taken 0.2 s"),
+                0u)
+          << name;
 }
 
 TEST(Sound, KernelsAreSilentInEveryOrderOfThreads) {
