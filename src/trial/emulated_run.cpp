@@ -10,6 +10,8 @@ namespace {
 
 /// Of a host thread for a block, before a kernel counts as one that never ends.
 constexpr double most_seconds = 60;
+/// Whose blocks have room at a time (those of an H100 or an H200): blocks that wait for each other ask for it.
+constexpr int multiprocessors = 132;
 
 }  // namespace
 
@@ -21,7 +23,8 @@ EmulatedRun run_emulated(const KernelObject& object, const bench::RandomProblem&
   const KernelData data(spec, operands, unused);
   const auto execute = [&](bool check) {
     const CapturedOutput printed(run.printed);
-    const std::unique_ptr<Device> device = open_emulator({.count = true, .check = check, .limit_s = most_seconds});
+    const std::unique_ptr<Device> device = open_emulator(
+        {.count = true, .multiprocessors = multiprocessors, .check = check, .limit_s = most_seconds});
     const KernelData::Outcome outcome = data.run(*device, [&](const KernelArguments& arguments) {
       device->stream().machine->run(launched, object.body(arguments));
     });

@@ -173,7 +173,7 @@ class Translator {
     static const std::regex registers = pattern(R"(\.reg\s+\.[bus](32|64)\s+([\w\s,]+))");
     static const std::regex ldmatrix = pattern(
         R"(ldmatrix\.sync\.aligned\.m8n8\.x([124])(\.trans)?\.shared(::cta)?\.b16)");
-    static const std::regex cp_async = pattern(R"(cp\.async\.c[ag]\.shared(::cta)?\.global(\.L2::\w+)?)");
+    static const std::regex cp_async = pattern(R"(cp\.async\.(ca|cg)\.shared(::cta)?\.global(\.L2::\w+)?)");
     std::smatch match;
     if (std::regex_match(text, match, registers)) {
       std::string code;
@@ -198,8 +198,11 @@ class Translator {
     }
     if (std::regex_match(name, match, cp_async)) {
       takes(3, 4);
-      return fmt::format("::lapidary::cp_async<{}>(::lapidary::shared_pointer({}), (const void*)({}), {});",
-                         value(operands[2]), value(operands[0]), value(operands[1]), value(operands.back()));
+      // PTX ISA, "cp.async": .cg copies 16 bytes, .ca 4, 8 or 16.
+      return fmt::format(
+          "static_assert({3} || ({0}) == 16, \"cp.async.cg copies 16 bytes, cp.async.ca 4, 8 or 16\");"
+          "::lapidary::cp_async<{0}>(::lapidary::shared_pointer({1}), (const void*)({2}), {4});",
+          value(operands[2]), value(operands[0]), value(operands[1]), match[1] == "ca", value(operands.back()));
     }
     if (name == "cp.async.commit_group") return "::lapidary::cp_async_commit_group();";
     if (name == "cp.async.wait_group" && operands.size() == 1)

@@ -95,7 +95,9 @@ LaunchShape shape_of(const CudaSource& source, const Call& call, const Request& 
       "; give the launch, as in --grid \"ceil_div(N,32), ceil_div(M,32)\" --block \"32,32\" [--shared \"2*32*32*4\"]";
   const auto extent = [&](const std::string& given, std::size_t place, const char* what) {
     const std::vector<std::string> parts = extents_of(source, call, given, place);
-    if (parts.empty() || parts.size() > 3)
+    if (parts.size() > 3)
+      throw InvalidArgument(fmt::format("the {} has {} extents; it has one to three{}", what, parts.size(), example));
+    if (parts.empty())
       throw InvalidArgument(
           fmt::format("{} has no launch of {} that tells the {}{}", source.path(), call.kernel->name, what, example));
     std::array<std::int64_t, 3> values = {1, 1, 1};
@@ -106,7 +108,8 @@ LaunchShape shape_of(const CudaSource& source, const Call& call, const Request& 
     }
     for (const std::int64_t side : values)
       if (side < 1 || side > LaunchLimits::grid_x)
-        throw InvalidArgument(fmt::format("the {} has an extent of {}; it must be at least 1", what, side));
+        throw InvalidArgument(
+            fmt::format("the {} has an extent of {}; legal are 1 to {}", what, side, LaunchLimits::grid_x));
     return Extent3(values[0], values[1], values[2]);
   };
   LaunchShape shape{};

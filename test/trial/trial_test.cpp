@@ -77,6 +77,11 @@ TEST(Trial, DynamicSharedMemoryIsRight) {
   expect_right(in_tiles_of_16({.file = "dynamic.cu", .shared = "2 * 16 * 16 * sizeof(float)"}));
 }
 TEST(Trial, LastBlockSumsUpByAtomicsOnDeviceVariables) { expect_right({.file = "last_block.cu"}); }
+TEST(Trial, BlocksOfAGridWaitForEachOther) {
+  // 128 blocks of 256 threads, which multiprocessors of Hopper hold at a time.
+  const Trial trial = run({.file = "grid_barrier.cu", .m = 128, .n = 256, .k = 8});
+  EXPECT_TRUE(trial.ok()) << text_of(trial.run);
+}
 TEST(Trial, LaunchesAreRefusedAsTheRuntimeRefusesThem) {
   expect_refused({.file = "last_block.cu", .block = "16, 32"},
                  "split is launched with 512 threads a block; its __launch_bounds__ allow 256");
@@ -355,6 +360,9 @@ TEST(Trial, ExpressionsOfALaunchThatCannotBeEvaluatedAreNamed) {
                  "the grid is not known: `N / BX`: \"BX\" is unknown; give the launch, as in");
 }
 TEST(Trial, WhatIsNotSupportedIsNamedWithItsLine) {
+  expect_refused({.file = "naive.cu", .grid = "99999999999", .block = "32"},
+                 "the grid has an extent of 99999999999; legal are 1 to 2147483647");
+  expect_refused({.file = "naive.cu", .grid = "1, 2, 3, 4", .block = "32"}, "the grid has 4 extents");
   expect_refused({.file = "cooperative.cu"}, "cooperative.cu:3: `cooperative_groups` is not supported");
 }
 TEST(Trial, InlinePtxThatIsNoneOrNotKnownIsNamed) {
