@@ -88,7 +88,7 @@ report::Table to_table(const Json& document, const std::vector<std::string>& dat
                        {"share", Column::number}});
   const auto rate = [](const Json& value) { return value.is_null() ? "" : fmt::format("{:.1f}", value.get<double>()); };
   for (const Json& m : document["measured"]) {
-    if (std::find(dates.begin(), dates.end(), m["receipt"]) == dates.end()) continue;
+    if (std::find(dates.begin(), dates.end(), m["receipt"].get<std::string>()) == dates.end()) continue;
     const Json cublas = m["cublas_tflops"].is_null() ? Json() : m["cublas_tflops"]["median"];
     const double median = m["tflops"]["median"];
     table.add_row({{m["type"].get<std::string>()},

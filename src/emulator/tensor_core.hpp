@@ -12,23 +12,23 @@ enum class Number : std::uint8_t { f16, bf16, tf32, e4m3, e5m2, s8, u8, f32, s32
 template <class T>
 constexpr Number number_of = Number::f64;
 template <>
-constexpr Number number_of<f16> = Number::f16;
+inline constexpr Number number_of<f16> = Number::f16;
 template <>
-constexpr Number number_of<bf16> = Number::bf16;
+inline constexpr Number number_of<bf16> = Number::bf16;
 template <>
-constexpr Number number_of<tf32> = Number::tf32;
+inline constexpr Number number_of<tf32> = Number::tf32;
 template <>
-constexpr Number number_of<e4m3> = Number::e4m3;
+inline constexpr Number number_of<e4m3> = Number::e4m3;
 template <>
-constexpr Number number_of<e5m2> = Number::e5m2;
+inline constexpr Number number_of<e5m2> = Number::e5m2;
 template <>
-constexpr Number number_of<std::int8_t> = Number::s8;
+inline constexpr Number number_of<std::int8_t> = Number::s8;
 template <>
-constexpr Number number_of<std::uint8_t> = Number::u8;
+inline constexpr Number number_of<std::uint8_t> = Number::u8;
 template <>
-constexpr Number number_of<std::int32_t> = Number::s32;
+inline constexpr Number number_of<std::int32_t> = Number::s32;
 template <>
-constexpr Number number_of<float> = Number::f32;
+inline constexpr Number number_of<float> = Number::f32;
 
 /// In bits.
 constexpr int width_of(Number number) {

@@ -22,8 +22,8 @@ LAPIDARY_DEVICE void copy_tile_async(const GlobalTile<T, ROWS, COLS, threads, wi
 template <bool vectorized, int parts, class T, Major major, int BX, int BK, int threads, class Place>
 LAPIDARY_DEVICE void copy_part_async(const OperandTile<T, major, BX, BK, threads>& tile, int part, int x_left,
                                      int k_left, Place&& place) {
-  static_assert(tile.count % parts == 0);
-  constexpr int count = tile.count / parts;
+  constexpr int copies = OperandTile<T, major, BX, BK, threads>::count, count = copies / parts;
+  static_assert(copies % parts == 0);
   if constexpr (vectorized) {
 #pragma unroll
     for (int v = part * count; v < (part + 1) * count; ++v)

@@ -7,7 +7,7 @@
 #include "device/device.hpp"
 #include "kernels/rung.hpp"
 
-namespace lapidary::plain {
+namespace lapidary::inline plain {
 std::span<const BuiltKernel> stepped_kernels();
 }
 

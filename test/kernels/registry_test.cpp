@@ -202,7 +202,6 @@ TEST(Registry, RefusesMoreTilesThanThereAreNumbers) {
             fmt::format("D has 1 x {} tiles of 32 x 32; this kernel numbers at most {}", blocks + 1, blocks));
   const std::int64_t side = std::int64_t{1} << 40;
   EXPECT_NE(refusal(naive, {.M = side, .N = side, .K = 0}), "");
-  const GemmKind kind(Type::bf16, Type::bf16, Order::row_major, Order::column_major);
   for (const Rung& rung : ladder())
     for (const KernelEntry& kernel : rung.kernels)
       EXPECT_NE(refusal(kernel, {.kind = kernel.kind, .M = side, .N = side, .K = 8}), "") << kernel.id();

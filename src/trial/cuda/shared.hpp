@@ -52,7 +52,7 @@ template <int site>
 struct Shared {
   const char* name;
   template <class T>
-  [[gnu::noinline, gnu::no_sanitize("thread")]] operator T&() const {
+  __attribute__((noinline, no_sanitize("thread"))) operator T&() const {
     using Slot = SharedSlot<site, T>;
     (void)Slot::listed;
     Slot::variable.name = name;
@@ -63,7 +63,7 @@ struct Shared {
 /// What `extern __shared__ T name[]` is.
 template <class T>
 struct DynamicShared {
-  [[gnu::noinline, gnu::no_sanitize("thread")]] operator T*() const {
+  __attribute__((noinline, no_sanitize("thread"))) operator T*() const {
     return reinterpret_cast<T*>(static_cast<unsigned char*>(emulator::abi::dynamic_shared()) + dynamic_offset);
   }
 };
