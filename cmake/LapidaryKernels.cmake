@@ -27,8 +27,9 @@ else()
 endif()
 
 # Kernels read memory as vectors of other types; nvcc does not optimise on the assumption that nobody does. A product and a
-# sum are fused where a kernel calls fmaf, and nowhere else, whatever the processor.
-set(LAPIDARY_HOST_OPTIONS -fno-strict-aliasing -ffp-contract=off)
+# sum are fused where a kernel calls fmaf, and nowhere else, whatever the processor. A loop that waits for another thread is
+# not taken to end, and left out.
+set(LAPIDARY_HOST_OPTIONS -fno-strict-aliasing -ffp-contract=off -fno-finite-loops)
 
 # Of a kernel that a program loads while it runs. What the program has of the same name must not take the place of what the
 # kernel has.
@@ -71,9 +72,10 @@ function(lapidary_add_kernel target)
     if(build STREQUAL "gpu")
       target_compile_options(${target}_${build} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:-lineinfo;-Xfatbin=-compress-all>")
     else()
-      # CUDA's pragmas mean nothing to the host compiler. GCC has notes on how it passes structs that are aligned as tensor
-      # maps.
-      target_compile_options(${target}_${build} PRIVATE -Wno-unknown-pragmas -Wno-psabi ${LAPIDARY_HOST_OPTIONS})
+      # CUDA's pragmas mean nothing to GCC, and Clang cannot follow all of them. GCC has notes on how it passes structs that
+      # are aligned as tensor maps.
+      target_compile_options(${target}_${build} PRIVATE -Wno-unknown-pragmas -Wno-psabi ${LAPIDARY_HOST_OPTIONS}
+                             $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)
     endif()
     if(build STREQUAL "instrumented")
       target_compile_definitions(${target}_${build} PRIVATE LAPIDARY_INSTRUMENTED)

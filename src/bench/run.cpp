@@ -97,6 +97,13 @@ MatrixShape shape_of_d(const Problem& problem) {
   return shape;
 }
 
+/// @param front  bytes before the first one
+emulator::Lines lines_of(const MatrixShape& shape, std::size_t front) {
+  const auto size = static_cast<std::size_t>(size_of(shape.type));
+  if (shape.empty()) return {};
+  return {front, static_cast<std::size_t>(shape.length()) * size, static_cast<std::size_t>(shape.ld) * size};
+}
+
 }  // namespace
 
 std::size_t GuardedMatrix::bytes(Device& device, const MatrixShape& shape, std::int64_t displacement) {
@@ -116,7 +123,7 @@ GuardedMatrix::GuardedMatrix(Device& device, const MatrixShape& shape, std::int6
       front_(guard_bytes(device) + static_cast<std::size_t>(displacement * size_of(shape.type))),
       matrix_(static_cast<std::size_t>(shape.bytes())),
       back_(guard_bytes(device)),
-      buffer_(device, front_ + matrix_ + back_, name, bytes(device, shape, displacement)) {
+      buffer_(device, front_ + matrix_ + back_, name, bytes(device, shape, displacement), lines_of(shape, front_)) {
   lay_guards();
 }
 

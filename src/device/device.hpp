@@ -7,6 +7,7 @@
 
 #include "device/prepared.hpp"
 #include "device/stream.hpp"
+#include "emulator/lines.hpp"
 #include "emulator/machine.hpp"
 
 namespace lapidary {
@@ -34,8 +35,10 @@ class Device {
 
   /// Memory of exactly `bytes` bytes, aligned to 256, of undefined content; `label` names it in fault messages.
   /// @param touched  bytes of it that will be accessed: the emulated machine takes no more of the host's memory
+  /// @param lines  of a matrix: what is between them is out of bounds on an emulated machine that checks
   /// @throws InvalidArgument with the bytes needed and the bytes free if there is not enough
-  virtual void* allocate(std::size_t bytes, std::string_view label, std::size_t touched) = 0;
+  virtual void* allocate(std::size_t bytes, std::string_view label, std::size_t touched,
+                         const emulator::Lines& lines) = 0;
   virtual void free(void* memory) noexcept = 0;
 
   /// Copies between host and device memory, in order with the work on `stream()`; finished on return.
@@ -63,9 +66,10 @@ Card gpu_card();
 class DeviceBuffer {
  public:
   DeviceBuffer(Device& device, std::size_t bytes, std::string_view label) : DeviceBuffer(device, bytes, label, bytes) {}
-  /// @param touched  Device::allocate
-  DeviceBuffer(Device& device, std::size_t bytes, std::string_view label, std::size_t touched)
-      : device_(&device), data_(device.allocate(bytes, label, touched)), bytes_(bytes) {}
+  /// @param touched, lines  Device::allocate
+  DeviceBuffer(Device& device, std::size_t bytes, std::string_view label, std::size_t touched,
+               const emulator::Lines& lines = {})
+      : device_(&device), data_(device.allocate(bytes, label, touched, lines)), bytes_(bytes) {}
   DeviceBuffer(DeviceBuffer&& other) noexcept : device_(other.device_), data_(other.data_), bytes_(other.bytes_) {
     other.data_ = nullptr;
   }

@@ -22,8 +22,9 @@ class EmulatedDevice final : public Device {
             .clock_mhz = 0,
             .l2_bytes = 0};
   }
-  void* allocate(std::size_t bytes, std::string_view label, std::size_t touched) override {
-    return machine_.memory().allocate(bytes, label, touched);
+  void* allocate(std::size_t bytes, std::string_view label, std::size_t touched,
+                 const emulator::Lines& lines) override {
+    return machine_.memory().allocate(bytes, label, touched, lines);
   }
   void free(void* memory) noexcept override { machine_.memory().free(memory); }
   void upload(void* to, const void* from, std::size_t bytes) override {

@@ -33,7 +33,7 @@ class GpuDevice final : public Device {
             .clock_mhz = clock_khz / 1000,
             .l2_bytes = static_cast<std::size_t>(found.l2CacheSize)};
   }
-  void* allocate(std::size_t bytes, std::string_view label, std::size_t) override {
+  void* allocate(std::size_t bytes, std::string_view label, std::size_t, const emulator::Lines&) override {
     const std::size_t free_bytes = properties().free_bytes;
     void* memory = nullptr;
     // cudaMalloc of 0 bytes gives a null pointer, which would look like a missing matrix.

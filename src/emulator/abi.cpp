@@ -92,7 +92,9 @@ std::uint32_t active_lanes(std::source_location where) { return running_block().
 template <class T>
 T atomic(Atomic operation, T* address, T value) {
   const std::uintptr_t pc = address_of(__builtin_return_address(0));
-  running_block().strong_access(address_of(address), sizeof(T), BlockRunner::Strong::atomic, pc);
+  using Strong = BlockRunner::Strong;
+  const Strong kind = operation == Atomic::exchange ? Strong::exchange : Strong::atomic;
+  running_block().strong_access(address_of(address), sizeof(T), kind, pc);
   T old, next;
   __atomic_load(address, &old, __ATOMIC_RELAXED);
   do {
@@ -126,6 +128,10 @@ void thread_fence(FenceScope scope) {
   running_block().races().fence(scope == FenceScope::device);
 }
 void nanosleep() { running_block().spinning().sleep(address_of(__builtin_return_address(0))); }
+
+void check_read_only(const void* address, unsigned bytes) {
+  running_block().races().check_read_only(address_of(address), bytes, address_of(__builtin_return_address(0)));
+}
 
 void assertion_failed(const char* condition, std::uintptr_t pc) {
   running_block().faults().stop(AssertionFailed{condition}, pc);

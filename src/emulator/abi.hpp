@@ -68,6 +68,9 @@ void thread_fence(FenceScope scope);
 /// __nanosleep: lets other threads go first.
 void nanosleep();
 
+/// __ldg: the bytes are read by a cache that is not told of what the kernel writes (PTX ISA, "ld.global.nc").
+void check_read_only(const void* address, unsigned bytes);
+
 /// cp.async (PTX ISA, "Data Movement and Conversion Instructions: cp.async"): copies `source_bytes` and fills up to
 /// `bytes` with zeros, no sooner than it is issued and no later than the wait for its group.
 void async_copy(void* shared, const void* global, unsigned bytes, unsigned source_bytes);

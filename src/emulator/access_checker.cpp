@@ -34,14 +34,17 @@ void AccessChecker::check_global(std::uintptr_t address, unsigned bytes, Access 
   const Allocation* const allocation = cluster_.memory().at_or_below(address);
   if (place_.shape.overlaps && !grid_waited_[running->thread])
     faults_.stop(BeforeGridWait{{access, bytes, place_of(address, true)}}, pc);
-  if (!allocation || address + bytes > allocation->end())
-    faults_.stop(OutOfBounds{{access, bytes, place_of(address, true)}}, pc);
+  const bool inside = allocation && address + bytes <= allocation->end();
+  if (!inside || !allocation->lines.hold(address - allocation->base, bytes))
+    faults_.stop(OutOfBounds{{access, bytes, place_of(address, true)}, inside}, pc);
 }
 
-void AccessChecker::check_bounds(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc) {
+void AccessChecker::check_bounds(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc,
+                                 bool overwrites) {
   if (is_global(access)) return check_global(address, bytes, access, pc);
   SharedMemory& shared = memory_of(address);
   const ByteState* const states = shared.states() + shared.offset(address);
+  const bool reads = !is_write(access) || (is_atomic(access) && !overwrites);
   for (unsigned i = 0; i < bytes; ++i) {
     const ByteState state = states[i];
     const auto at_fault = [&] { return FaultyAccess{access, bytes, place_of(address + i, false)}; };
@@ -54,7 +57,7 @@ void AccessChecker::check_bounds(std::uintptr_t address, unsigned bytes, Access 
     if (in_flight || (state == ByteState::reading && is_write(access)))
       if (const BulkCopy* const copy = cluster_.copies().at(address + i))
         faults_.stop(DuringBulkCopy{at_fault(), copy->kind, source_line(copy->where)}, pc);
-    const bool early = in_flight || (state == ByteState::unwritten && (!is_write(access) || is_atomic(access)));
+    const bool early = in_flight || (state == ByteState::unwritten && reads);
     if (!early || faults_.has_put_off()) continue;
     if (in_flight)
       faults_.put_off(DuringAsyncCopy{at_fault()}, pc);

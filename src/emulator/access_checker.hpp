@@ -23,7 +23,8 @@ class AccessChecker {
   void check_alignment(std::uintptr_t address, unsigned bytes, unsigned alignment, Access access, std::uintptr_t pc);
   /// In checked runs. An access that comes before the one that should write its memory is put off (see FaultStop). What
   /// an access writes is written from then on.
-  void check_bounds(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc);
+  /// @param overwrites  whether an atomic access may be the first one, as it leaves nothing of what was there
+  void check_bounds(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc, bool overwrites = false);
   /// griddepcontrol.wait of a thread: global memory may be accessed by it.
   void grid_wait(const Lane& lane) { grid_waited_[lane.thread] = true; }
 

@@ -59,6 +59,12 @@ class AccessLog {
     leave(*running);
     logs_[running->thread].examined = logs_[running->thread].logged;
   }
+  /// The instruction of the running lane's last access since the interval began; 0 if there is none.
+  std::uintptr_t last_pc(const Lane& lane) {
+    leave(lane);
+    const LaneLog& log = logs_[lane.thread];
+    return log.logged > 0 ? log.events[log.logged - 1].pc : 0;
+  }
   /// Makes room in the running lane's log.
   void grow();
   /// A lane, which may be the running one, has arrays that wgmma has for registers.

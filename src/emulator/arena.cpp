@@ -42,7 +42,7 @@ Arena::~Arena() {
   munmap(reinterpret_cast<void*>(base_), bytes_);
 }
 
-void* Arena::allocate(std::size_t bytes, std::string_view label, std::size_t touched) {
+void* Arena::allocate(std::size_t bytes, std::string_view label, std::size_t touched, const Lines& lines) {
   if (touched > free_bytes())
     throw InvalidArgument(
         fmt::format("{} needs {} bytes of memory, of which {} are free on this machine", label, touched, free_bytes()));
@@ -58,6 +58,7 @@ void* Arena::allocate(std::size_t bytes, std::string_view label, std::size_t tou
   made.base = at;
   made.bytes = bytes;
   made.label = label;
+  made.lines = lines;
   made.sparse = touched < bytes;
   used_ = std::max(used_, at + bytes + alignment - base_);
   // In a build with AddressSanitizer the gaps are out of bounds for every build of a kernel.

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "emulator/lines.hpp"
 #include "emulator/pages.hpp"
 
 namespace lapidary::emulator {
@@ -25,6 +26,7 @@ struct Allocation {
   std::uintptr_t base = 0;
   std::size_t bytes = 0;
   std::string label;
+  Lines lines;
   bool sparse = false;      ///< some of it is never touched
   Pages<GlobalCell> cells;  ///< by GlobalCell::bytes; only during launches that check
 
@@ -42,8 +44,9 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
 
   /// @param touched  of the bytes, so many will be accessed: the others' pages never come into being
+  /// @param lines  what kernels may access
   /// @throws InvalidArgument if the host has less memory free than that
-  void* allocate(std::size_t bytes, std::string_view label, std::size_t touched);
+  void* allocate(std::size_t bytes, std::string_view label, std::size_t touched, const Lines& lines = {});
   void free(void* memory) noexcept;
 
   /// The allocation that holds the address, or the nearest one below it, or null.

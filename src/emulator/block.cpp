@@ -185,7 +185,8 @@ void BlockRunner::strong_access(std::uintptr_t address, unsigned bytes, Strong k
   const Event event(address, bytes, access, pc);
   checker_.check_alignment(address, bytes, bytes, access, pc);
   if (remote) reach_remote(address, pc);
-  if (options_.check && (global || shared || remote)) checker_.check_bounds(address, bytes, access, pc);
+  if (options_.check && (global || shared || remote))
+    checker_.check_bounds(address, bytes, access, pc, kind == Strong::exchange);
   if (kind == Strong::compare) races_.forgive_guess(event);
   races_.touch_strong(event);
   if (kind != Strong::store) races_.told_by(*running, event);

@@ -79,8 +79,9 @@ class BlockRunner {
   /// A plain access that is neither of global memory nor of shared memory of the cluster, in a checked run: of
   /// `__device__` variables or constants.
   void check_elsewhere(std::uintptr_t address, unsigned bytes, bool store, std::uintptr_t pc);
-  /// An atomic or volatile access that the running lane is going to make, in any run; `compare` is atomicCAS.
-  enum class Strong : std::uint8_t { load, store, atomic, compare };
+  /// An atomic or volatile access that the running lane is going to make, in any run; `compare` is atomicCAS, and
+  /// `exchange` atomicExch, whose old value most kernels leave alone: it may be the first access of a word.
+  enum class Strong : std::uint8_t { load, store, atomic, compare, exchange };
   void strong_access(std::uintptr_t address, unsigned bytes, Strong kind, std::uintptr_t pc);
 
   // Stops the kernel if its time is over, at an instruction of the running lane or where it is going to wait.

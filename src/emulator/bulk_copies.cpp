@@ -140,7 +140,7 @@ void BulkCopies::wake(Lane& lane) {
 
 void BulkCopies::check_exit() {
   if (const BulkCopy* const copy = cluster_.copies().unfinished(*this))
-    faults_.stop(BulkCopyAtExit{copy->kind}, copy->where);
+    faults_.stop(BulkCopyAtExit{copy->kind}, *copy->lane, copy->where);
 }
 
 }  // namespace lapidary::emulator

@@ -213,8 +213,22 @@ LAPIDARY_WRAPPER int __popc(unsigned bits) { return __builtin_popcount(bits); }
 LAPIDARY_WRAPPER int __ffs(int bits) { return __builtin_ffs(bits); }
 LAPIDARY_WRAPPER int __clz(int bits) { return bits == 0 ? 32 : __builtin_clz(static_cast<unsigned>(bits)); }
 
+template <class To, class From>
+LAPIDARY_WRAPPER To lapidary_bits(From value) {
+  To bits;
+  __builtin_memcpy(&bits, &value, sizeof(To));
+  return bits;
+}
+LAPIDARY_WRAPPER int __float_as_int(float value) { return lapidary_bits<int>(value); }
+LAPIDARY_WRAPPER unsigned __float_as_uint(float value) { return lapidary_bits<unsigned>(value); }
+LAPIDARY_WRAPPER float __int_as_float(int bits) { return lapidary_bits<float>(bits); }
+LAPIDARY_WRAPPER float __uint_as_float(unsigned bits) { return lapidary_bits<float>(bits); }
+
 template <class T>
 LAPIDARY_WRAPPER T __ldg(const T* address) {
+#if defined(LAPIDARY_INSTRUMENTED)
+  lapidary::emulator::abi::check_read_only(address, sizeof(T));
+#endif
   return *address;
 }
 template <class T>

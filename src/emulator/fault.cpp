@@ -54,6 +54,9 @@ RuleText text_of(Rule rule) {
               "cp.reduce.async.bulk.tensor adds integers of 8 or 16 bits, or signed ones of 64; 32 bits, u64 and "
               "floating-point types are legal"};
     case Rule::matrix_target: return {FaultKind::out_of_bounds, "ldmatrix or stmatrix of memory that is not shared"};
+    case Rule::division:
+      return {FaultKind::misuse,
+              "an integer is divided by zero, or the smallest one by -1: the result is undefined, on a GPU any number"};
   }
   return {};
 }
@@ -102,6 +105,9 @@ class Words {
 
   std::string operator()(const OutOfBounds& f) const {
     const auto& [access, bytes, at] = f.access;
+    if (f.between_lines)
+      return fmt::format("out-of-bounds global {} of {} bytes: byte {} of {}, where a line of the matrix has ended",
+                         verb_of(access), bytes, at.offset, at.allocation.value_or(""));
     if (at.space != MemoryPlace::Space::global)
       return fmt::format(
           "out-of-bounds {}{}", shared(f.access),
@@ -120,6 +126,11 @@ class Words {
         "global {} of {} bytes without a griddepcontrol.wait before: the kernel in front of this one may "
         "still be running",
         verb_of(f.access.access), f.access.bytes);
+  }
+  std::string operator()(const WrittenReadOnly& f) const {
+    return fmt::format(
+        "__ldg of {} bytes{} that this kernel has written{}: it reads by a cache that does not look for what is written",
+        f.bytes, f.allocation ? " of " + *f.allocation : "", at_line(f.written));
   }
   std::string operator()(const MbarrierAccessed& f) const {
     return shared(f.access) + ", which is of an mbarrier that has not been invalidated";
@@ -166,6 +177,10 @@ class Words {
         "thread between its write and the barrier",
         f.by ? name_of(*f.by) : "wgmma.mma_async", f.by == BulkKind::load ? "overwrites" : "reads", text_of(f.writer),
         at_line(f.written));
+  }
+  std::string operator()(const StackFull& f) const {
+    return fmt::format("a thread needs more than {} bytes for its calls and local variables: a recursion without end?",
+                       f.bytes);
   }
   std::string operator()(const AssertionFailed& f) const { return fmt::format("assert({}) is false", f.condition); }
 

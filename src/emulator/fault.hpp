@@ -72,6 +72,7 @@ enum class Rule : std::uint8_t {
   tensor_map,
   reduction_type,
   matrix_target,
+  division,
 };
 struct RuleBroken {
   Rule rule;
@@ -81,6 +82,7 @@ struct RuleBroken {
 struct OutOfBounds {
   static constexpr FaultKind kind = FaultKind::out_of_bounds;
   FaultyAccess access;
+  bool between_lines = false;  ///< of the matrix, in its allocation
 };
 struct Misaligned {
   static constexpr FaultKind kind = FaultKind::misaligned;
@@ -96,6 +98,13 @@ struct BeforeGridWait {
 struct MbarrierAccessed {
   static constexpr FaultKind kind = FaultKind::misuse;
   FaultyAccess access;
+};
+/// By __ldg.
+struct WrittenReadOnly {
+  static constexpr FaultKind kind = FaultKind::misuse;
+  unsigned bytes;
+  std::optional<std::string> allocation;  ///< label of the one that holds them
+  std::optional<SourceLine> written;
 };
 struct ReadBeforeWrite {
   static constexpr FaultKind kind = FaultKind::uninitialised;
@@ -149,6 +158,10 @@ struct FenceMissing {
   std::optional<BulkKind> by;  ///< none: wgmma
   abi::Index3 writer;
   std::optional<SourceLine> written;
+};
+struct StackFull {
+  static constexpr FaultKind kind = FaultKind::misuse;
+  std::size_t bytes;
 };
 struct AssertionFailed {
   static constexpr FaultKind kind = FaultKind::misuse;
@@ -425,15 +438,16 @@ struct EndlessLoop {
 };
 
 using FaultFacts = std::variant<
-    RuleBroken, OutOfBounds, Misaligned, BeforeGridWait, MbarrierAccessed, ReadBeforeWrite, DuringAsyncCopy,
-    DuringBulkCopy, DuringWgmma, HostAccess, ExitedBlockAccess, BlockNotBegun, RaceFound, FenceMissing, AssertionFailed,
-    BarrierNumber, BarrierThreads, BarrierExpects, BarriersDiffer, LaneNotInMask, CollectivesDiffer, PartOfWarp,
-    ShuffleWidth, ShuffleSource, RegisterCount, RegisterDirection, InstructionTarget, MbarrierOfExited, MbarrierMissing,
-    MbarrierOverwritten, MbarrierMisaligned, MbarrierArrivals, MbarrierLive, MbarrierAwaited, MbarrierRefuses,
-    MbarrierOfOtherBlock, MbarrierParity, MbarrierPendingAtExit, AsyncCopyBytes, AsyncCopySource, Multicast,
-    MbarrierNotFenced, MbarrierGone, BulkCopyAtExit, BulkCopyBytes, BulkCopyTarget, BulkCopyMisaligned, BoxMisaligned,
-    BoxBeforeTensor, MapRank, RegisterInUse, WgmmaFenceMissing, NoWarpgroup, WarpgroupDiffers, WgmmaOperandsDiffer,
-    WgmmaDescriptor, WgmmaBeyondShared, WgmmaShapesDiffer, WarpgroupMissed, WmmaPitch, Deadlock, EndlessLoop>;
+    RuleBroken, OutOfBounds, Misaligned, BeforeGridWait, WrittenReadOnly, MbarrierAccessed, ReadBeforeWrite,
+    DuringAsyncCopy, DuringBulkCopy, DuringWgmma, HostAccess, ExitedBlockAccess, BlockNotBegun, RaceFound, FenceMissing,
+    StackFull, AssertionFailed, BarrierNumber, BarrierThreads, BarrierExpects, BarriersDiffer, LaneNotInMask,
+    CollectivesDiffer, PartOfWarp, ShuffleWidth, ShuffleSource, RegisterCount, RegisterDirection, InstructionTarget,
+    MbarrierOfExited, MbarrierMissing, MbarrierOverwritten, MbarrierMisaligned, MbarrierArrivals, MbarrierLive,
+    MbarrierAwaited, MbarrierRefuses, MbarrierOfOtherBlock, MbarrierParity, MbarrierPendingAtExit, AsyncCopyBytes,
+    AsyncCopySource, Multicast, MbarrierNotFenced, MbarrierGone, BulkCopyAtExit, BulkCopyBytes, BulkCopyTarget,
+    BulkCopyMisaligned, BoxMisaligned, BoxBeforeTensor, MapRank, RegisterInUse, WgmmaFenceMissing, NoWarpgroup,
+    WarpgroupDiffers, WgmmaOperandsDiffer, WgmmaDescriptor, WgmmaBeyondShared, WgmmaShapesDiffer, WarpgroupMissed,
+    WmmaPitch, Deadlock, EndlessLoop>;
 
 FaultKind kind_of(const FaultFacts& facts);
 

@@ -21,6 +21,15 @@ void FaultStop::stop(FaultFacts facts, std::source_location where) {
   stop(fault_at(std::move(facts), source_line(where)));
 }
 
+void FaultStop::stop(FaultFacts facts, const Lane& lane) { stop(std::move(facts), lane, lane.where); }
+
+void FaultStop::stop(FaultFacts facts, const Lane& lane, std::source_location where) {
+  Fault fault = fault_at(std::move(facts), source_line(where));
+  fault.thread = lane.index;
+  if (&lane.block->faults() != this) fault.thread.reset();
+  stop(std::move(fault));
+}
+
 void FaultStop::stop(FaultFacts facts) { stop(Fault{std::move(facts), place_.shape.kernel, place_.index}); }
 
 void FaultStop::put_off(FaultFacts facts, std::uintptr_t pc) {

@@ -9,6 +9,7 @@ namespace lapidary::emulator {
 
 class Scheduler;
 struct BlockPlace;
+struct Lane;
 
 /// Stops the kernel of one block. A fault that may go away is put off: where a barrier is missing, the thread that
 /// should have come first may yet come, and then a race or a copy tells more than the read that came too early.
@@ -23,6 +24,9 @@ class FaultStop {
   /// @param pc, where  the instruction or the line to be named
   [[noreturn]] void stop(FaultFacts facts, std::uintptr_t pc);
   [[noreturn]] void stop(FaultFacts facts, std::source_location where);
+  /// ... on behalf of another lane, at the line where it waits or at one that it has come by.
+  [[noreturn]] void stop(FaultFacts facts, const Lane& lane);
+  [[noreturn]] void stop(FaultFacts facts, const Lane& lane, std::source_location where);
   /// That of no single thread or line.
   [[noreturn]] void stop(FaultFacts facts);
 

@@ -1,6 +1,5 @@
 #include "emulator/loop_watch.hpp"
 
-#include <ucontext.h>
 #include <unistd.h>
 #include <csignal>
 #include <cstdint>
@@ -9,6 +8,7 @@
 #include "emulator/block.hpp"
 #include "emulator/cluster.hpp"
 #include "emulator/recorder.hpp"
+#include "emulator/redirect.hpp"
 
 #if !defined(sigev_notify_thread_id)
 #define sigev_notify_thread_id _sigev_un._tid
@@ -38,31 +38,12 @@ constinit thread_local std::uintptr_t stopped_at = 0;
   std::terminate();
 }
 
-/// Lets the interrupted thread call stop_loop().
-void call_stop_loop(ucontext_t& context) {
-#if defined(__x86_64__)
-  greg_t* const registers = context.uc_mcontext.gregs;
-  stopped_at = static_cast<std::uintptr_t>(registers[REG_RIP]);
-  constexpr std::uintptr_t red_zone = 128;
-  const std::uintptr_t stack = (static_cast<std::uintptr_t>(registers[REG_RSP]) - red_zone) / 16 * 16 - 8;
-  *reinterpret_cast<std::uintptr_t*>(stack) = stopped_at;  // as a call would have it
-  registers[REG_RSP] = static_cast<greg_t>(stack);
-  registers[REG_RIP] = static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(&stop_loop));
-#elif defined(__aarch64__)
-  stopped_at = context.uc_mcontext.pc;
-  context.uc_mcontext.regs[30] = stopped_at;
-  context.uc_mcontext.pc = reinterpret_cast<std::uintptr_t>(&stop_loop);
-#else
-  static_cast<void>(context);
-#endif
-}
-
 // The machine's own functions are never interrupted for good: within a tenth of a second they come to an end.
 void look(int, siginfo_t*, void* context) {
   if (!watched || !running || !watched->is_late()) return;
   const Progress now = {running, recorder.next, running->block->scheduler().switches()};
   if (now == last)
-    call_stop_loop(*static_cast<ucontext_t*>(context));
+    stopped_at = redirect(*static_cast<ucontext_t*>(context), stop_loop);
   else
     last = now;
 }

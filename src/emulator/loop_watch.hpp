@@ -12,7 +12,7 @@ class ClusterRunner;
 /// loops are not watched.
 class LoopWatch {
  public:
-  explicit LoopWatch(const ClusterRunner& cluster, double limit_s);
+  LoopWatch(const ClusterRunner& cluster, double limit_s);
   ~LoopWatch();
   LoopWatch(const LoopWatch&) = delete;
   LoopWatch& operator=(const LoopWatch&) = delete;

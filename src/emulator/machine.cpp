@@ -8,6 +8,8 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <numeric>
+#include <random>
 #include <thread>
 #include <tuple>
 #include <vector>
@@ -18,6 +20,7 @@
 #include "emulator/cluster.hpp"
 #include "emulator/counter_sums.hpp"
 #include "emulator/grid_order.hpp"
+#include "emulator/host_traps.hpp"
 #include "emulator/launch_bounds.hpp"
 #include "emulator/loop_watch.hpp"
 #include "emulator/residents.hpp"
@@ -136,6 +139,17 @@ static std::vector<std::vector<BlockSample>> clusters_of(const LaunchShape& shap
   return list;
 }
 
+// In which order clusters begin. Those that have room at a time may begin in any, and none of those before them later.
+static std::vector<std::uint32_t> order_of(std::uint32_t clusters, std::uint32_t resident, std::uint64_t seed) {
+  std::vector<std::uint32_t> order(clusters);
+  std::iota(order.begin(), order.end(), 0u);
+  if (seed == 0) return order;
+  std::minstd_rand random(static_cast<unsigned>(seed * 0x94d049bb133111ebu));
+  for (std::uint32_t first = 0; first < clusters; first += resident)
+    std::shuffle(order.begin() + first, order.begin() + std::min(clusters, first + resident), random);
+  return order;
+}
+
 void Machine::run(const LaunchShape& shape, ThreadBody body) {
   validate(shape, body.kernel);
   const std::uint32_t grid = shape.grid.x * shape.grid.y * shape.grid.z;
@@ -154,6 +168,8 @@ void Machine::run(const LaunchShape& shape, ThreadBody body) {
   state_->grid.begin_launch();
   if (state_->options.check) state_->memory.set_cells(true);
 
+  const unsigned resident = most_resident(shape, state_->options.multiprocessors);
+  const std::vector<std::uint32_t> order = order_of(clusters, resident, state_->options.seed);
   std::atomic<std::uint32_t> next{0};
   std::mutex mutex;
   std::exception_ptr failure;
@@ -169,12 +185,14 @@ void Machine::run(const LaunchShape& shape, ThreadBody body) {
     helpers.emplace_back(work, std::ref(*state_->runners[number]));
     return true;
   };
-  Residents residents(most_resident(shape, state_->options.multiprocessors), start);
+  Residents residents(resident, start);
   work = [&](ClusterRunner& runner) {
     runner.begin_launch(shape, body, regions, residents);
+    const HostTraps traps;
     const LoopWatch watch(runner, state_->options.limit_s);
     try {
-      for (std::uint32_t i; (i = next++) < clusters;) runner.run(sampled.empty() ? blocks_of(shape, i) : sampled[i]);
+      for (std::uint32_t i; (i = next++) < clusters;)
+        runner.run(sampled.empty() ? blocks_of(shape, order[i]) : sampled[order[i]]);
     } catch (...) {
       {
         const std::lock_guard lock(mutex);

@@ -49,8 +49,8 @@ struct Options {
   bool check = false;
   /// Host threads that run at a time, each of them one block or cluster; 0 means one for each core.
   unsigned threads = 0;
-  /// 0 runs warps in order and lets asynchronous copies arrive as late as they may; any other value seeds a random
-  /// order of warps and lanes and random arrivals, the same for the same seed.
+  /// 0 runs blocks and warps in order and lets asynchronous copies arrive as late as they may; any other value seeds a
+  /// random order of blocks, warps and lanes and random arrivals, the same for the same seed on one host thread.
   std::uint64_t seed = 0;
   /// Seconds of a host thread's time that a block or cluster may take. A kernel that takes longer is stopped as one
   /// that never ends, where it is.

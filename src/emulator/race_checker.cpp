@@ -91,6 +91,13 @@ void RaceChecker::touch_strong(const Event& event) {
   if (is_write(event.access())) races_->release_word(party(*running->warp), event.address(), is_global(event.access()));
 }
 
+void RaceChecker::check_read_only(std::uintptr_t address, unsigned bytes, std::uintptr_t pc) {
+  if (!races_) return;
+  hand_over(*running);
+  if (const auto written = races_->global_writer(address, bytes))
+    faults_.stop(WrittenReadOnly{bytes, checker_.place_of(address, true).allocation, source_line(*written)}, pc);
+}
+
 void RaceChecker::fence(bool device) {
   if (!races_) return;
   hand_over(*running);

@@ -36,8 +36,8 @@ class RaceChecker {
   void hand_over(const Warp& warp);
 
   // What orders accesses; see RaceDetector.
-  void end_interval(const Warp& warp) {
-    if (races_) races_->end_interval(party(warp));
+  void synchronise(const Warp& warp, std::uint32_t lanes) {
+    if (races_) races_->synchronise(party(warp), lanes, lanes == warp.alive);
   }
   void release(const Warp& warp, Clock& barrier) {
     if (races_) races_->release(party(warp), barrier);
@@ -45,6 +45,8 @@ class RaceChecker {
   void acquire(const Warp& warp, const Clock& barrier) {
     if (races_) races_->acquire(party(warp), barrier);
   }
+  /// Before the running lane reads global memory that the kernel must not have written.
+  void check_read_only(std::uintptr_t address, unsigned bytes, std::uintptr_t pc);
   /// fence.proxy.async of the running lane.
   void fence_proxy();
   /// __threadfence of the running lane: of its block, or of the whole device.

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "core/math.hpp"
 #include "emulator/arena.hpp"
+#include "emulator/lane.hpp"
 
 namespace lapidary::emulator {
 namespace {
@@ -54,6 +56,7 @@ void RaceDetector::begin_cluster(std::span<const Block> blocks, unsigned warps_o
     strong_writes_ = zeros<std::uint32_t>(words * 4 * parties_);
     split_.assign(words, false);
     clocks_.assign(parties_, Clock(parties_ + 1));
+    lanes_.resize(copies_);
     copy_threads_.assign(copy_parties, 0);
   }
   // Everything that earlier blocks did with this memory is over: all warps know of all intervals so far.
@@ -63,6 +66,7 @@ void RaceDetector::begin_cluster(std::span<const Block> blocks, unsigned warps_o
     clocks_[party] = began_;
     ++clocks_[party][party];
   }
+  for (unsigned warp = 0; warp < copies_; ++warp) lanes_[warp] = {began_[warp]};
   for (Clock& fenced : fenced_) fenced.clear();
   flags_.clear();
   told_.clear();
@@ -83,6 +87,23 @@ void RaceDetector::acquire(unsigned party, const Clock& barrier) {
   const std::uint32_t own = clocks_[party][party];
   join(clocks_[party], barrier);
   clocks_[party][party] = own;
+  if (party < barrier.size()) lanes_[party].all = std::max(lanes_[party].all, barrier[party]);
+}
+
+void RaceDetector::synchronise(unsigned party, std::uint32_t lanes, bool all) {
+  const std::uint32_t over = clocks_[party][party]++;
+  LaneOrder& order = lanes_[party];
+  if (all) {
+    order = {over};
+    return;
+  }
+  order.known.resize(32 * 32);
+  std::uint32_t together[32] = {};
+  for_each_bit(lanes, [&](unsigned lane) {
+    for (unsigned other = 0; other < 32; ++other)
+      together[other] = std::max(together[other], lanes >> other & 1 ? over : order.known[lane * 32 + other]);
+  });
+  for_each_bit(lanes, [&](unsigned lane) { std::copy_n(together, 32, &order.known[lane * 32]); });
 }
 
 std::optional<Race> RaceDetector::add(unsigned thread, std::uint32_t fences, const Event& event, bool strong) {
@@ -121,9 +142,15 @@ void RaceDetector::end_copy(const Copy& copy, Clock& barrier) {
 }
 
 bool RaceDetector::ordered(unsigned party, unsigned lane, unsigned by, std::uint32_t mark) const {
-  const std::uint32_t interval = mark >> 6;
+  const std::uint32_t interval = mark >> 6, of = mark & 63;
   if (by != party) return clocks_[party][by] >= interval;
-  return (mark & 63) == lane || interval < clocks_[party][party];
+  const LaneOrder& order = lanes_[party];
+  if (of == lane || interval <= order.all) return true;
+  if (order.known.empty()) return false;
+  const std::uint32_t* const known = &order.known[lane * 32];
+  if (of < 32) return known[of] >= interval;
+  // Of several lanes it is not known which: some of them may be those that this one has synchronised with since.
+  return *std::max_element(known, known + 32) >= interval;
 }
 
 unsigned RaceDetector::thread_of(unsigned party, unsigned lane) const {
@@ -131,9 +158,10 @@ unsigned RaceDetector::thread_of(unsigned party, unsigned lane) const {
   return party / warps_ * LaunchLimits::threads + party % warps_ * 32 + (lane == many_lanes ? 0 : lane);
 }
 
-// What a party leaves of its accesses of one kind to a word: one lane, or that there were several in an interval.
-std::uint32_t RaceDetector::mark_of(std::uint32_t last, const Actor& actor) {
-  const bool several = last >> 6 == actor.interval && (last & 63) != actor.lane;
+// What a party leaves of its accesses of one kind to a word: one lane, or that there were several, of which none is
+// after the others.
+std::uint32_t RaceDetector::mark_of(std::uint32_t last, const Actor& actor) const {
+  const bool several = last && (last & 63) != actor.lane && !ordered(actor.party, actor.lane, actor.as_party, last);
   return actor.interval << 6 | (several ? many_lanes : actor.lane);
 }
 
@@ -234,6 +262,13 @@ std::optional<Race> RaceDetector::add_shared(const Actor& actor, const Event& ev
   return std::nullopt;
 }
 
+std::optional<std::uintptr_t> RaceDetector::global_writer(std::uintptr_t address, unsigned bytes) {
+  const GlobalCell* const cells = memory_.cells(address);
+  for (unsigned i = 0; cells && i < ceil_div<std::size_t>(bytes, GlobalCell::bytes); ++i)
+    if (cells[i].write.load(std::memory_order_relaxed)) return cells[i].write_pc.load(std::memory_order_relaxed);
+  return std::nullopt;
+}
+
 std::optional<Race> RaceDetector::add_global(unsigned thread, const Event& event, bool strong) {
   const unsigned rank = thread / LaunchLimits::threads, in_block = thread % LaunchLimits::threads;
   const unsigned warp = in_block / 32, lane = in_block % 32, self = party(rank, warp);
@@ -304,7 +339,7 @@ std::optional<Race> RaceDetector::add_global(unsigned thread, const Event& event
 void RaceDetector::fence(unsigned party, bool device) {
   join(fenced_[0], clocks_[party]);
   if (device) join(fenced_[1], clocks_[party]);
-  end_interval(party);
+  ++clocks_[party][party];
 }
 
 // Of what the warp knows that which a fence has covered: by whichever thread, as a barrier hands on what a fence before

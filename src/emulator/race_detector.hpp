@@ -20,7 +20,8 @@ constexpr unsigned max_warps = LaunchLimits::threads / 32;
 
 /// For each party, the last of its intervals that is known to have ended; shorter: 0 for the others. A vector clock in
 /// the sense of Flanagan and Freund, "FastTrack" (PLDI 2009). Parties are the warps of a cluster's blocks, and not
-/// threads, as lanes of one warp are ordered by intervals alone; and bulk copies, by which barrier tells of their end.
+/// threads, as what one lane knows of other warps all lanes may know; and bulk copies, by which barrier tells of their
+/// end.
 /// Behind the parties stands what is known of other clusters: the number of a release in GridOrder.
 using Clock = std::vector<std::uint32_t>;
 
@@ -37,7 +38,8 @@ struct Race {
 
 /// Finds data races of a cluster, which may be one block, on shared memory, and of a grid on global memory. A warp's
 /// accesses are handed over at the end of each of its intervals; an interval ends where the warp synchronises with
-/// others or its lanes with each other. Which threads a synchronisation orders is told by `release` and `acquire`.
+/// others or its lanes with each other. Which warps a synchronisation orders is told by `release` and `acquire`; lanes
+/// of one warp are ordered by `synchronise`, and by whatever tells their warp of its own intervals.
 ///
 /// Strong accesses, atomic and volatile ones, are no race among themselves. What a thread has seen to be written before
 /// a fence is told by its strong writes behind the fence to those whose strong reads find the word (PTX ISA, "Memory
@@ -61,8 +63,9 @@ class RaceDetector {
   void release(unsigned party, Clock& barrier);
   /// Orders everything that the barrier's clock knows before what the warp does from now on.
   void acquire(unsigned party, const Clock& barrier);
-  /// Ends the warp's interval: its lanes have synchronised with each other. @returns the interval that ended
-  std::uint32_t end_interval(unsigned party) { return clocks_[party][party]++; }
+  /// Ends the warp's interval: those of its lanes that are in the mask have synchronised with each other.
+  /// @param all  whether they are all that there are
+  void synchronise(unsigned party, std::uint32_t lanes, bool all);
   std::uint32_t interval(unsigned party) const { return clocks_[party][party]; }
   /// Whether the warp knows of the end of another one's interval.
   bool knows(unsigned party, unsigned of, std::uint32_t interval) const { return clocks_[party][of] >= interval; }
@@ -108,6 +111,8 @@ class RaceDetector {
     std::uintptr_t pc;
   };
   std::optional<Writer> writer(std::uintptr_t address) const;
+  /// The instruction that has written global memory in this launch.
+  std::optional<std::uintptr_t> global_writer(std::uintptr_t address, unsigned bytes);
 
  private:
   static constexpr unsigned many_lanes = 32, copy_parties = 16;
@@ -129,6 +134,13 @@ class RaceDetector {
     std::uint32_t fences = 0;
   };
 
+  /// What lanes of a warp know of each other's intervals.
+  struct LaneOrder {
+    std::uint32_t all = 0;  ///< the last that is over for all of them
+    /// [32 * lane + other]: the last of the other's that is over for the lane. Empty: none after `all`.
+    std::vector<std::uint32_t> known = {};
+  };
+
   /// What a word tells threads of the cluster, and up to which of its releases those of other clusters are among that.
   struct Word {
     Clock clock;
@@ -144,7 +156,7 @@ class RaceDetector {
   std::optional<Race> add(unsigned thread, std::uint32_t fences, const Event& event, bool strong);
   std::optional<Race> add_shared(const Actor& actor, const Event& event, bool strong);
   std::optional<Race> visit(std::size_t cell, const Actor& actor, const Event& event, bool strong);
-  static std::uint32_t mark_of(std::uint32_t last, const Actor& actor);
+  std::uint32_t mark_of(std::uint32_t last, const Actor& actor) const;
   std::optional<Race> add_global(unsigned thread, const Event& event, bool strong);
   bool told(unsigned party, std::uint32_t block, unsigned warp, std::uint32_t interval) const;
   bool ordered(unsigned party, unsigned lane, unsigned by, std::uint32_t mark) const;
@@ -161,6 +173,7 @@ class RaceDetector {
   Pages<std::uint32_t> reads_, strong_writes_;  ///< parties_ for each cell
   std::vector<bool> split_;                     ///< ... for words that have been accessed by bytes
   std::vector<Clock> clocks_;
+  std::vector<LaneOrder> lanes_;        ///< by warp
   std::vector<unsigned> copy_threads_;  ///< by party from copies_ on: who issued the last copy
 
   Clock began_;      ///< what was over when the cluster began

@@ -20,6 +20,8 @@ namespace {
 
 // Reserved, not used: a lane touches a few kilobytes of it. Unoptimised kernels need more.
 constexpr std::size_t bytes_of_stack = 256 * 1024;
+// Below the stacks of a warp: inaccessible, and more than a frame.
+constexpr std::size_t bytes_of_guard = 64 * 1024, bytes_of_warp = bytes_of_guard + 32 * bytes_of_stack;
 // How often lanes switch before somebody looks at the time.
 constexpr unsigned switches_between_looks = 1 << 16;
 
@@ -27,7 +29,17 @@ constexpr unsigned switches_between_looks = 1 << 16;
 
 constinit thread_local Lane* running = nullptr;
 
-std::size_t Scheduler::stack_bytes() { return bytes_of_stack * LaunchLimits::threads; }
+std::size_t Scheduler::stack_bytes() { return bytes_of_warp * max_warps; }
+
+std::span<unsigned char> Scheduler::stack_of(const Lane& lane) const {
+  return {stacks_ + lane.thread / 32 * bytes_of_warp + bytes_of_guard + lane.thread % 32 * bytes_of_stack,
+          bytes_of_stack};
+}
+
+bool Scheduler::is_guard(std::uintptr_t address) const {
+  const std::uintptr_t offset = address - reinterpret_cast<std::uintptr_t>(stacks_);
+  return offset < stack_bytes() && offset % bytes_of_warp < bytes_of_guard;
+}
 
 Scheduler::Scheduler(const Options& options, AccessLog& log, WarpCollectives& collectives, Warpgroups& warpgroups,
                      CopyEngine& copies)
@@ -41,6 +53,7 @@ Scheduler::Scheduler(const Options& options, AccessLog& log, WarpCollectives& co
                             -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   stacks_ = static_cast<unsigned char*>(memory);
+  for (unsigned warp = 0; warp < max_warps; ++warp) mprotect(stacks_ + warp * bytes_of_warp, bytes_of_guard, PROT_NONE);
 }
 
 Scheduler::~Scheduler() { munmap(stacks_, stack_bytes()); }
@@ -57,15 +70,15 @@ void Scheduler::begin_launch(const BlockPlace& place, BlockRunner& block) {
   }
   for (unsigned i = 0; i < threads_; ++i) {
     Lane& lane = lanes_[i];
-    unsigned char* const stack = stacks_ + i * bytes_of_stack;
     // Tops of stacks that are a power of two apart would all compete for the same sets of the host's cache.
     const std::size_t stagger = i * 320 % 4096 / 64 * 64;
-    // What the last launch's fiber has poisoned between its variables.
-    ASAN_UNPOISON_MEMORY_REGION(stack, bytes_of_stack);
-    lane.fiber = Fiber(stack, bytes_of_stack - stagger, lane_main, &lane);
     lane.block = &block;
     lane.warp = &warps_[i / 32];
     lane.thread = i;
+    const std::span<unsigned char> stack = stack_of(lane);
+    // What the last launch's fiber has poisoned between its variables.
+    ASAN_UNPOISON_MEMORY_REGION(stack.data(), stack.size());
+    lane.fiber = Fiber(stack.data(), stack.size() - stagger, lane_main, &lane);
     lane.lane = i % 32;
     lane.index = {i % extent.x, i / extent.x % extent.y, i / extent.x / extent.y};
     lane.warp->lanes[lane.lane] = &lane;
@@ -87,6 +100,7 @@ void Scheduler::begin(const BlockPlace& place) {
   if (random_order_) random_.seed(static_cast<unsigned>(options_.seed * 0x9e3779b97f4a7c15u + place.linear));
   live_ = threads_;
   ready_warps_ = 0;
+  spinning_ = 0;
   for (unsigned i = 0; i < warp_count_; ++i) {
     warps_[i].alive = warps_[i].all;
     set_ready(warps_[i], warps_[i].all);
@@ -114,6 +128,8 @@ Lane* Scheduler::pick() {
     // What is asynchronous happens at random times, and blocks of a cluster take turns.
     if (warpgroups_.busy() && random_() % 4 == 0) warpgroups_.advance(random_);
     if (!copies_.empty() && random_() % 4 == 0) copies_.advance(&random_);
+    // Who waits for a word may look at it before all others have done what they can.
+    if (spinning_ > 0 && random_() % 64 == 0) wake(LaneState::spinning);
     if (running && takes_turns_ && random_() % 8 == 0) return nullptr;
     const auto any_bit = [&](std::uint32_t bits) {
       for (auto skip = random_() % static_cast<unsigned>(std::popcount(bits)); skip; --skip) bits &= bits - 1;
@@ -134,6 +150,7 @@ void Scheduler::suspend(Lane& lane, LaneState state) {
   if (++switches_ % switches_between_looks == 0) lane.block->check_time();
   if (state != LaneState::ready) {
     lane.state = state;
+    spinning_ += state == LaneState::spinning;
     lane.warp->ready &= ~lane.bit();
     if (!lane.warp->ready) {
       ready_warps_ &= ~(1u << lane.warp->id);
@@ -172,6 +189,7 @@ bool Scheduler::any(LaneState state) const {
 
 bool Scheduler::wake(LaneState state) {
   bool any = false;
+  if (state == LaneState::spinning) spinning_ = 0;
   for (unsigned i = 0; i < threads_; ++i) {
     if (lanes_[i].state != state) continue;
     any = true;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <random>
+#include <span>
 
 #include "emulator/lane.hpp"
 #include "emulator/race_detector.hpp"
@@ -70,6 +71,10 @@ class Scheduler {
   /// The fibers' stacks: what threads have for registers and local memory.
   unsigned char* stacks() const { return stacks_; }
   static std::size_t stack_bytes();
+  std::span<unsigned char> stack_of(const Lane& lane) const;
+  /// Whether it is an address that only a thread comes to whose stack is full. Each warp has such ones below its
+  /// stacks.
+  bool is_guard(std::uintptr_t address) const;
 
  private:
   static void lane_main(void* lane);
@@ -86,6 +91,7 @@ class Scheduler {
   std::unique_ptr<Lane[]> lanes_;
   std::array<Warp, max_warps> warps_;
   std::uint32_t ready_warps_ = 0;
+  unsigned spinning_ = 0;  ///< lanes in that state
   std::uint64_t switches_ = 0;
   Lane* current_ = nullptr;
   Fiber host_;

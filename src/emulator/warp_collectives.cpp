@@ -183,11 +183,10 @@ void WarpCollectives::complete(Warp& warp, Pending& pending) {
   if (log_.is_on()) {
     log_.leave(*running);
     if (lanes == warp.alive) log_.flush(warp);
-    // Shuffles and votes order no memory accesses (CUDA C++ Programming Guide). A __syncwarp of a part of the warp is
-    // taken for one of all its lanes: no false alarm, but a race of the others with that part may go unseen.
+    // Shuffles and votes order no memory accesses (CUDA C++ Programming Guide).
     if (done.kind == Kind::sync) {
       races_.examine(warp);
-      races_.end_interval(warp);
+      races_.synchronise(warp, lanes);
     }
     log_.enter(*running);
   }
@@ -263,7 +262,7 @@ void WarpCollectives::complete_shuffle(const Warp& warp, std::uint32_t lanes) {
     // Out of its segment a lane reads itself; by exclusive or it may read earlier segments, and no later ones (CUDA
     // C++ Programming Guide, "Warp Shuffle Functions").
     if (source < first || source >= end) source = static_cast<int>(i);
-    if (!(lanes >> source & 1)) faults_.stop(ShuffleSource{warp.id, i, source}, warp.lanes[i]->where);
+    if (!(lanes >> source & 1)) faults_.stop(ShuffleSource{warp.id, i, source}, *warp.lanes[i]);
     mine.result = of(*warp.lanes[static_cast<unsigned>(source)]).value;
   });
 }
@@ -289,7 +288,7 @@ void WarpCollectives::complete_instruction(const Warp& warp, std::uint32_t lanes
 }
 
 void WarpCollectives::stop_part_of_warp(const Lane& lane) {
-  faults_.stop(PartOfWarp{lane.warp->id, static_cast<unsigned>(std::popcount(lane.warp->alive))}, lane.where);
+  faults_.stop(PartOfWarp{lane.warp->id, static_cast<unsigned>(std::popcount(lane.warp->alive))}, lane);
 }
 
 Wait WarpCollectives::wait_of(const Lane& lane) const {

@@ -23,7 +23,7 @@ namespace {
 using enum FaultKind;
 
 // A new alternative wants a row, and this number.
-static_assert(std::variant_size_v<FaultFacts> == 62);
+static_assert(std::variant_size_v<FaultFacts> == 64);
 static_assert(std::variant_size_v<Wait> == 10);
 
 struct Sentence {
@@ -92,6 +92,8 @@ std::vector<Sentence> rules() {
        "cp.reduce.async.bulk.tensor adds integers of 8 or 16 bits, or signed ones of 64; 32 bits, u64 and "
        "floating-point types are legal"},
       {RuleBroken{Rule::matrix_target}, out_of_bounds, "ldmatrix or stmatrix of memory that is not shared"},
+      {RuleBroken{Rule::division}, misuse,
+       "an integer is divided by zero, or the smallest one by -1: the result is undefined, on a GPU any number"},
   };
 }
 
@@ -153,6 +155,15 @@ std::vector<Sentence> accesses() {
        "endless loop: the threads of the cluster have taken 1.5 s without coming to their end"},
       {EndlessLoop{.seconds = 2, .cluster = false}, endless,
        "endless loop: the threads of the block have taken 2 s without coming to their end"},
+      {OutOfBounds{global(Access::global_load, 4, 44), true}, out_of_bounds,
+       "out-of-bounds global load of 4 bytes: byte 44 of A, where a line of the matrix has ended"},
+      {WrittenReadOnly{16, "B", tile_line}, misuse,
+       "__ldg of 16 bytes of B that this kernel has written at tile.cuh:7: it reads by a cache that does not look for "
+       "what is written"},
+      {WrittenReadOnly{4, std::nullopt, std::nullopt}, misuse,
+       "__ldg of 4 bytes that this kernel has written: it reads by a cache that does not look for what is written"},
+      {StackFull{4096}, misuse,
+       "a thread needs more than 4096 bytes for its calls and local variables: a recursion without end?"},
       {AssertionFailed{"k < K"}, misuse, "assert(k < K) is false"},
   };
 }

@@ -57,6 +57,23 @@ __global__ void global_vector(float* a, float*, float* c, int n) {
   if (culprit()) as<float4>(c[0]) = as<float4>(a[n]);
 }
 
+constexpr int read_only_line = __LINE__ + 3;
+__global__ void read_only(float* a, float* b, float* c, int n) {
+  if (n == 0) b[thread_of_grid()] = 1;
+  if (culprit()) c[0] = __ldg(&b[thread_of_grid()]) + __ldg(&a[37]);
+}
+
+constexpr int division_line = __LINE__ + 2;
+__global__ void division(float*, float*, float* c, int n) {
+  if (culprit()) c[0] = static_cast<float>(7 / n);
+}
+
+constexpr int recursion_line = __LINE__ + 1;
+[[gnu::noinline]] float sum_to_zero(const float* c, int n) { return c[n] == 0 ? 0 : c[n] + sum_to_zero(c, n % 64) + 1; }
+__global__ void recursion(float* a, float*, float* c, int n) {
+  if (culprit()) c[0] = sum_to_zero(a, n);
+}
+
 constexpr int global_atomic_line = __LINE__ + 2;
 __global__ void global_atomic(int* a, int*, int*, int n) {
   if (culprit()) atomicAdd(&a[n], 1);
@@ -132,9 +149,9 @@ __global__ void two_writers(float*, float*, float*, int) {
   if (threadIdx.x == 37) s[0] = 2;
 }
 
-enum class Between { nothing, shuffle, vote, syncwarp };
+enum class Between { nothing, shuffle, vote, fence, syncwarp_of_halves, syncwarp_of_pairs, syncwarp };
 
-constexpr int within_a_warp_line = __LINE__ + 5;
+constexpr int within_a_warp_line = __LINE__ + 5, within_a_warp_other_line = within_a_warp_line + 8;
 template <Between between>
 __global__ void within_a_warp(float* a, float*, float* c, int) {
   __shared__ float s[64];
@@ -143,8 +160,11 @@ __global__ void within_a_warp(float* a, float*, float* c, int) {
   float zero = 0;
   if (between == Between::shuffle) zero = __shfl_xor_sync(0xffffffffu, zero, 1);
   if (between == Between::vote) zero = static_cast<float>(__any_sync(0xffffffffu, 0));
+  if (between == Between::fence) __threadfence_block();
+  if (between == Between::syncwarp_of_halves) __syncwarp(threadIdx.x % 32 < 16 ? 0x0000ffffu : 0xffff0000u);
+  if (between == Between::syncwarp_of_pairs) __syncwarp(0x00010001u << threadIdx.x % 16);
   if (between == Between::syncwarp) __syncwarp();
-  c[thread_of_grid()] = s[threadIdx.x ^ 1] + zero;
+  c[thread_of_grid()] = s[threadIdx.x ^ 16] + zero;
 }
 
 /// Two halves of a warp hand over within themselves, by a __syncwarp of 16 lanes or none.
@@ -156,6 +176,20 @@ __global__ void within_half_a_warp(float* a, float*, float* c, int) {
   s[threadIdx.x] = a[threadIdx.x];
   if (sound) __syncwarp(threadIdx.x % 32 < 16 ? 0x0000ffffu : 0xffff0000u);
   c[thread_of_grid()] = s[threadIdx.x ^ 1];
+}
+
+/// Lane 0 reads a word, which lane 16 of its warp overwrites. It knows of the reading by lane 15, which has waited for
+/// lane 0, or has not.
+constexpr int handed_on_line = __LINE__ + 6;
+template <bool sound>
+__global__ void handed_on(float*, float*, float* c, int) {
+  __shared__ float s[64];
+  initialize(s);
+  const unsigned lane = threadIdx.x % 32;
+  if (lane == 0) c[thread_of_grid()] = s[threadIdx.x / 32];
+  if (lane < 16 && (sound || lane > 7)) __syncwarp(sound ? 0x0000ffffu : 0x0000ff00u);
+  if (lane == 15 || lane == 16) __syncwarp(0x00018000u);
+  if (lane == 16) s[threadIdx.x / 32] = 1;
 }
 
 constexpr int named_barrier_line = __LINE__ + 6;
@@ -330,6 +364,46 @@ __global__ void spin_on_an_atomic(int*, int* b, int*, int) {
   __syncthreads();
 }
 
+/// A compiler that takes loops to end would leave this one out.
+constexpr int spin_on_a_plain_word_line = __LINE__ + 5;
+__global__ void spin_on_a_plain_word(int*, int*, int*, int) {
+  __shared__ int flag[64];
+  flag[threadIdx.x] = 0;
+  __syncthreads();
+  if (threadIdx.x == 0) flag[0] = 1;
+  if (threadIdx.x == 37) {
+    while (!flag[0]) {
+    }
+  }
+}
+
+/// A ring of one stage, which is filled again when all of 64 threads are done with it, or when half of them are.
+constexpr int ring_of_words_line = __LINE__ + 19, ring_of_words_other_line = ring_of_words_line - 6;
+template <bool sound>
+__global__ void ring_of_words(float*, float*, float* c, int n) {
+  __shared__ float s[1];
+  __shared__ volatile int filled[1];
+  __shared__ int done[1];
+  const int t = threadIdx.x;
+  if (t == 0) filled[0] = done[0] = 0;
+  __syncthreads();
+  for (int round = 0; round < n; ++round) {
+    if (t == 0) {
+      while (atomicAdd(&done[0], 0) < 64 * round - (sound ? 0 : 32)) {
+      }
+      s[0] = static_cast<float>(round);
+      __threadfence_block();
+      filled[0] = round + 1;
+    } else if (t >= 32) {
+      while (filled[0] <= round) {
+      }
+      c[t] += s[0];
+      __threadfence_block();
+      atomicAdd(&done[0], 1);
+    }
+  }
+}
+
 constexpr int plain_loop_line = __LINE__ + 3;
 __global__ void plain_loop(float*, float* b, float* c, int) {
   if (!culprit()) return;
@@ -482,6 +556,9 @@ constexpr TestKernel fault_table[] = {
     entry<global_store>("global_store", 2, 64, 0, global_store_line),
     entry<store_by_tile>("store_by_tile", 2, 64, 0, store_by_tile_line),
     entry<global_vector>("global_vector", 2, 64, 0, global_vector_line),
+    entry<read_only>("read_only", 2, 64, 0, read_only_line, read_only_line - 1),
+    entry<division>("division", 2, 64, 0, division_line),
+    entry<recursion>("recursion", 2, 64, 0, recursion_line),
     entry<global_atomic>("global_atomic", 2, 64, 0, global_atomic_line),
     entry<shared_load>("shared_load", 2, 64, storage, shared_load_line),
     entry<shared_store>("shared_store", 2, 64, storage, shared_store_line),
@@ -491,9 +568,13 @@ constexpr TestKernel fault_table[] = {
     entry<read_too_early<false>>("read_too_early", 2, 64, 0, read_too_early_line, read_too_early_line + 2),
     entry<written_too_early<false>>("written_too_early", 2, 64, 0, written_too_early_line, written_too_early_line + 2),
     entry<two_writers<false>>("two_writers", 2, 64, 0, two_writers_line, two_writers_line + 2),
-    entry<within_a_warp<Between::nothing>>("no_syncwarp", 2, 64, 0, within_a_warp_line, within_a_warp_line + 5),
-    entry<within_a_warp<Between::shuffle>>("shuffle", 2, 64, 0, within_a_warp_line, within_a_warp_line + 5),
-    entry<within_a_warp<Between::vote>>("vote", 2, 64, 0, within_a_warp_line, within_a_warp_line + 5),
+    entry<within_a_warp<Between::nothing>>("no_syncwarp", 2, 64, 0, within_a_warp_line, within_a_warp_other_line),
+    entry<within_a_warp<Between::shuffle>>("shuffle", 2, 64, 0, within_a_warp_line, within_a_warp_other_line),
+    entry<within_a_warp<Between::vote>>("vote", 2, 64, 0, within_a_warp_line, within_a_warp_other_line),
+    entry<within_a_warp<Between::fence>>("fence_in_a_warp", 2, 64, 0, within_a_warp_line, within_a_warp_other_line),
+    entry<within_a_warp<Between::syncwarp_of_halves>>("syncwarp_of_halves", 2, 64, 0, within_a_warp_line,
+                                                      within_a_warp_other_line),
+    entry<handed_on<false>>("handed_on", 2, 64, 0, handed_on_line, handed_on_line + 3),
     entry<within_half_a_warp<false>>("within_half_a_warp", 2, 64, 0, within_half_a_warp_line,
                                      within_half_a_warp_line + 2),
     entry<named_barrier<false>>("named_barrier", 2, 64, 0, named_barrier_line, named_barrier_line + 4),
@@ -521,6 +602,9 @@ constexpr TestKernel fault_table[] = {
     entry<spin_on_a_volatile_word>("spin_on_a_volatile_word", 2, 64, 0, spin_on_a_volatile_word_line,
                                    spin_on_a_volatile_word_line + 2),
     entry<spin_on_an_atomic>("spin_on_an_atomic", 2, 64, 0, spin_on_an_atomic_line, spin_on_an_atomic_line + 2),
+    entry<spin_on_a_plain_word>("spin_on_a_plain_word", 2, 64, 0, spin_on_a_plain_word_line,
+                                spin_on_a_plain_word_line + 2),
+    entry<ring_of_words<false>>("ring_of_words", 1, 96, 0, ring_of_words_line, ring_of_words_other_line),
     entry<plain_loop>("plain_loop", 2, 64, 0, plain_loop_line),
     entry<silent_loop>("silent_loop", 2, 64, 0, silent_loop_line),
     entry<barrier_loop>("barrier_loop", 2, 64, 0, barrier_loop_line),
@@ -543,6 +627,8 @@ constexpr TestKernel sound_table[] = {
     entry<written_too_early<true>>("written_too_early", 2, 64),
     entry<two_writers<true>>("two_writers", 2, 64),
     entry<within_a_warp<Between::syncwarp>>("within_a_warp", 2, 64),
+    entry<within_a_warp<Between::syncwarp_of_pairs>>("syncwarp_of_pairs", 2, 64),
+    entry<handed_on<true>>("handed_on", 2, 64),
     entry<within_half_a_warp<true>>("within_half_a_warp", 2, 64),
     entry<named_barrier<true>>("named_barrier", 2, 64),
     entry<atomic_and_load<true>>("atomic_and_load", 2, 64),
@@ -556,6 +642,7 @@ constexpr TestKernel sound_table[] = {
     entry<global_atomic_and_load<true>>("global_atomic_and_load", 2, 64),
     entry<bytes_between_threads<true>>("bytes_between_threads", 2, 64),
     entry<published<Publishes::rightly>>("published", 2, 64),
+    entry<ring_of_words<true>>("ring_of_words", 1, 96),
     entry<async<Lacks::nothing>>("async", 2, 64),
     entry<parts_of_a_warp>("parts_of_a_warp", 1, 64),
 };

@@ -7,6 +7,7 @@
 #include <ostream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -89,6 +90,9 @@ const Fault accesses[] = {
      elements},
     {"global_vector", {"misaligned global load of 16 bytes: the address ends in 0x4", at_culprit}, 1},
     {"global_vector", {"out-of-bounds global load of 16 bytes: byte 256 of a", at_culprit}, elements},
+    {"read_only", {"__ldg of 4 bytes of b that this kernel has written at test/emulator/faults.cuh:", at_culprit}},
+    {"division", {"an integer is divided by zero", at_culprit}},
+    {"recursion", {"a thread needs more than 262144 bytes for its calls", at_culprit}},
     {"global_atomic", {"out-of-bounds global atomic access of 4 bytes: byte 256 of a", at_culprit}, elements},
     {"shared_load", {"out-of-bounds shared load of 4 bytes at offset 256", at_culprit}, 64},
     {"shared_load", {"out-of-bounds shared load of 4 bytes at offset -4", at_culprit}, -1},
@@ -115,6 +119,9 @@ const Fault races[] = {
     {"no_syncwarp", {"race on shared memory", "writes it at", "reads it at"}},
     {"shuffle", {"race on shared memory", "writes it at", "reads it at"}},
     {"vote", {"race on shared memory", "writes it at", "reads it at"}},
+    {"fence_in_a_warp", {"race on shared memory", "writes it at", "reads it at"}},
+    {"syncwarp_of_halves", {"race on shared memory", "writes it at", "reads it at"}},
+    {"handed_on", {"race on shared memory", "writes it at", "reads it at"}},
     {"within_half_a_warp", {"race on shared memory", "writes it at", "reads it at"}},
     {"named_barrier", {"race on shared memory", "writes it at", "reads it at"}},
     {"atomic_and_load", {"race on shared memory", "writes it at", "reads it at"}},
@@ -203,6 +210,57 @@ TEST(Deadlock, IsWhereThreadsSpinForEver) {
       expect_report(run(kernel, options), fault, kernel);
   }
   EXPECT_EQ(run(plain::faulty_kernels()["spin_on_an_atomic"], {}).find("deadlock: no thread can go on"), 0u);
+}
+
+// The thread that waits reads the word before the other one writes it, and then never again; or afterwards.
+TEST(Spinning, OnAPlainWordIsARaceOrHasNoEnd) {
+  const TestKernel& kernel = instrumented::faulty_kernels()["spin_on_a_plain_word"];
+  for (unsigned seed = 0; seed < seeds; ++seed) {
+    const std::string found = run(kernel, {.check = true, .threads = 1, .seed = seed, .limit_s = 0.1});
+    EXPECT_TRUE(found.starts_with("race on shared memory") || found.starts_with("endless loop")) << found;
+  }
+}
+
+// Those who wait for a word look at it at any time in a random order, not only when nobody else can go on.
+TEST(Spinning, ForTooFewIsFoundInSomeOrder) {
+  const TestKernel& kernel = instrumented::faulty_kernels()["ring_of_words"];
+  constexpr int rounds = 5;
+  EXPECT_EQ(run(kernel, {.check = true, .threads = 1}, rounds), "");
+  int found = 0;
+  for (unsigned seed = 1; seed <= seeds; ++seed) {
+    const std::string message = run(kernel, {.check = true, .threads = 1, .seed = seed}, rounds);
+    if (message.empty()) continue;
+    ++found;
+    expect_report(message, {"ring_of_words", {"race on shared memory"}}, kernel);
+  }
+  EXPECT_GT(found, 0);
+}
+
+// What has no end in the plain build has one all the same.
+TEST(HostTraps, StopKernelsOfThePlainBuild) {
+  for (const auto& [name, message] : {std::pair("division", "an integer is divided by zero"),
+                                      std::pair("recursion", "a thread needs more than 262144 bytes")})
+    for (const unsigned threads : {1u, 2u})
+      EXPECT_EQ(run(plain::faulty_kernels()[name], {.threads = threads}).find(message), 0u) << name;
+}
+
+TEST(Lines, OfAMatrixEndWhereItsElementsDo) {
+  const auto device = open_emulator({.check = true});
+  // Of 4 rows, two elements behind the allocation's first byte, 3 elements of 5.
+  const DeviceBuffer a(*device, 80, "a", 80, {8, 12, 20});
+  const DeviceArray<float> c(*device, 64);
+  const TestKernel& kernel = instrumented::faulty_kernels()["global_load"];
+  for (int element = 0; element < 20; ++element) {
+    std::string found;
+    try {
+      kernel.launch(device->stream(), kernel.shape, a.data(), nullptr, c.data(), element);
+    } catch (const KernelFault& fault) {
+      found = fault.what();
+    }
+    const bool inside = element >= 2 && (element - 2) % 5 < 3;
+    const std::string begin = inside ? "" : "out-of-bounds global load of 4 bytes: byte " + std::to_string(element * 4);
+    EXPECT_TRUE(found.starts_with(begin) && found.empty() == inside) << element << "\n" << found;
+  }
 }
 
 class Endless : public testing::TestWithParam<Fault> {};

@@ -208,6 +208,9 @@ __global__ void shared_content(int*, int* b, int*, int) {
   s[threadIdx.x] = 1;
 }
 
+/// b: how many blocks had begun before each.
+__global__ void order_of_blocks(int* a, int* b, int*, int) { b[blockIdx.x] = atomicAdd(&a[0], 1); }
+
 constexpr TestKernel machine_table[] = {
     entry<indices>("indices", {2, 3, 2}, {5, 10, 20}),
     entry<early_return>("early_return", 1, 1000),
@@ -222,6 +225,7 @@ constexpr TestKernel machine_table[] = {
     entry<half_warp_exchange>("half_warp_exchange", 1, 32),
     entry<global_atomics>("global_atomics", {8, 8}, {16, 4}),
     entry<histogram>("histogram", 64, 96),
+    entry<order_of_blocks>("order_of_blocks", 10, 1),
     entry<bounded<24>>("bounded", 1, 48),
     entry<transpose>("transpose", {4, 4}, {32, 8}, sizeof(TransposeStorage)),
     entry<shared_content>("shared_content", 16, 64, sizeof(TransposeStorage)),

@@ -12,6 +12,7 @@
 #include <numeric>
 #include <ostream>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -276,6 +277,24 @@ TEST(Launch, ManyOfManyShapesOnOneMachine) {
     kernel.launch(device->stream(), shape, a.data(), b.data(), nullptr, 0);
     ASSERT_EQ(a.content()[shape.grid.x * shape.block.x - 1], static_cast<int>(shape.block.x) - 1);
   }
+}
+
+// A multiprocessor has room for two blocks with so much shared memory: four begin together.
+TEST(Launch, BeginsBlocksInARandomOrderOfThoseThatHaveRoomTogether) {
+  const TestKernel& kernel = plain::machine_kernels()["order_of_blocks"];
+  LaunchShape shape = kernel.shape;
+  shape.shared_bytes = 100 * 1024;
+  std::set<std::vector<int>> orders;
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    const auto device = open_emulator({.multiprocessors = 2, .threads = 1, .seed = seed});
+    const DeviceArray<int> begun(*device, 1), b(*device, 10);
+    kernel.launch(device->stream(), shape, begun.data(), b.data(), nullptr, 0);
+    const std::vector<int> order = b.content();
+    for (int block = 0; block < 10; ++block) EXPECT_EQ(order[static_cast<std::size_t>(block)] / 4, block / 4) << seed;
+    EXPECT_TRUE(seed > 0 || std::is_sorted(order.begin(), order.end()));
+    orders.insert(order);
+  }
+  EXPECT_GT(orders.size(), 5u);
 }
 
 TEST(Launch, RefusesShapesBeyondTheLimits) {

@@ -158,6 +158,21 @@ __global__ void atomics_by_the_leader_of_a_warp(int*, int* b, int* c, int) {
   if (odd >> lane & 1) b[first + lane / 2] = 1;
 }
 
+/// The first access of a word is an atomicExch, which has no need of what is there.
+__global__ void lock_that_is_open_at_first(int* a, int* b, int*, int) {
+  __shared__ int lock, sum;
+  if (threadIdx.x == 0) atomicExch(&lock, 0);
+  if (threadIdx.x == 0) sum = 0;
+  __syncthreads();
+  while (atomicCAS(&lock, 0, 1) != 0) {
+  }
+  sum += a[threadIdx.x];
+  __threadfence_block();
+  atomicExch(&lock, 0);
+  __syncthreads();
+  if (threadIdx.x == 0) b[0] = sum;
+}
+
 __global__ void volatile_word_within_a_warp(int* a, int* b, int*, int) {
   __shared__ int s[1];
   __shared__ volatile int flag;
@@ -725,6 +740,7 @@ constexpr RightKernel right_table[] = {
     RIGHT(volatile_word_to_and_fro, 1, 64, 5, 160, [](int i) { return reversed(i, 32); }),
     RIGHT(lock_of_warps, 1, 128, 3, 1, [](int) { return 12; }),
     RIGHT(lock_of_threads, 1, 64, 0, 1, [](int) { return 64; }),
+    RIGHT(lock_that_is_open_at_first, 1, 64, 0, 1, [](int) { return sum_of(0, 64); }),
     RIGHT(histogram_by_atomics, 4, 64, 0, 8, [](int i) { return in_bin(i, 256); }),
     RIGHT(later_block_waits_for_an_earlier_one, 4, 64, 0, 64, [](int i) { return input(63 - i); }),
     RIGHT(earlier_block_waits_for_a_later_one, 4, 64, 0, 64, [](int i) { return input(63 - i); }),
