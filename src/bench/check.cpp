@@ -53,6 +53,11 @@ RandomProblem with_gaps(RandomProblem spec, std::int64_t far = 0) {
   return spec;
 }
 
+RandomProblem with_four_lengths(const GemmKind& kind, std::int64_t M, std::int64_t N, std::int64_t K,
+                                std::int64_t far = 0) {
+  return with_beta(with_gaps(sized(kind, M, N, K), far));
+}
+
 /// One matrix alone begins so many elements off.
 RandomProblem displaced(RandomProblem spec, Matrix matrix, std::int64_t elements) {
   const auto of = [&](Matrix other) { return other == matrix ? elements : 0; };
@@ -123,7 +128,7 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& 
   const std::int64_t m = tile.m, n = tile.n, k = tile.k ? tile.k : some_k;
   const std::int64_t vector = 16 / size_of(kind.type);  // of C and D as many elements are whole vectors, too
   const auto apart = [&](std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t far = 0) {
-    return with_beta(with_gaps(sized(kind, M, N, K), far));
+    return with_four_lengths(kind, M, N, K, far);
   };
   // Sizes of which no two are equal; of the even ones, in whole vectors, less than a tile or more.
   const RandomProblem odd = sized(kind, m + 1, n - 1, 2 * k), small = apart(3 * vector, 5 * vector, 2 * vector);
@@ -134,11 +139,12 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& 
       {apart(M, N, K), "whole vectors, lines of four lengths"},
       {with_factors(small, 0.75f, 0), "alpha alone"},
       {with_factors(small, 0, 0.5f), "beta alone"},
+      {with_factors(odd, 0, 0), "neither alpha nor beta"},
       {with_unread_c(with_factors(small, 1, 0)), "C is NaN, and beta is 0"},
       {with_unread_c(with_factors(odd, 0.75f, 0)), "C is NaN, and beta is 0; edges beside whole tiles"},
-      {apart(M + vector / 2, N, K), "M between whole vectors"},
-      {apart(M, N + vector / 2, K), "N between whole vectors"},
-      {apart(M, N, K + vector / 2), "K between whole vectors"},
+      {with_factors(apart(M + vector / 2, N, K), -1.5f, -0.5f), "M between whole vectors; beta is negative"},
+      {with_factors(apart(M, N + vector / 2, K), 0.75f, 1), "N between whole vectors; beta is 1"},
+      {with_factors(apart(M, N, K + vector / 2), 1, 0.5f), "K between whole vectors; alpha is 1"},
       {apart(M + 1, N + 1, K + 1), "all sizes off whole vectors, lines on them"},
       {with_factors(apart(3 * vector, 5 * vector + 1, 2 * vector), 0, 0.5f), "beta alone; N is odd"},
       {apart(2 * vector, 3 * vector, 4 * k + vector), "a sum that is longer than rows of D"},
@@ -185,7 +191,7 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& 
 
 std::vector<CheckProblem> check_problems(const GemmKind& kind, std::int64_t M, std::int64_t N, std::int64_t K) {
   return {{sized(kind, M, N, K), "as it is; C is null"},
-          {with_beta(with_gaps(sized(kind, M, N, K))), "whole vectors, lines of four lengths"},
+          {with_four_lengths(kind, M, N, K), "whole vectors, lines of four lengths"},
           {scattered(sized(kind, M, N, K)), "long rows, bases off their alignment"}};
 }
 
