@@ -92,6 +92,7 @@ Json json_of(const EmulatedRun& run) {
   } else {
     add_fault(json, run.fault->message);
   }
+  json["order"] = run.order;
   json["printed"] = run.printed;
   json["pattern"] = run.wrong.pattern;
   json["cause"] = run.wrong.cause;
@@ -164,6 +165,7 @@ Json json_of(const Trial& trial, const std::string& file) {
             {"alpha", trial.run.spec.alpha},
             {"beta", trial.run.spec.beta},
             {"factors", factors},
+            {"launches", trial.launches},
             {"shared_bytes", trial.shared_bytes}};
   json.update(json_of(trial.run));
   json["advice"] = advice_text(trial);
@@ -179,6 +181,7 @@ Json json_of(const Trial& trial, const std::string& file) {
 void print_right(const Trial& trial) {
   const EmulatedRun& run = trial.run;
   fmt::print("  {}\n  no race, no illegal access, nothing read before it was written\n", run.verification.message);
+  fmt::print("  right in {} random orders of blocks and threads, too\n", trial.launches - 1);
   for (std::size_t i = 1; i < trial.factors.size(); ++i)
     fmt::print("  right with {}, too\n", factors_text(trial.factors[i]));
   if (trial.other && trial.other->ok()) {
@@ -207,6 +210,9 @@ void print_trial(const Trial& trial) {
              report::styled(verdict, run.ok() ? report::Style::good : report::Style::bad, report::wants_colour(stdout)),
              trial.kernel, bench::sizes_of(spec.problem));
   print_run(run, 2);
+  if (!run.ok() && trial.launches > 1 && trial.factors.size() == 1)
+    fmt::print("it is right {}\n", run.order ? "with blocks and threads in order, and not in a random one"
+                                             : "when it is launched first, and not when it is launched again");
   if (!run.ok() && trial.factors.size() > 1) fmt::print("it is right with {}\n", factors_text(trial.factors.front()));
   if (trial.right_with)
     fmt::print("it is right where R is row-major and C column-major, for A, B, C: --layout {}\n",

@@ -16,15 +16,20 @@ constexpr int multiprocessors = 132;
 }  // namespace
 
 EmulatedRun run_emulated(const KernelObject& object, const bench::RandomProblem& spec, const LaunchShape& shape,
-                         const Operands& operands, UnusedC unused) {
-  EmulatedRun run{spec, shape, operands, {}, {}, {}, {}, {}};
+                         const Operands& operands, UnusedC unused, std::uint64_t order) {
+  EmulatedRun run{spec, shape, operands, {}, {}, {}, {}, {}, order};
   LaunchShape launched = shape;
   launched.shared_bytes = object.shared_bytes(shape.shared_bytes);
   const KernelData data(spec, operands, unused);
   const auto execute = [&](bool check) {
     const CapturedOutput printed(run.printed);
     const std::unique_ptr<Device> device = open_emulator(
-        {.count = true, .multiprocessors = multiprocessors, .check = check, .limit_s = most_seconds});
+        {.count = true,
+         .multiprocessors = multiprocessors,
+         .check = check,
+         .threads = order ? 1u : 0u,  // several would run blocks in another order each time
+         .seed = order,
+         .limit_s = most_seconds});
     const KernelData::Outcome outcome = data.run(*device, [&](const KernelArguments& arguments) {
       device->stream().machine->run(launched, object.body(arguments));
     });

@@ -32,11 +32,14 @@ struct EmulatedRun {
   WrongResults wrong;
   emulator::Report report;
   std::string printed;  ///< by the kernel, of much the beginning
+  /// In which blocks and threads were run: 0 one after the other, otherwise a random one.
+  std::uint64_t order = 0;
 
   bool ok() const { return !fault && verification.ok; }
 };
 
+/// @param order  EmulatedRun::order
 EmulatedRun run_emulated(const KernelObject& object, const bench::RandomProblem& spec, const LaunchShape& shape,
-                         const Operands& operands, UnusedC unused = UnusedC::poison);
+                         const Operands& operands, UnusedC unused = UnusedC::poison, std::uint64_t order = 0);
 
 }  // namespace lapidary::trial

@@ -29,21 +29,21 @@ KernelData::Outcome KernelData::run(Device& device, const std::function<void(con
   const Problem& p = spec.problem;
   const MatrixImage a(problem_.A, operands_.A), b(problem_.B, operands_.B), c(problem_.C, operands_.C);
   MatrixImage d = p.in_place ? c : MatrixImage({p.kind.result, p.M, p.N, p.N}, operands_.D);
-  const DeviceBuffer A(device, a.bytes(), "A"), B(device, b.bytes(), "B"), C(device, c.bytes(), "C"),
-      D(device, p.in_place ? 0 : d.bytes(), "D");
-  device.upload(A.data(), a.data(), a.bytes());
-  device.upload(B.data(), b.data(), b.bytes());
-  device.upload(C.data(), c.data(), c.bytes());
+  const DeviceBuffer A = a.allocate(device, "A"), B = b.allocate(device, "B"), C = c.allocate(device, "C"),
+                     D = p.in_place ? DeviceBuffer(device, 0, "D") : d.allocate(device, "D");
+  a.upload(device, A.data());
+  b.upload(device, B.data());
+  c.upload(device, C.data());
   const DeviceBuffer& result = p.in_place ? C : D;
-  if (!p.in_place) device.upload(D.data(), d.data(), d.bytes());
+  if (!p.in_place) d.upload(device, D.data());
   launch(KernelArguments{p.M, p.N, p.K, operands_.A.ld, operands_.B.ld, operands_.C.ld, operands_.D.ld, spec.alpha,
                          spec.beta, A.data(), B.data(), C.data(), result.data()});
   device.synchronize();
-  device.download(d.data(), result.data(), d.bytes());
+  d.download(device, result.data());
   Outcome outcome{std::move(d), {}};
   const auto compare = [&](const char* name, const MatrixImage& before, const DeviceBuffer& buffer) {
     MatrixImage after = before;
-    device.download(after.data(), buffer.data(), after.bytes());
+    after.download(device, buffer.data());
     if (const std::int64_t changed = after.changed_from(before)) outcome.changed.emplace_back(name, changed);
   };
   compare("A", a, A);

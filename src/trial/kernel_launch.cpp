@@ -106,10 +106,10 @@ LaunchShape shape_of(const CudaSource& source, const Call& call, const Request& 
     } catch (const InvalidArgument& error) {
       throw InvalidArgument(fmt::format("the {} is not known: {}{}", what, error.what(), example));
     }
+    const std::int64_t most = what == std::string_view("block") ? LaunchLimits::threads : LaunchLimits::grid_x;
     for (const std::int64_t side : values)
-      if (side < 1 || side > LaunchLimits::grid_x)
-        throw InvalidArgument(
-            fmt::format("the {} has an extent of {}; legal are 1 to {}", what, side, LaunchLimits::grid_x));
+      if (side < 1 || side > most)
+        throw InvalidArgument(fmt::format("the {} has an extent of {}; legal are 1 to {}", what, side, most));
     return Extent3(values[0], values[1], values[2]);
   };
   LaunchShape shape{};

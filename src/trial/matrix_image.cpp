@@ -1,6 +1,7 @@
 #include "trial/matrix_image.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -58,9 +59,11 @@ void round_to(bench::HostMatrix& matrix, Element element) {
 }
 
 MatrixImage::MatrixImage(const bench::HostMatrix& matrix, const Storage& storage)
-    : storage_(storage), rows_(matrix.rows()), cols_(matrix.cols()) {
-  const std::int64_t lines = storage.column_major ? cols_ : rows_, length = storage.column_major ? rows_ : cols_;
-  const std::int64_t elements = lines == 0 || length == 0 ? 0 : (lines - 1) * storage.ld + length;
+    : storage_(storage),
+      rows_(matrix.rows()),
+      cols_(matrix.cols()),
+      kept_ld_(storage.ld > bench::far_apart ? length() : storage.ld) {
+  const std::int64_t elements = extent(kept_ld_);
   memory_.resize(static_cast<std::size_t>(elements * size_of(storage.element)));
   for (std::int64_t i = 0; i < elements; ++i) set_bits(i, gap_of(storage.element));
   for (std::int64_t i = 0; i < rows_; ++i) {
@@ -73,6 +76,35 @@ MatrixImage::MatrixImage(const bench::HostMatrix& matrix, const Storage& storage
   }
 }
 
+DeviceBuffer MatrixImage::allocate(Device& device, const char* name) const {
+  const auto size = static_cast<std::size_t>(size_of(storage_.element));
+  const emulator::Lines held = {0, static_cast<std::size_t>(length()) * size,
+                                static_cast<std::size_t>(storage_.ld) * size};
+  std::size_t touched = memory_.size();
+  if (kept_ld_ != storage_.ld) touched += static_cast<std::size_t>(2 * lines() * sysconf(_SC_PAGESIZE));
+  return {device, static_cast<std::size_t>(extent(storage_.ld)) * size, name, touched, held};
+}
+
+template <class Copy>
+void MatrixImage::for_each_run(Copy&& copy) const {
+  if (kept_ld_ == storage_.ld) return copy(std::size_t{0}, std::size_t{0}, memory_.size());
+  const auto size = static_cast<std::size_t>(size_of(storage_.element)),
+             bytes = static_cast<std::size_t>(length()) * size, pitch = static_cast<std::size_t>(storage_.ld) * size;
+  for (std::size_t line = 0; line < static_cast<std::size_t>(lines()); ++line) copy(line * pitch, line * bytes, bytes);
+}
+
+void MatrixImage::upload(Device& device, void* to) const {
+  for_each_run([&](std::size_t there, std::size_t here, std::size_t bytes) {
+    device.upload(static_cast<std::byte*>(to) + there, memory_.data() + here, bytes);
+  });
+}
+
+void MatrixImage::download(Device& device, const void* from) {
+  for_each_run([&](std::size_t there, std::size_t here, std::size_t bytes) {
+    device.download(memory_.data() + here, static_cast<const std::byte*>(from) + there, bytes);
+  });
+}
+
 bench::HostMatrix MatrixImage::matrix(Type type) const {
   bench::HostMatrix matrix(type, rows_, cols_, cols_);
   for (std::int64_t i = 0; i < rows_; ++i)
@@ -82,11 +114,10 @@ bench::HostMatrix MatrixImage::matrix(Type type) const {
 }
 
 std::int64_t MatrixImage::changed_between() const {
-  const std::int64_t lines = storage_.column_major ? cols_ : rows_, length = storage_.column_major ? rows_ : cols_;
   std::int64_t changed = 0;
-  for (std::int64_t line = 0; line + 1 < lines; ++line)  // the last one ends with its last element
-    for (std::int64_t i = length; i < storage_.ld; ++i)
-      changed += !has_bits(line * storage_.ld + i, gap_of(storage_.element));
+  for (std::int64_t line = 0; line + 1 < lines(); ++line)  // the last one ends with its last element
+    for (std::int64_t i = length(); i < kept_ld_; ++i)
+      changed += !has_bits(line * kept_ld_ + i, gap_of(storage_.element));
   return changed;
 }
 

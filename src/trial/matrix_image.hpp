@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench/host_problem.hpp"
+#include "device/device.hpp"
 
 namespace lapidary::trial {
 
@@ -47,15 +48,16 @@ void round_to(bench::HostMatrix& matrix, Element element);
 
 /// The memory of a matrix as a kernel has it: exactly (n - 1) * ld + length elements for n rows or columns of that
 /// length. Elements that the matrix has poisoned are poison here, a certain NaN; those between the rows or columns are
-/// another.
+/// another. Of lines that are far apart (bench::far_apart) what is between them is not there.
 class MatrixImage {
  public:
   /// @param matrix  whose elements the type holds
   MatrixImage(const bench::HostMatrix& matrix, const Storage& storage);
 
-  std::size_t bytes() const { return memory_.size(); }
-  std::byte* data() { return memory_.data(); }
-  const std::byte* data() const { return memory_.data(); }
+  /// Device memory for it.
+  DeviceBuffer allocate(Device& device, const char* name) const;
+  void upload(Device& device, void* to) const;
+  void download(Device& device, const void* from);
 
   double at(std::int64_t row, std::int64_t col) const { return value(place(row, col)); }
   /// The matrix in a type of the host's, without gaps; what is still poison is poisoned there.
@@ -67,9 +69,18 @@ class MatrixImage {
   std::int64_t changed_from(const MatrixImage& other) const;
 
  private:
-  std::int64_t place(std::int64_t row, std::int64_t col) const {
-    return storage_.column_major ? col * storage_.ld + row : row * storage_.ld + col;
+  std::int64_t lines() const { return storage_.column_major ? cols_ : rows_; }
+  std::int64_t length() const { return storage_.column_major ? rows_ : cols_; }
+  /// Elements of the matrix with so many from one line to the next.
+  std::int64_t extent(std::int64_t ld) const {
+    return lines() == 0 || length() == 0 ? 0 : (lines() - 1) * ld + length();
   }
+  std::int64_t place(std::int64_t row, std::int64_t col) const {
+    return storage_.column_major ? col * kept_ld_ + row : row * kept_ld_ + col;
+  }
+  /// copy(bytes from the matrix's beginning on the device, bytes from that of `memory_`, bytes)
+  template <class Copy>
+  void for_each_run(Copy&& copy) const;
   double value(std::int64_t place) const;
   void set(std::int64_t place, double value);
   void set_bits(std::int64_t place, std::uint64_t bits);  ///< of the type's size, the low ones
@@ -77,6 +88,7 @@ class MatrixImage {
 
   Storage storage_;
   std::int64_t rows_, cols_;
+  std::int64_t kept_ld_;  ///< in `memory_`
   std::vector<std::byte> memory_;
 };
 

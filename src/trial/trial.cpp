@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <regex>
 #include <utility>
 
 #include "bench/check.hpp"
 #include "core/error.hpp"
+#include "core/pattern.hpp"
 #include "trial/cuda_source.hpp"
 #include "trial/kernel_call.hpp"
 #include "trial/kernel_launch.hpp"
@@ -14,6 +16,22 @@
 
 namespace lapidary::trial {
 namespace {
+
+/// The same problem once more, in other orders of blocks and threads, and with what earlier launches have left in
+/// variables of the device. `run` becomes the first that is wrong. Returns how often it was launched, in all.
+int try_orders(const KernelObject& object, EmulatedRun& run) {
+  constexpr std::uint64_t most = 2;
+  int launches = 1;
+  for (std::uint64_t order = 1; order <= most && run.ok(); ++order) {
+    ++launches;
+    EmulatedRun again = run_emulated(object, run.spec, run.shape, run.operands, UnusedC::poison, order);
+    if (again.ok()) continue;
+    // What is wrong in any order now was left wrong by the launches before.
+    EmulatedRun in_order = run_emulated(object, run.spec, run.shape, run.operands);
+    run = std::move(in_order.ok() ? again : in_order);
+  }
+  return launches;
+}
 
 /// The same problem with factors for which kernels take ways of their own: where beta is 0, and where alpha is 1. Those
 /// that are given stay. Returns what it was tried with; `run` becomes the first that is wrong.
@@ -36,8 +54,16 @@ std::vector<Factors> try_factors(const KernelObject& object, const Call& call, c
   return tried;
 }
 
-/// What is left of a problem that rungs are checked on, if the kernel's arguments allow it: bases stay aligned, and
-/// factors are those of `spec` or 0.
+/// Whether a matrix's leading dimension is one of the kernel's parameters, and of 64 bits.
+bool takes_far_lines(const Call& call, const char* role) {
+  if (!call.has(role)) return false;
+  static const std::regex wide = pattern(R"(\b(u?int64_t|size_t|ssize_t|ptrdiff_t|long)\b)");
+  const auto place = std::find(call.roles.begin(), call.roles.end(), role) - call.roles.begin();
+  return std::regex_search(call.kernel->parameters[static_cast<std::size_t>(place)].type, wide);
+}
+
+/// What is left of a problem that rungs are checked on, if the kernel's arguments allow it: bases stay aligned, lines
+/// are far apart where all leading dimensions that the kernel takes have 64 bits, and factors are those of `spec` or 0.
 std::optional<bench::RandomProblem> allowed(const Call& call, const Request& request, const bench::RandomProblem& spec,
                                             const bench::RandomProblem& checked) {
   bench::RandomProblem own = spec;
@@ -45,7 +71,11 @@ std::optional<bench::RandomProblem> allowed(const Call& call, const Request& req
   Problem& p = own.problem;
   const bool far = std::any_of(std::begin(all_matrices), std::end(all_matrices),
                                [&](Matrix matrix) { return bench::is_far(shape_of(asked, matrix)); });
-  if (checked.displacement != bench::Displacement{} || far) return std::nullopt;
+  if (checked.displacement != bench::Displacement{}) return std::nullopt;
+  const char* const told[] = {"lda", "ldb", "ldc", "ldd"};
+  const auto narrow = [&](const char* role) { return call.has(role) && !takes_far_lines(call, role); };
+  const bool none = std::none_of(std::begin(told), std::end(told), [&](const char* role) { return call.has(role); });
+  if (far && (none || std::any_of(std::begin(told), std::end(told), narrow))) return std::nullopt;
   p.M = asked.M;
   p.N = call.square ? asked.M : asked.N;
   p.K = call.square ? asked.M : asked.K;
@@ -82,10 +112,12 @@ void try_others(const KernelObject& object, const CudaSource& source, const Call
       shape = shape_of(source, call, request, p);
       check_shared_memory(source, call, request, shape, object.static_shared_bytes());
     } catch (const InvalidArgument& error) {  // a number of blocks that is rounded down may be 0
-      trial.other = {*other, shape, operands, Fault{error.what(), {}}, {}, {}, {}, {}};
+      trial.other = {*other, shape, operands, Fault{error.what(), {}}, {}, {}, {}, {}, 0};
       return;
     }
-    trial.other = run_emulated(object, *other, shape, operands, UnusedC::numbers);
+    // Every second one in a random order.
+    const std::uint64_t order = trial.tried.size() % 2 ? 0 : trial.tried.size();
+    trial.other = run_emulated(object, *other, shape, operands, UnusedC::numbers, order);
     if (!trial.other->ok()) return;
   }
 }
@@ -134,6 +166,7 @@ Trial try_kernel(const Request& request) {
               .takes_leading_dimensions = call.has("lda") || call.has("ldb") || call.has("ldc") || call.has("ldd"),
               .constants = call.constants,
               .run = run_emulated(object, spec, shape, operands_of(call, layouts, p, request, {}))};
+  trial.launches = try_orders(object, trial.run);
   trial.factors = try_factors(object, call, request, trial.run);
   if (trial.run.ok()) {
     if (!request.m && !request.n && !request.k && call.constants.empty())

@@ -34,6 +34,9 @@ struct Trial {
 
   /// The first that went wrong; if all is well, the one with the request's factors.
   EmulatedRun run;
+  /// Of the problem, with the request's factors: the first in order, others in random orders; up to that of `run` if it
+  /// is wrong.
+  int launches = 1;
   /// Those that were tried, the request's first; those of `run` last if it is wrong.
   std::vector<Factors> factors = {};
   /// What it was tried with besides, in words: the problems that `lapidary check` has for rungs, as far as its

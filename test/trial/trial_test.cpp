@@ -21,7 +21,7 @@ Trial run(Request request) {
 }
 
 Request in_tiles_of_16(Request request) {
-  request.grid = "ceil_div(N, 16), ceil_div(M, 16)";
+  if (request.grid.empty()) request.grid = "ceil_div(N, 16), ceil_div(M, 16)";
   request.block = "16, 16";
   return request;
 }
@@ -298,9 +298,27 @@ TEST(Trial, PitchThatIsNotUsedIsFoundWithLongerRows) {
   const Trial trial = run(in_tiles_of_16({.file = "broken.cu", .kernel = "forgotten_lda"}));
   EXPECT_TRUE(trial.ok()) << text_of(trial.run);
   EXPECT_TRUE(trial.takes_leading_dimensions);
-  ASSERT_TRUE(trial.other);
-  EXPECT_EQ(trial.other->wrong.pattern, "all rows from 1 on");
-  EXPECT_NE(trial.other->wrong.mistake, Mistake::unwritten);
+  ASSERT_TRUE(trial.other && trial.other->fault);
+  expect_text(trial.other->fault->message, {"of A, where a line of the matrix has ended", "broken.cu:91"});
+}
+TEST(Trial, WhatIsRightInOneOrderOfBlocksOnlyIsFound) {
+  const Trial trial = run(
+      in_tiles_of_16({.file = "orders.cu", .kernel = "overwriting", .grid = "ceil_div(N, 16), ceil_div(M, 16), 2"}));
+  EXPECT_FALSE(trial.ok());
+  EXPECT_NE(trial.run.order, 0u) << "the first run is right";
+}
+TEST(Trial, WhatIsRightOnceOnlyIsFound) {
+  const Trial trial = run(in_tiles_of_16({.file = "orders.cu", .kernel = "counting_once", .m = 32, .n = 48, .k = 8}));
+  EXPECT_FALSE(trial.ok());
+  EXPECT_EQ(trial.run.order, 0u) << "it is wrong in order, too, once it has been launched";
+  EXPECT_EQ(trial.launches, 2);
+}
+TEST(Trial, NarrowOffsetsOfWideLeadingDimensionsAreFound) {
+  const Trial trial = run(in_tiles_of_16({.file = "orders.cu", .kernel = "narrow"}));
+  EXPECT_TRUE(trial.ok()) << text_of(trial.run);
+  ASSERT_TRUE(trial.other && trial.other->fault);
+  EXPECT_EQ(trial.tried.back(), "offsets beyond 32 bits");
+  expect_text(trial.other->fault->message, {"of A", "orders.cu:36"});
 }
 TEST(Trial, MissingBarrierIsARaceWithBothLines) {
   const EmulatedRun run = broken("missing_barrier");
