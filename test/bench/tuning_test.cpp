@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "scratch_folder.hpp"
 
 namespace lapidary::bench {
 namespace {
@@ -49,7 +50,8 @@ TEST(TuningRecord, KeepsTheLatestOfAKernelAndTheBestBesideCublas) {
 }
 
 TEST(TuningRecord, GoesOnWhereAFileEnds) {
-  const std::string path = testing::TempDir() + "lapidary_tuning.json";
+  const ScratchFolder folder;
+  const std::string path = folder.file("tuning.json");
   TuningRecord first("");
   first.add_receipt({{"date", "monday"}});
   first.add_measurement(measurement("128x128x64", 500, 500, "monday"));

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "scratch_folder.hpp"
+
 #include "run_program.hpp"
 
 namespace lapidary {
@@ -114,7 +116,8 @@ TEST(Banks, AreThoseOfAKernelsOwnAccesses) {
 }
 
 TEST(Banks, DrawAPictureThatIsWellFormed) {
-  const std::string file = testing::TempDir() + "/banks.svg";
+  const ScratchFolder folder;
+  const std::string file = folder.file("banks.svg");
   ASSERT_EQ(run(quoted("f16 64x64^3,3,3", "read 64 [lane % 8, 0] if lane < 8 & lane < 32") + " --svg " + file).code, 0);
   std::ifstream stream(file);
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
@@ -123,17 +126,16 @@ TEST(Banks, DrawAPictureThatIsWellFormed) {
   if (std::system("command -v xmllint >/dev/null") == 0) {
     EXPECT_EQ(std::system(("xmllint --noout " + file).c_str()), 0);
   }
-  std::filesystem::remove(file);
 }
 
 TEST(Banks, WriteAPngWhateverItsNameEndsIn) {
   if (std::system("command -v rsvg-convert >/dev/null") != 0) GTEST_SKIP() << "rsvg-convert makes it";
-  const std::string file = testing::TempDir() + "/banks";
+  const ScratchFolder folder;
+  const std::string file = folder.file("banks");
   ASSERT_EQ(run(quoted("32x32", "read [lane, 0]") + " --png " + file).code, 0);
   std::ifstream stream(file, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
   EXPECT_EQ(text.rfind("\x89PNG", 0), 0u);
-  std::filesystem::remove(file);
 }
 
 }  // namespace

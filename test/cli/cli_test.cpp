@@ -20,6 +20,7 @@
 #include "core/types.hpp"
 #include "device/device.hpp"
 #include "kernels/registry.hpp"
+#include "scratch_folder.hpp"
 
 namespace lapidary {
 namespace {
@@ -42,15 +43,8 @@ std::string contents(const std::filesystem::path& path) {
 
 class Program : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "/lapidary." + std::string(6, 'X');
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   Output run(const std::string& arguments) const {
-    const std::string out = folder_ / "out", err = folder_ / "err";
+    const std::string out = folder_.file("out"), err = folder_.file("err");
     const int status = std::system(
         ("\"" LAPIDARY_PROGRAM "\" " + arguments + " >\"" + out + "\" 2>\"" + err + "\"").c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(out), contents(err)};
@@ -76,7 +70,7 @@ class Program : public testing::Test {
     EXPECT_NE(output.err.find(text), std::string::npos) << arguments << "\n" << output.err;
   }
 
-  std::filesystem::path folder_;
+  ScratchFolder folder_;
 };
 
 TEST_F(Program, ListsEveryRung) {
@@ -228,10 +222,11 @@ TEST_F(Program, GpusAreListedAndExtended) {
   std::string text = contents(LAPIDARY_RESULTS "/../data/gpus.csv");
   const std::string header = text.substr(0, text.find('\n') + 1);
   const std::size_t row = text.find("\nH200,") + 1;
-  std::ofstream(folder_ / "mine.csv") << header << "Mine" << text.substr(row + 4, text.find('\n', row) - row - 3);
-  EXPECT_EQ(json("gpus mine --gpu-file " + (folder_ / "mine.csv").string())["gpus"][0]["sms"], 132);
-  std::ofstream(folder_ / "broken.csv") << "gpu,sm_cuont\n";
-  expect_refused("gpus --gpu-file " + (folder_ / "broken.csv").string(),
+  std::ofstream(folder_.path() / "mine.csv")
+      << header << "Mine" << text.substr(row + 4, text.find('\n', row) - row - 3);
+  EXPECT_EQ(json("gpus mine --gpu-file " + (folder_.path() / "mine.csv").string())["gpus"][0]["sms"], 132);
+  std::ofstream(folder_.path() / "broken.csv") << "gpu,sm_cuont\n";
+  expect_refused("gpus --gpu-file " + (folder_.path() / "broken.csv").string(),
                  "broken.csv:1:5: no column is named 'sm_cuont'");
   expect_refused("gpus h20O", "the nearest is H200");
   expect_refused("roofline --gpu a100", "'a100' may be A100 SXM4 40GB or A100 SXM4 80GB");
@@ -331,7 +326,7 @@ Npy read_npy(const std::filesystem::path& path) {
 }
 
 TEST_F(Program, SavedMatricesFitTogether) {
-  const std::string folder = folder_ / "saved" / "deep";
+  const std::string folder = folder_.path() / "saved" / "deep";
   const Json result = json(
       "run shared_tiles -m 20 -n 30 -k 40 --alpha 2 --beta 3 --lda 50 --ldb 51 --ldc 52 --ldd 53 --save " + folder);
   EXPECT_EQ(result["ok"], true);
@@ -399,7 +394,7 @@ TEST_F(Program, RefusesBadInput) {
 }
 
 TEST_F(Program, BenchReadsItsProblemsBeforeItLooksForAGpu) {
-  const std::string list = folder_ / "list";
+  const std::string list = folder_.path() / "list";
   std::ofstream(list) << "16 16 16 RC\n16 16\n";
   expect_refused("bench naive --problems " + list, list + ":2: there are 2 words of at least 3");
   expect_refused("bench naive --problems /nowhere/list", "/nowhere/list cannot be read");
@@ -464,8 +459,8 @@ TEST_F(FaultyPuzzle, TellsARightAnswerFromAWrongOneAndShowsTheFault) {
   EXPECT_EQ(right.code, 0) << right.err;
   EXPECT_NE(right.out.find("Right: "), std::string::npos) << right.out;
 
-  std::ofstream(folder_ / "answer") << line << "\n";
-  const Output asked = run(command + " < \"" + (folder_ / "answer").string() + "\"");
+  std::ofstream(folder_.path() / "answer") << line << "\n";
+  const Output asked = run(command + " < \"" + (folder_.path() / "answer").string() + "\"");
   EXPECT_EQ(asked.code, 0) << asked.err;
   EXPECT_EQ(right.out.substr(0, right.out.find("Right")), asked.out.substr(0, asked.out.find("Line: ")));
 }
@@ -505,14 +500,14 @@ TEST_F(Program, EveryRecordedMutantIsOfTheSourcesAsTheyAre) {
     std::istringstream file(contents(std::string(LAPIDARY_RESULTS "/../") + mutant["file"].get<std::string>()));
     std::string line;
     for (int i = 0; i < mutant["line"]; ++i) std::getline(file, line);
-    EXPECT_EQ(line, mutant["source"]) << "script/mutants renews the record";
+    EXPECT_EQ(line, mutant["source"].get<std::string>()) << "script/mutants renews the record";
     EXPECT_NE(mutant["becomes"], mutant["source"]);
   }
   EXPECT_GT(puzzles, 40);
 }
 
 TEST_F(Program, BadInputLeavesNothingBehind) {
-  const std::string folder = folder_ / "saved";
+  const std::string folder = folder_.path() / "saved";
   expect_refused("run naive --tile 7x7 --save " + folder, "no tile");
   expect_refused("run naive -m 1000000 -n 1000000 -k 1 --device emulator --save " + folder, "free");
   EXPECT_FALSE(std::filesystem::exists(folder));
@@ -528,7 +523,7 @@ TEST_F(Program, EmptyProblemsAreRight) {
 
 TEST_F(Program, PicturesAreWritten) {
   REQUIRE_INSTRUMENTED_BUILD();
-  const std::string file = folder_ / "picture";
+  const std::string file = folder_.path() / "picture";
   for (const char* command :
        {"coalescing", "coalescing naive", "tiles warp_tiles --thread 75", "raster --gpu h200 -m 1024",
         "occupancy vectorized --gpu h200", "banks 32x32+1 'read [lane, 0]'"}) {
@@ -658,7 +653,7 @@ void expect_alone(const std::string& html) {
 
 TEST_F(Program, ExplainWritesAPageAndWhereTheCompilerMergedAccesses) {
   REQUIRE_INSTRUMENTED_BUILD();
-  const std::string file = folder_ / "page.html";
+  const std::string file = folder_.path() / "page.html";
   const Output output = run("explain thread_tiles_1d -m 256 -n 256 -k 64 --gpu h200 --as-compiled --html " + file);
   EXPECT_EQ(output.code, 0) << output.err;
   const std::string html = contents(file);
@@ -730,7 +725,8 @@ int count_of(const std::string& part, const std::string& text) {
 TEST_F(Program, PagesAreWholeInABrowserToWhichTheirScriptAddsASwitchOnly) {
   REQUIRE_INSTRUMENTED_BUILD();
   if (std::system("command -v chromium >/dev/null") != 0) GTEST_SKIP() << "there is no chromium here";
-  const std::string page = folder_ / "page.html", dom = folder_ / "dom", profile = folder_ / "profile";
+  const std::string page = folder_.path() / "page.html", dom = folder_.path() / "dom",
+                    profile = folder_.path() / "profile";
   ASSERT_EQ(run("explain naive -m 64 -n 64 -k 64 --gpu h200 --html " + page).code, 0);
   const std::string browser = "chromium --headless --no-sandbox --disable-gpu --user-data-dir=" + profile;
   ASSERT_EQ(std::system((browser + " --dump-dom file://" + page + " >" + dom + " 2>/dev/null").c_str()), 0);
@@ -742,14 +738,14 @@ TEST_F(Program, PagesAreWholeInABrowserToWhichTheirScriptAddsASwitchOnly) {
 
 TEST_F(Program, ReportIsOnePageAndTheLaddersPagesAreThoseThatItWrites) {
   REQUIRE_INSTRUMENTED_BUILD();
-  const Json report = json("report --gpu h200 -o " + folder_.string() +
+  const Json report = json("report --gpu h200 -o " + folder_.path().string() +
                            " --check --markdown " LAPIDARY_SOURCE_DIR "/docs/ladder");
   EXPECT_EQ(report["ok"], true);
   EXPECT_EQ(report["stale"], Json::array());
   EXPECT_EQ(report["unknown"], Json::array());
   EXPECT_EQ(report["gpu"].get<std::string>().find("H200"), 0u) << report["gpu"];
-  EXPECT_EQ(report["files"], Json::array({(folder_ / "index.html").string()}));
-  const std::string html = contents(folder_ / "index.html");
+  EXPECT_EQ(report["files"], Json::array({(folder_.path() / "index.html").string()}));
+  const std::string html = contents(folder_.path() / "index.html");
   expect_alone(html);
   std::vector<std::string> names = {"f16_cute"};  // also where it is not built
   for (const Rung& rung : ladder()) names.emplace_back(rung.name());

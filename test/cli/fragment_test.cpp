@@ -6,6 +6,8 @@
 #include <sstream>
 #include <string>
 
+#include "scratch_folder.hpp"
+
 #include "run_program.hpp"
 
 namespace lapidary {
@@ -80,12 +82,12 @@ TEST(FragmentCommand, DrawsAGridAndMarksALane) {
 }
 
 TEST(FragmentCommand, WritesPictures) {
-  const std::string file = testing::TempDir() + "/fragment.svg";
+  const ScratchFolder folder;
+  const std::string file = folder.file("fragment.svg");
   EXPECT_EQ(run("wgmma m64n64k16 bf16 --lane 127 --svg " + file).code, 0);
   std::FILE* const picture = std::fopen(file.c_str(), "r");
   ASSERT_NE(picture, nullptr);
   std::fclose(picture);
-  std::remove(file.c_str());
 }
 
 TEST(FragmentCommand, RefusesWhatThereIsNot) {

@@ -11,6 +11,7 @@
 #include "cli/interruption.hpp"
 #include "core/error.hpp"
 #include "kernels/registry.hpp"
+#include "scratch_folder.hpp"
 
 namespace lapidary::cli {
 namespace {
@@ -53,8 +54,8 @@ TEST(MeasurementsAsJson, ReportHasItsKeys) {
 }
 
 TEST(OutputFile, IsReplacedAsAWholeAndLeavesNothingBeside) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "lapidary_output_file";
-  std::filesystem::create_directories(folder);
+  const ScratchFolder scratch;
+  const std::filesystem::path& folder = scratch.path();
   const std::filesystem::path path = folder / "results.json";
   const auto content = [&] {
     std::ifstream file(path);

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "scratch_folder.hpp"
+
 #include "run_program.hpp"
 
 namespace lapidary {
@@ -63,7 +65,8 @@ TEST(Try, SaysWhichFactorsItIsWrongWith) {
                  "it is right with alpha = 2 and beta = 3"});
 }
 TEST(Try, SetsApartWhatKernelsPrint) {
-  const std::string file = testing::TempDir() + "lapidary_printing_json.cu";
+  const ScratchFolder folder;
+  const std::string file = folder.file("printing_json.cu");
   std::ofstream(file) << "#include <cstdio>\n"
                          "__global__ void gemm(const float* A, const float* B, float* C, int N) {\n"
                          "  if (threadIdx.x == 0) printf(\"{\\\"row\\\": %d}\\n\", N);\n"
@@ -85,14 +88,15 @@ TEST(Try, RefusesWhatCannotBeRun) {
   expect_output(mistyped, 2, {"mistyped.cu:4:"});
   EXPECT_EQ(mistyped.text.find("cuda_runtime"), std::string::npos) << mistyped.text;
 
-  const std::string folder = testing::TempDir(), file = folder + "lapidary_elsewhere.cu";
-  std::ofstream(folder + "lapidary_pointers.cuh")
+  const ScratchFolder folder;
+  const std::string file = folder.file("elsewhere.cu"), pointers = folder.file("pointers.cuh");
+  std::ofstream{pointers}
       << "__global__ void gemm(int N, const float* alpha, const float* A, const float* B, float* C) {}\n";
-  std::ofstream(file) << "#include \"lapidary_pointers.cuh\"\nint main() {}\n";
-  const Output elsewhere = run(file), pointer = run(folder + "lapidary_pointers.cuh --grid 1 --block 1");
-  expect_output(elsewhere, 2, {"what it includes is not searched", "lapidary_pointers.cuh"});
+  std::ofstream(file) << "#include \"pointers.cuh\"\nint main() {}\n";
+  const Output elsewhere = run(file), pointer = run(pointers + " --grid 1 --block 1");
+  expect_output(elsewhere, 2, {"what it includes is not searched", "pointers.cuh"});
   expect_output(pointer, 2, {"declare it as `float alpha`"});
-  EXPECT_EQ(run(folder + "lapidary_pointers.cuh --args N,alpha,A,B,C").text, pointer.text);
+  EXPECT_EQ(run(pointers + " --args N,alpha,A,B,C").text, pointer.text);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "model/roofline.hpp"
+#include "scratch_folder.hpp"
 
 namespace lapidary::model {
 namespace {
@@ -128,7 +129,8 @@ TEST(Gpu, UncertainValuesKeepTheirMark) {
 }
 
 TEST(Gpu, UsersAddAndReplaceRows) {
-  const std::string first = testing::TempDir() + "/first.csv", second = testing::TempDir() + "/second.csv";
+  const ScratchFolder folder;
+  const std::string first = folder.file("first.csv"), second = folder.file("second.csv");
   std::ofstream(first) << table("H200", "7");
   std::ofstream(second) << table("Mine", "3");
   const std::size_t before = load_gpus().size();

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "scratch_folder.hpp"
 
 namespace lapidary::report {
 namespace {
@@ -20,7 +21,8 @@ std::string contents(const std::filesystem::path& path) {
 }
 
 TEST(Npy, HoldsTheRowsWithoutTheGaps) {
-  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "gaps.npy";
+  const ScratchFolder folder;
+  const std::filesystem::path path = folder.path() / "gaps.npy";
   const std::array<float, 8> data = {1, 2, 3, -1, -1, 4, 5, 6};
   write_npy(path, Type::f32, 2, 3, 5, data.data());
   const std::string file = contents(path);
@@ -33,17 +35,16 @@ TEST(Npy, HoldsTheRowsWithoutTheGaps) {
   std::array<float, 6> values;
   std::memcpy(values.data(), file.data() + 10 + header, sizeof(values));
   EXPECT_EQ(values, (std::array<float, 6>{1, 2, 3, 4, 5, 6}));
-  std::filesystem::remove(path);
 }
 
 TEST(Npy, NamesHalfPrecisionAndEmptyShapes) {
-  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "empty.npy";
+  const ScratchFolder folder;
+  const std::filesystem::path path = folder.path() / "empty.npy";
   write_npy(path, Type::f16, 0, 7, 7, nullptr);
   const std::string file = contents(path);
   EXPECT_NE(file.find("'<f2'"), std::string::npos);
   EXPECT_NE(file.find("(0, 7)"), std::string::npos);
   EXPECT_EQ(file.size(), 128u);
-  std::filesystem::remove(path);
 }
 
 TEST(Npy, SaysWhyAFileCannotBeWritten) {

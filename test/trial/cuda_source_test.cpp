@@ -7,12 +7,14 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "scratch_folder.hpp"
 
 namespace lapidary::trial {
 namespace {
 
 CudaSource source_of(const std::string& text) {
-  const std::string file = testing::TempDir() + "lapidary_source.cu";
+  const ScratchFolder folder;
+  const std::string file = folder.file("source.cu");
   std::ofstream(file) << text;
   return CudaSource(file);
 }

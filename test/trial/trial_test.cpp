@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "scratch_folder.hpp"
 
 namespace lapidary::trial {
 namespace {
@@ -278,7 +279,8 @@ TEST(Trial, QualifiersOfInlinePtxAreTakenInEveryOrderThatPtxasTakes) {
   }
 }
 TEST(Trial, WhatKernelsPrintIsSetApart) {
-  const std::string file = testing::TempDir() + "lapidary_printing.cu";
+  const ScratchFolder folder;
+  const std::string file = folder.file("printing.cu");
   std::ofstream(file) << "#include <cstdio>\n"
                          "__global__ void gemm(const float* A, const float* B, float* C, int N) {\n"
                          "  if (threadIdx.x == 0) printf(\"row %d\\a\\n\", N);\n"
@@ -385,7 +387,8 @@ TEST(Trial, WhatIsNotSupportedIsNamedWithItsLine) {
 }
 TEST(Trial, InlinePtxThatIsNoneOrNotKnownIsNamed) {
   const auto expect = [](const std::string& assembly, const std::string& why) {
-    const std::string file = testing::TempDir() + "lapidary_inline_ptx.cu";
+    const ScratchFolder folder;
+    const std::string file = folder.file("inline_ptx.cu");
     std::ofstream(file) << "__global__ void gemm(const float* A, const float* B, float* C, int N) {\n"
                         << "  asm volatile(\"" << assembly << "\");\n}\n";
     try {
