@@ -415,12 +415,14 @@ class Words {
                        verb_of(f.access), f.bytes, place(f.at));
   }
   static std::string side(const RaceFound::Side& one) {
-    const char* const who = one.who == RaceFound::Who::thread  ? ""
-                            : one.who == RaceFound::Who::wgmma ? "a wgmma of "
-                                                               : "a bulk copy of ";
-    return fmt::format("{}thread {}{} {} it{}", who, text_of(one.thread),
-                       one.block ? " of block " + text_of(*one.block) : "", one.write ? "writes" : "reads",
-                       at_line(one.line));
+    using enum RaceFound::Who;
+    const char* const who = one.who == thread  ? ""
+                            : one.who == lanes ? "several lanes of the warp of "
+                            : one.who == wgmma ? "a wgmma of "
+                                               : "a bulk copy of ";
+    return fmt::format("{}thread {}{} {}{} it{}", who, text_of(one.thread),
+                       one.block ? " of block " + text_of(*one.block) : "", one.write ? "write" : "read",
+                       one.who == lanes ? "" : "s", at_line(one.line));
   }
   static std::string refusal(const MbarrierRefuses& f) {
     switch (f.why) {

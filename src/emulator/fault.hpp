@@ -141,10 +141,12 @@ struct BlockNotBegun {
 };
 struct RaceFound {
   static constexpr FaultKind kind = FaultKind::race;
-  enum class Who : std::uint8_t { thread, bulk_copy, wgmma };
+  enum class Who : std::uint8_t { thread, lanes, bulk_copy, wgmma };
   struct Side {
     Who who;
-    abi::Index3 thread;                ///< that made the access, or issued what made it
+    /// That made the access, or issued what made it; of several lanes the first of their warp, whether it is one of
+    /// them or not.
+    abi::Index3 thread;
     std::optional<abi::Index3> block;  ///< if it is another one of the cluster
     bool write;
     std::optional<SourceLine> line;

@@ -4,13 +4,14 @@
 namespace lapidary::emulator {
 
 /// What of an allocation a matrix takes, in bytes: lines of `length`, `pitch` from one to the next, the first of which
-/// begins at `front`. A pitch of 0: all of it.
+/// begins at `front`. Where nothing is between them an access may be of several. A pitch of 0: all of it.
 struct Lines {
   std::size_t front = 0, length = 0, pitch = 0;
 
-  /// Whether `bytes` bytes from an offset on are of one line.
+  /// Whether `bytes` bytes from an offset on are of lines alone.
   bool hold(std::size_t offset, std::size_t bytes) const {
-    return pitch == 0 || (offset >= front && (offset - front) % pitch + bytes <= length);
+    if (pitch == 0) return true;
+    return offset >= front && (pitch <= length || (offset - front) % pitch + bytes <= length);
   }
 };
 

@@ -148,11 +148,12 @@ void RaceChecker::touch_by_wgmma(const RaceDetector::Copy& product, std::uintptr
 }
 
 void RaceChecker::stop(const Race& race) {
-  const auto side = [&](const Event& event, unsigned thread, bool copy) {
+  const auto side = [&](const Event& event, unsigned thread, bool copy, bool several_lanes = false) {
     using Who = RaceFound::Who;
     const Extent3& block = place_.shape.block;
     const unsigned rank = thread / LaunchLimits::threads, t = thread % LaunchLimits::threads;
-    RaceFound::Side side{.who = !copy                             ? Who::thread
+    RaceFound::Side side{.who = several_lanes                     ? Who::lanes
+                                : !copy                           ? Who::thread
                                 : warpgroups_.issued_at(event.pc) ? Who::wgmma
                                                                   : Who::bulk_copy,
                          .thread = {t % block.x, t / block.x % block.y, t / block.x / block.y},
@@ -163,7 +164,7 @@ void RaceChecker::stop(const Race& race) {
     return side;
   };
   faults_.stop(RaceFound{checker_.place_of(race.second.address(), is_global(race.second.access())),
-                         side(race.first, race.first_thread, race.first_copy),
+                         side(race.first, race.first_thread, race.first_copy, race.several_lanes),
                          side(race.second, race.second_thread, race.second_copy), race.other_cluster});
 }
 

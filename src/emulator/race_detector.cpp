@@ -174,7 +174,8 @@ std::optional<Race> RaceDetector::visit(std::size_t index, const Actor& actor, c
                 .second = event,
                 .first_thread = thread_of(by, mark & 63),
                 .second_thread = thread_of(actor.party, actor.lane),
-                .first_copy = by >= copies_};
+                .first_copy = by >= copies_,
+                .several_lanes = by < copies_ && (mark & 63) == many_lanes};
   };
   const auto unordered = [&](const std::uint32_t* marks) {
     unsigned by = 0;
@@ -294,6 +295,7 @@ std::optional<Race> RaceDetector::add_global(unsigned thread, const Event& event
                 .second = event,
                 .first_thread = (other ? 0 : by_rank) * LaunchLimits::threads + by,
                 .second_thread = thread,
+                .several_lanes = mark.of_several_lanes(),
                 .other_cluster = other,
                 .first_block = mark.block - 1};
   };

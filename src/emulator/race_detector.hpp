@@ -32,6 +32,7 @@ struct Race {
   Event first, second;
   unsigned first_thread, second_thread;          ///< who made the access; of a copy who issued it
   bool first_copy = false, second_copy = false;  ///< whether a bulk copy makes it
+  bool several_lanes = false;  ///< the first access was made by several lanes, among others of the warp of that thread
   bool other_cluster = false;  ///< the first access was made by block `first_block` of another cluster
   std::uint32_t first_block = 0;
 };

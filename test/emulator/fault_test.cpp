@@ -1,6 +1,7 @@
 // Each sentence that the emulated machine says of a fault, word by word. In each row all numbers, names and lines
 // differ, so that two that change places show.
 #include "emulator/fault.hpp"
+#include "emulator/lines.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -181,6 +182,10 @@ std::vector<Sentence> races() {
       {RaceFound{in_global(12), writes, reads, true}, race,
        "race on global memory, byte 12 of A: nothing orders these two accesses to one word\n"
        "  thread (1, 2, 3) writes it at tile.cuh:7 in another block\n"
+       "  thread (7, 8, 9) reads it at copy.cuh:9"},
+      {RaceFound{in_variable(), {RaceFound::Who::lanes, {32, 0, 0}, std::nullopt, true, tile_line}, reads, false}, race,
+       "race on shared memory in a __shared__ variable: nothing orders these two accesses to one word\n"
+       "  several lanes of the warp of thread (32, 0, 0) write it at tile.cuh:7\n"
        "  thread (7, 8, 9) reads it at copy.cuh:9"},
       {RaceFound{in_no_allocation(),
                  {RaceFound::Who::bulk_copy, {1, 2, 3}, abi::Index3{10, 11, 12}, true, std::nullopt},
@@ -428,6 +433,15 @@ TEST(FaultTexts, AreWhatTheErrorSays) {
   EXPECT_EQ(error.what(), to_text(fault));
   EXPECT_EQ(error.kind(), exited);
   EXPECT_EQ(std::get<ExitedBlockAccess>(error.fault().facts).rank, 3u);
+}
+
+TEST(Lines, HoldWhatLiesInThem) {
+  constexpr Lines apart = {.front = 8, .length = 12, .pitch = 16};
+  EXPECT_TRUE(apart.hold(8, 4) && apart.hold(16, 4) && apart.hold(24, 12));
+  EXPECT_FALSE(apart.hold(0, 4) || apart.hold(20, 4) || apart.hold(16, 8));
+  // A vector may be of two lines that nothing is between, and an allocation need not have any.
+  constexpr Lines together = {.front = 0, .length = 12, .pitch = 12};
+  EXPECT_TRUE(together.hold(8, 8) && Lines().hold(20, 16));
 }
 
 }  // namespace

@@ -124,7 +124,8 @@ const Fault races[] = {
     {"handed_on", {"race on shared memory", "writes it at", "reads it at"}},
     {"within_half_a_warp", {"race on shared memory", "writes it at", "reads it at"}},
     {"named_barrier", {"race on shared memory", "writes it at", "reads it at"}},
-    {"atomic_and_load", {"race on shared memory", "writes it at", "reads it at"}},
+    {"atomic_and_load",
+     {"race on shared memory", "several lanes of the warp of thread (0, 0, 0) write it at", "reads it at"}},
     {"atomic_hides_store",
      {"race on shared memory", "thread (0, 0, 0) writes it at", "thread (37, 0, 0) writes it at"}},
     {"halves_of_a_word", {"race on shared memory", "writes it at"}},
@@ -140,7 +141,9 @@ const Fault races[] = {
     {"published_to_its_block_alone", {"race on global memory", "writes it at", "reads it at"}},
     {"plain_word", {"race on global memory"}},
     {"lock_without_fence", {"race on global memory"}, 0x3f800000},
-    {"global_many_readers", {"race on global memory", "reads it at", "thread (64, 0, 0) writes it at"}},
+    {"global_many_readers",
+     {"race on global memory", "several lanes of the warp of thread (0, 0, 0) read it at",
+      "thread (64, 0, 0) writes it at"}},
 };
 
 const Fault deadlocks[] = {
