@@ -158,15 +158,13 @@ HostMatrix::HostMatrix(Type type, std::int64_t rows, std::int64_t cols, std::int
 }
 
 float HostMatrix::at(std::int64_t row, std::int64_t col) const {
-  const std::int64_t offset = row * row_stride() + col * col_stride();
-  return with_type(type_, [&](auto element) { return to_float(as<decltype(element)>()[offset]); });
+  return with_type(type_, [&](auto element) { return to_float(as<decltype(element)>()[offset(row, col)]); });
 }
 
 void HostMatrix::set(std::int64_t row, std::int64_t col, float value) {
-  const std::int64_t offset = row * row_stride() + col * col_stride();
   with_type(type_, [&](auto element) {
     using T = decltype(element);
-    as<T>()[offset] = from_float<T>(value);
+    as<T>()[offset(row, col)] = from_float<T>(value);
   });
 }
 
@@ -180,10 +178,7 @@ bool HostMatrix::poisoned(std::int64_t offset) const {
 HostProblem make_problem(const RandomProblem& unresolved, const OnProgress& progress) {
   const RandomProblem spec = resolve(unresolved);
   const Problem kept = without_far_gaps(spec.problem);
-  const auto matrix = [&](Matrix which) {
-    const MatrixShape shape = shape_of(kept, which);
-    return HostMatrix(shape.type, shape.rows, shape.cols, shape.ld, shape.order);
-  };
+  const auto matrix = [&](Matrix which) { return HostMatrix(shape_of(kept, which)); };
   HostProblem problem{spec, matrix(Matrix::A), matrix(Matrix::B), matrix(Matrix::C)};
   const std::uint64_t sequence = mix(spec.seed);
   fill_normal(problem.A, mix(sequence + 1), progress);

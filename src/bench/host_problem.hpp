@@ -63,6 +63,8 @@ class HostMatrix {
  public:
   HostMatrix() = default;
   HostMatrix(Type type, std::int64_t rows, std::int64_t cols, std::int64_t ld, Order order = Order::row_major);
+  explicit HostMatrix(const MatrixShape& shape)
+      : HostMatrix(shape.type, shape.rows, shape.cols, shape.ld, shape.order) {}
 
   Type type() const { return type_; }
   std::int64_t rows() const { return rows_; }
@@ -74,7 +76,9 @@ class HostMatrix {
   std::int64_t row_stride() const { return order_ == Order::row_major ? ld_ : 1; }
   std::int64_t col_stride() const { return order_ == Order::row_major ? 1 : ld_; }
 
-  /// Elements in memory, those between the rows included.
+  std::int64_t offset(std::int64_t row, std::int64_t col) const { return row * row_stride() + col * col_stride(); }
+
+  /// Elements in memory, those between the lines included.
   std::int64_t extent() const { return static_cast<std::int64_t>(memory_.size()) / size_of(type_); }
   std::size_t bytes() const { return memory_.size(); }
   std::byte* data() { return memory_.data(); }

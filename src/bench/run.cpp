@@ -192,16 +192,21 @@ Operands Experiment::operands() const {
 
 RunResult Experiment::run(const Rung& rung, const KernelEntry& kernel, Build build) {
   require_support(rung, kernel.kind, *device_);
+  if (progress_) progress_(rung.name(), -1);
+  return run([&](const Problem& problem, const Operands& operands) {
+    return lapidary::run(kernel, build, device_->stream(), problem, operands);
+  });
+}
+
+RunResult Experiment::run(const std::function<Choice(const Problem&, const Operands&)>& compute) {
   const Problem& problem = problem_.spec.problem;
   GuardedMatrix& output = problem.in_place ? C_ : D_;
   RunResult result;
-  result.D = problem.in_place ? problem_.C
-                              : HostMatrix(problem.kind.result, problem.M, problem.N, without_far_gaps(problem).ldd);
+  result.D = problem.in_place ? problem_.C : HostMatrix(shape_of(without_far_gaps(problem), Matrix::D));
   output.upload(result.D);
   for (GuardedMatrix* matrix : {&A_, &B_, &C_, &D_}) matrix->lay_guards();
-  if (progress_) progress_(rung.name(), -1);
-  const Choice ran = lapidary::run(kernel, build, device_->stream(), problem, operands());
-  result.ran = ran.kernel->id();
+  const Choice ran = compute(problem, operands());
+  if (ran.kernel) result.ran = ran.kernel->id();
   result.why = ran.why;
   device_->synchronize();
   output.download(result.D);

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -50,7 +51,7 @@ class GuardedMatrix {
 
 struct RunResult {
   HostMatrix D;
-  std::string ran;            ///< the id of the kernel that ran
+  std::string ran;            ///< the id of the kernel that ran; empty if none is known
   std::string why;            ///< it is not the one that was asked for; empty if it is
   Verification verification;  ///< guard bands included: damage to one makes the result wrong and is told in the message
 };
@@ -65,6 +66,9 @@ class Experiment {
   /// Poisons D (restores C if D is C), runs one kernel, waits for it and verifies D.
   /// @throws InvalidArgument if the kernel needs another device or was not built, KernelFault, DeviceError
   RunResult run(const Rung& rung, const KernelEntry& kernel, Build build);
+
+  /// The same with what is to compute the product on the device's stream, instead of a kernel.
+  RunResult run(const std::function<Choice(const Problem&, const Operands&)>& compute);
 
   const HostProblem& problem() const { return problem_; }
   /// Where its matrices are in device memory; if beta is 0, C is NaN, or null on a device that finds wrong accesses

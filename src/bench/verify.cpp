@@ -121,7 +121,6 @@ struct Findings {
     compared += other.compared;
     wrong += other.wrong;
     unwritten += other.unwritten;
-    outside += other.outside;
     wrong_rows.join(other.wrong_rows);
     wrong_cols.join(other.wrong_cols);
     const bool earlier = other.worst.row < worst.row;  // so that the order in which threads finish does not show
@@ -163,7 +162,7 @@ std::string describe(const Problem& p, const Findings& found) {
                : fmt::format("{} of {} results were compared and are right", found.compared, results);
     text += fmt::format("; the largest error is {:.2g} where {:.2g} is allowed", worst.error, worst.bound);
   }
-  if (found.outside > 0) text += fmt::format("; {} elements between the rows of D were changed", found.outside);
+  if (found.outside > 0) text += fmt::format("; {} elements between the lines of D were changed", found.outside);
   return text;
 }
 
@@ -175,7 +174,7 @@ void examine_row(const Problem& p, const HostMatrix& D, std::int64_t i, const do
   const bool was_poisoned = !p.in_place || !p.reads_c();
   for (std::int64_t j = 0; j < p.N; ++j) {
     const double value = D.at(i, j);
-    if (was_poisoned && D.poisoned(i * D.ld() + j)) ++found.unwritten;
+    if (was_poisoned && D.poisoned(D.offset(i, j))) ++found.unwritten;
     if (expected) {
       const bool right_infinity = std::isinf(value) && std::abs(expected[j]) + bounds[j] >= overflow &&
                                   std::signbit(value) == std::signbit(expected[j]);
@@ -185,10 +184,17 @@ void examine_row(const Problem& p, const HostMatrix& D, std::int64_t i, const do
       found.compare(i, j, value, std::numeric_limits<double>::quiet_NaN(), 0);
     }
   }
-  if (i + 1 == p.M) return;  // the last row ends with its last element
-  for (std::int64_t j = p.N; j < D.ld(); ++j) {
-    if (!D.poisoned(i * D.ld() + j)) ++found.outside;
-  }
+}
+
+/// Elements between the lines of D that were changed; the last line ends with its last element.
+std::int64_t changed_outside(const HostMatrix& D) {
+  const MatrixShape shape = {D.type(), D.rows(), D.cols(), D.ld(), D.order()};
+  if (shape.empty()) return 0;
+  std::int64_t changed = 0;
+  for (std::int64_t line = 0; line + 1 < shape.lines(); ++line)
+    for (std::int64_t j = shape.length(); j < D.ld(); ++j)
+      if (!D.poisoned(line * D.ld() + j)) ++changed;
+  return changed;
 }
 
 }  // namespace
@@ -256,6 +262,7 @@ Verification Reference::verify(const HostMatrix& D) const {
     const std::lock_guard lock(join);
     all.join(part);
   });
+  all.outside = changed_outside(D);
   const std::int64_t results = rows * p.N;
   return {.ok = all.wrong == 0 && all.outside == 0,
           .max_error = all.worst.error,

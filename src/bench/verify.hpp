@@ -17,7 +17,7 @@ struct Verification {
   std::int64_t results = 0;       ///< M * N
   std::int64_t compared = 0;      ///< results that were compared; the others were only looked at for NaN
   std::int64_t wrong = 0;         ///< results outside of their bound, NaN or never written
-  std::int64_t outside = 0;       ///< elements between the rows of D that were changed
+  std::int64_t outside = 0;       ///< elements between the lines of D that were changed
   std::string message;            ///< one line for a person
 };
 
