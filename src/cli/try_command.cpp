@@ -241,7 +241,8 @@ ExitCode execute(const TryOptions& options) {
     print(json_of(trial, options.request.file));
   else
     print_trial(trial);
-  return trial.ok() ? success : wrong_result;
+  const bool stopped = trial.other && trial.other->fault && trial.other->fault->kind;
+  return trial.ok() && !stopped ? success : wrong_result;
 }
 
 }  // namespace

@@ -37,10 +37,13 @@ EmulatedRun run_emulated(const KernelObject& object, const bench::RandomProblem&
     run.wrong = data.find_wrong(outcome);
     run.report = device->stream().machine->report();
   };
+  const Variables before = object.variables();
   try {
     execute(true);
   } catch (const emulator::DetailedFault& fault) {
     run.fault = {object.explain(fault.fault()), fault.kind()};
+    // A launch that was stopped half way has left counters and flags as none that ends does.
+    before.restore();
     // What a race or an unwritten word does to the results is worth knowing; other faults cannot be run past.
     if (fault.kind() == FaultKind::race || fault.kind() == FaultKind::uninitialised) {
       try {

@@ -30,6 +30,9 @@ class KernelObject {
   /// What the emulated machine has to give: these, the red zones between them, and `extern __shared__` memory.
   unsigned shared_bytes(unsigned dynamic_bytes) const { return arena_bytes_ + dynamic_bytes; }
 
+  /// The __device__ and static variables of the file as they are now.
+  Variables variables() const { return SharedObject::variables(reinterpret_cast<const void*>(run_)); }
+
   /// A fault in words, with shared memory by the names of its variables and source lines with their text.
   std::string explain(const emulator::Fault& fault) const;
 

@@ -2,10 +2,16 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <link.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <span>
 #include <utility>
 
 #include "core/data_file.hpp"
@@ -73,5 +79,42 @@ SharedObject& SharedObject::operator=(SharedObject&& other) noexcept {
 }
 
 void* SharedObject::symbol(const char* name) const { return dlsym(handle_, name); }
+
+void Variables::restore() const {
+  for (const Range& range : ranges) std::memcpy(range.begin, range.content.data(), range.content.size());
+}
+
+Variables SharedObject::variables(const void* function) {
+  struct Search {
+    std::uintptr_t address;
+    Variables found;
+  } search{reinterpret_cast<std::uintptr_t>(function), {}};
+  const auto look = [](dl_phdr_info* info, std::size_t, void* context) {
+    Search& wanted = *static_cast<Search*>(context);
+    const std::span<const ElfW(Phdr)> segments(info->dlpi_phdr, info->dlpi_phnum);
+    const auto begin = [&](const ElfW(Phdr) & segment) { return info->dlpi_addr + segment.p_vaddr; };
+    const bool here = std::any_of(segments.begin(), segments.end(), [&](const ElfW(Phdr) & segment) {
+      return segment.p_type == PT_LOAD && wanted.address >= begin(segment) &&
+             wanted.address < begin(segment) + segment.p_memsz;
+    });
+    if (!here) return 0;
+    // What the loader has made read-only at the beginning of a segment stays as it is.
+    std::uintptr_t relocated = 0;
+    const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+    for (const ElfW(Phdr) & segment : segments)
+      if (segment.p_type == PT_GNU_RELRO) relocated = (begin(segment) + segment.p_memsz) / page * page;
+    for (const ElfW(Phdr) & segment : segments) {
+      if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_W)) continue;
+      const std::uintptr_t first = std::max<std::uintptr_t>(begin(segment), relocated),
+                           end = begin(segment) + segment.p_memsz;
+      if (first >= end) continue;
+      auto* const bytes = reinterpret_cast<unsigned char*>(first);
+      wanted.found.ranges.push_back({bytes, {bytes, bytes + (end - first)}});
+    }
+    return 1;
+  };
+  dl_iterate_phdr(look, &search);
+  return std::move(search.found);
+}
 
 }  // namespace lapidary::trial

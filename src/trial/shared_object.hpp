@@ -1,6 +1,7 @@
 #pragma once
 #include <filesystem>
 #include <string>
+#include <vector>
 
 // Compiling while the program runs.
 
@@ -35,6 +36,18 @@ class WorkFolder {
   bool keep_;
 };
 
+/// What a loaded shared object has written to, as it was at some time: its variables, and none of their memory.
+struct Variables {
+  struct Range {
+    unsigned char* begin;
+    std::vector<unsigned char> content;
+  };
+  std::vector<Range> ranges;
+
+  /// Makes them what they were.
+  void restore() const;
+};
+
 /// A loaded shared object.
 class SharedObject {
  public:
@@ -44,6 +57,9 @@ class SharedObject {
   ~SharedObject();
   SharedObject(SharedObject&& other) noexcept : handle_(other.handle_) { other.handle_ = nullptr; }
   SharedObject& operator=(SharedObject&& other) noexcept;
+
+  /// Its variables as they are now. @param function  one of its own
+  static Variables variables(const void* function);
 
   /// A function with a type of the caller's choice.
   template <class Function>

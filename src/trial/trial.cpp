@@ -79,7 +79,7 @@ std::optional<bench::RandomProblem> allowed(const Call& call, const Request& req
   p.M = asked.M;
   p.N = call.square ? asked.M : asked.N;
   p.K = call.square ? asked.M : asked.K;
-  constexpr std::int64_t quick = 1 << 20;  // multiply-adds; with one size for all three there may be many
+  constexpr std::int64_t quick = 8 << 20;  // multiply-adds; with one size for all three there may be many
   if (p.M * p.N * p.K > quick) return std::nullopt;
   const Gaps gaps = gaps_of(resolved(asked));
   p.lda = p.K + (call.has("lda") ? gaps.a : 0);
@@ -91,6 +91,18 @@ std::optional<bench::RandomProblem> allowed(const Call& call, const Request& req
   return bench::resolve(own);
 }
 
+/// Sums that go several times round any ring of stages, whose depth nobody knows here; with one size for all three as
+/// long as is quick.
+bench::CheckProblem long_sums(const Call& call, const bench::RandomProblem& spec) {
+  bench::CheckProblem problem{spec, "sums longer than rings of stages"};
+  Problem& p = problem.spec.problem;
+  p.M = call.square ? 192 : 32;
+  p.N = call.square ? 192 : 64;
+  p.K = call.square ? 192 : 1152;
+  p.lda = p.ldb = p.ldc = p.ldd = 0;
+  return problem;
+}
+
 /// The same kernel on the problems that rungs are checked on, until one is wrong.
 void try_others(const KernelObject& object, const CudaSource& source, const Call& call, const Layouts& layouts,
                 const bench::RandomProblem& spec, const Request& request, Trial& trial) {
@@ -98,7 +110,9 @@ void try_others(const KernelObject& object, const CudaSource& source, const Call
   std::vector<std::pair<Problem, Factors>> tried;
   Request longer = request;
   longer.lda = longer.ldb = longer.ldc = longer.ldd = std::nullopt;
-  for (const bench::CheckProblem& problem : bench::check_problems(spec.problem.kind, tile)) {
+  std::vector<bench::CheckProblem> problems = bench::check_problems(spec.problem.kind, tile);
+  problems.push_back(long_sums(call, spec));
+  for (const bench::CheckProblem& problem : problems) {
     const auto other = allowed(call, request, spec, problem.spec);
     if (!other) continue;
     const Problem& p = other->problem;

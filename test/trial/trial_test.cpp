@@ -296,6 +296,25 @@ TEST(Trial, WhatKernelsPrintIsSetApart) {
 
 EmulatedRun broken(const char* kernel) { return run(in_tiles_of_16({.file = "broken.cu", .kernel = kernel})).run; }
 
+TEST(Trial, SumsAreLongerThanTilesOnceAtLeast) {
+  const Trial trial = run({.file = "broken.cu", .kernel = "short_row", .grid = "M", .block = "128"});
+  EXPECT_TRUE(trial.ok()) << text_of(trial.run);
+  ASSERT_TRUE(trial.other && trial.other->fault);
+  expect_text(trial.other->fault->message, {"out-of-bounds shared store"});
+  EXPECT_GT(trial.other->spec.problem.K, 1000);
+}
+
+TEST(Trial, WhatAStoppedLaunchLeftInVariablesIsNotSeen) {
+  const EmulatedRun stopped = run({.file = "broken.cu",
+                                   .kernel = "forgotten_fence",
+                                   .grid = "(N + 15) / 16, (M + 15) / 16, 2",
+                                   .block = "16, 16"})
+                                  .run;
+  ASSERT_TRUE(stopped.fault);
+  expect_text(stopped.fault->message, {"race on global memory"});
+  EXPECT_TRUE(stopped.verification.ok) << stopped.verification.message;
+}
+
 TEST(Trial, PitchThatIsNotUsedIsFoundWithLongerRows) {
   const Trial trial = run(in_tiles_of_16({.file = "broken.cu", .kernel = "forgotten_lda"}));
   EXPECT_TRUE(trial.ok()) << text_of(trial.run);

@@ -91,3 +91,31 @@ __global__ void forgotten_lda(const float* A, int lda, const float* B, int ldb, 
   for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * ldb + col];
   C[row * ldc + col] = sum;
 }
+
+__global__ void short_row(const float* A, const float* B, float* C, int M, int N, int K) {
+  __shared__ float a[512];
+  int row = blockIdx.x;
+  for (int k = threadIdx.x; k < K; k += blockDim.x) a[k] = A[row * K + k];
+  __syncthreads();
+  for (int col = threadIdx.x; col < N; col += blockDim.x) {
+    float sum = 0;
+    for (int k = 0; k < K; ++k) sum += a[k] * B[k * N + col];
+    C[row * N + col] = sum;
+  }
+}
+
+__device__ unsigned int arrived[64 * 64];
+__device__ float partial[2][256 * 256];
+
+__global__ void forgotten_fence(const float* A, const float* B, float* C, int M, int N, int K) {
+  __shared__ unsigned int order;
+  int row = blockIdx.y * T + threadIdx.y, col = blockIdx.x * T + threadIdx.x;
+  int tile = blockIdx.y * gridDim.x + blockIdx.x;
+  float sum = 0;
+  for (int k = blockIdx.z; k < K; k += 2) sum += A[row * K + k] * B[k * N + col];
+  partial[blockIdx.z][row * N + col] = sum;
+  __syncthreads();
+  if (threadIdx.x == 0 && threadIdx.y == 0) order = atomicInc(&arrived[tile], 1);
+  __syncthreads();
+  if (order == 1) C[row * N + col] = partial[0][row * N + col] + partial[1][row * N + col];
+}
