@@ -1,0 +1,56 @@
+#include "kernels/packing.hpp"
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/launch_shape.hpp"
+#include "core/math.hpp"
+
+namespace lapidary {
+namespace plain {
+void pack_built(const Stream& stream, const Packing& packing, const void* from, void* to);
+}
+#if LAPIDARY_WITH_INSTRUMENTED
+namespace instrumented {
+void pack_built(const Stream& stream, const Packing& packing, const void* from, void* to);
+}
+#endif
+#if LAPIDARY_WITH_CUDA
+namespace gpu {
+void pack_built(const Stream& stream, const Packing& packing, const void* from, void* to);
+}
+#endif
+
+std::int64_t aligned_ld(Type type, std::int64_t length, int bytes) {
+  return round_up<std::int64_t>(length, bytes / size_of(type));
+}
+
+void pack(Build build, const Stream& stream, const Packing& packing, const void* from, void* to) {
+  require_stream_for(build, stream);
+  if (packing.rows == 0 || packing.cols == 0) return;
+  constexpr std::int64_t side = 64, most = LaunchLimits::grid_x;
+  const std::int64_t down = ceil_div(packing.rows, side), across = ceil_div(packing.cols, side);
+  if (down > most / across)
+    throw InvalidArgument(
+        fmt::format("a matrix of {} x {} elements is to be copied, which has {} x {} tiles of 64 x 64; "
+                    "a copy numbers at most {}",
+                    packing.rows, packing.cols, down, across, most));
+  switch (build) {
+    case Build::plain: return plain::pack_built(stream, packing, from, to);
+    case Build::instrumented:
+#if LAPIDARY_WITH_INSTRUMENTED
+      return instrumented::pack_built(stream, packing, from, to);
+#else
+      break;
+#endif
+    case Build::gpu:
+#if LAPIDARY_WITH_CUDA
+      return gpu::pack_built(stream, packing, from, to);
+#else
+      break;
+#endif
+  }
+  throw InvalidArgument(fmt::format("this program has no {} build of its kernels", name_of(build)));
+}
+
+}  // namespace lapidary
