@@ -1,7 +1,10 @@
-# find_package(lapidary) gives lapidary::machine, the emulated machine and the GPU, and lapidary_add_kernel.
+# find_package(lapidary) gives lapidary::lapidary, the library with gemm(); lapidary::machine, the emulated machine and the
+# GPU; and lapidary_add_kernel.
 include(CMakePackageConfigHelpers)
 
-install(TARGETS lapidary_machine lapidary_kernel EXPORT lapidary)
+install(TARGETS lapidary_machine lapidary_kernel lapidary_shared EXPORT lapidary)
+configure_file(cmake/lapidary.pc.in lapidary.pc @ONLY)
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/lapidary.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 install(TARGETS lapidary_program)
 install(EXPORT lapidary NAMESPACE lapidary:: FILE lapidaryTargets.cmake DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/lapidary")
 
@@ -46,3 +49,18 @@ install(FILES
   "${CMAKE_CURRENT_BINARY_DIR}/lapidaryConfigVersion.cmake"
   cmake/LapidaryKernels.cmake
   DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/lapidary")
+
+# cpack -G DEB makes a package of what is installed.
+set(CPACK_PACKAGE_NAME lapidary)
+set(CPACK_PACKAGE_CONTACT "the authors of Lapidary <lapidary@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
+set(CPACK_STRIP_FILES OFF)  # counts by line need the lines of kernels
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+find_program(LAPIDARY_SHLIBDEPS dpkg-shlibdeps)
+mark_as_advanced(LAPIDARY_SHLIBDEPS)
+if(LAPIDARY_SHLIBDEPS)
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+endif()
+include(CPack)

@@ -19,7 +19,7 @@ foreach(header IN LISTS headers)
     endif()
   endif()
   math(EXPR compiled "${compiled} + 1")
-  execute_process(COMMAND "${CXX}" -std=c++20 -fsyntax-only "-I${SOURCE}" ${INCLUDE} -include "${header}" -x c++ /dev/null
+  execute_process(COMMAND "${CXX}" -std=c++20 -fsyntax-only "-I${SOURCE}" "-I${SOURCE}/../include" ${INCLUDE} -include "${header}" -x c++ /dev/null
     RESULT_VARIABLE result)
   if(result)
     list(APPEND failed "${header}")

@@ -1,9 +1,10 @@
 #include "bench/calibrate.hpp"
 #include "bench/receipt.hpp"
+#include "bench/regret.hpp"
 #include "bench/timing.hpp"
 #include "core/error.hpp"
 
-// What a program without CUDA has in place of timing.cpp, receipt.cpp and calibrate.cu.
+// What a program without CUDA has in place of timing.cpp, receipt.cpp, regret.cpp and calibrate.cu.
 
 namespace lapidary::bench {
 
@@ -17,6 +18,10 @@ KernelTime time_kernel(Device&, const Problem&, const Contestant::Launch&, const
 
 LadderReport measure_ladder(Device&, std::span<const Task>, const MeasureOptions&, const OnProgress&,
                             const OnMeasured&) {
+  throw InvalidArgument("this program was built without CUDA and times no kernels");
+}
+
+Regret measure_regret(Device&, Context&, const Problem&, const RegretOptions&, const OnProgress&) {
   throw InvalidArgument("this program was built without CUDA and times no kernels");
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <set>
@@ -18,7 +17,7 @@
 #include "cli/json.hpp"
 #include "cli/measurements.hpp"
 #include "cli/options.hpp"
-#include "core/data_file.hpp"
+#include "cli/problem_list.hpp"
 #include "core/error.hpp"
 #include "device/device.hpp"
 #include "report/progress.hpp"
@@ -58,8 +57,7 @@ bench::MeasureOptions measure_options(const BenchArguments& arguments) {
   return options;
 }
 
-/// Cubes first, then lists in the order in which they were given. A list that is not found where it was said to be may
-/// be one of the program's own.
+/// Cubes first, then lists in the order in which they were given.
 std::vector<bench::TimedProblem> problems(const BenchArguments& arguments) {
   const std::int64_t usual = default_size(DeviceKind::gpu);
   if (arguments.m || arguments.n || arguments.k)
@@ -67,10 +65,7 @@ std::vector<bench::TimedProblem> problems(const BenchArguments& arguments) {
   std::vector<bench::TimedProblem> problems;
   for (const std::int64_t size : arguments.sizes) problems.push_back({.M = size, .N = size, .K = size});
   for (const std::string& path : arguments.lists) {
-    const std::filesystem::path own = data_file(path);
-    std::error_code cannot;
-    const bool there = std::filesystem::exists(path, cannot) || !std::filesystem::exists(own, cannot) || path.empty();
-    const std::vector<bench::TimedProblem> list = bench::read_problems(there ? path : own.string());
+    const std::vector<bench::TimedProblem> list = problem_list(path);
     problems.insert(problems.end(), list.begin(), list.end());
   }
   if (problems.empty()) problems.push_back({.M = usual, .N = usual, .K = usual});

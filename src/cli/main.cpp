@@ -51,12 +51,13 @@ ExitCode run_program(int argc, char** argv) {
   parser.require_subcommand(0, 1);
   const App program(parser);
   const std::vector<Command> commands = {
-      add_list(program),   add_run(program),   add_ladder(program),     add_explain(program),
-      add_report(program), add_check(program), add_try(program),        add_asm(program),
-      add_diff(program),   add_gpus(program),  add_occupancy(program),  add_roofline(program),
-      add_raster(program), add_banks(program), add_coalescing(program), add_fragment(program),
-      add_tiles(program),  add_tma(program),   add_descriptor(program), add_device(program),
-      add_bench(program),  add_tune(program),  add_calibrate(program)};
+      add_list(program),     add_run(program),    add_ladder(program),     add_explain(program),
+      add_report(program),   add_check(program),  add_try(program),        add_asm(program),
+      add_diff(program),     add_gpus(program),   add_occupancy(program),  add_roofline(program),
+      add_raster(program),   add_banks(program),  add_coalescing(program), add_fragment(program),
+      add_tiles(program),    add_tma(program),    add_descriptor(program), add_device(program),
+      add_gemm(program),     add_regret(program), add_bench(program),      add_tune(program),
+      add_calibrate(program)};
   try {
     parser.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help or --version

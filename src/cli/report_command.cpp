@@ -14,6 +14,7 @@
 #include "core/file.hpp"
 #include "kernels/registry.hpp"
 #include "lens/explain.hpp"
+#include "lens/kernel_cost.hpp"
 #include "lens/ladder_roofline.hpp"
 #include "lens/raster_comparison.hpp"
 #include "lens/rung_record.hpp"
@@ -30,7 +31,7 @@ namespace lapidary::cli {
 namespace {
 
 struct ReportArguments {
-  std::string folder, markdown, record;
+  std::string folder, markdown, record, costs;
   bool check = false, json = false;
   GpuChoice gpu;
 };
@@ -175,13 +176,23 @@ void write_pages(const ReportArguments& a, const model::Gpu& gpu, Outcome& outco
     write_markdown(a.markdown, files, outcome);
 }
 
+/// The library's table, or whether it is what it would be.
+void write_costs(const ReportArguments& a, Outcome& outcome) {
+  const std::string table = lens::kernel_cost_table();
+  if (!a.check)
+    write(a.costs, table, outcome);
+  else if (read_file(a.costs) != table)
+    outcome.stale.push_back(a.costs);
+}
+
 ExitCode run(const ReportArguments& a) {
-  if (a.check && a.markdown.empty())
-    throw InvalidArgument("--check compares the files of --markdown DIR, which is missing");
+  if (a.check && a.markdown.empty() && a.costs.empty())
+    throw InvalidArgument("--check compares the files of --markdown DIR or --costs FILE, which are missing");
   Outcome outcome;
+  if (!a.costs.empty()) write_costs(a, outcome);
   Json gpu_name;
   if (!a.record.empty()) write_records(a.record, outcome);
-  if (a.record.empty() || !a.folder.empty() || !a.markdown.empty()) {
+  if ((a.record.empty() && a.costs.empty()) || !a.folder.empty() || !a.markdown.empty()) {
     const model::Gpu gpu = chosen_gpu(a.gpu);
     gpu_name = gpu.name;
     write_pages(a, gpu, outcome);
@@ -204,11 +215,14 @@ Command add_report(App program) {
   App app = program.add_subcommand("report", "the whole ladder as one page: what each kernel costs and why");
   const auto a = std::make_shared<ReportArguments>();
   app.add_option("-o,--output", a->folder,
-                 "the folder of index.html, a page that loads nothing (report, unless --markdown or --record is given)")
+                 "the folder of index.html, a page that loads nothing (report, unless one of the following is given)")
       .type_name("DIR");
   app.add_option("--markdown", a->markdown, "write a Markdown page for each kernel, and its pictures, into DIR")
       .type_name("DIR");
-  app.add_flag("--check", a->check, "write no Markdown pages; fail unless those in DIR are what they would be");
+  app.add_option("--costs", a->costs, "write the table of what kernels cost, by which the library chooses")
+      .type_name("FILE");
+  app.add_flag("--check", a->check,
+               "write neither Markdown pages nor that table; fail unless they are what they would be");
   app.add_option("--record", a->record,
                  "write into DIR, a file each, what programs that were built without optional kernels show of them")
       .type_name("DIR");

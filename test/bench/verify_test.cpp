@@ -46,7 +46,7 @@ float interleaved(const std::vector<float>& a, const std::vector<float>& b) {
 HostMatrix multiply(const HostProblem& problem, const Summation& sum) {
   const RandomProblem& spec = problem.spec;
   const Problem& p = spec.problem;
-  HostMatrix D = p.in_place ? problem.C : HostMatrix(p.kind.result, p.M, p.N, p.ldd);
+  HostMatrix D = p.in_place ? problem.C : HostMatrix(shape_of(p, Matrix::D));
   std::vector<float> a(static_cast<std::size_t>(p.K)), b(a);
   for (std::int64_t i = 0; i < p.M; ++i) {
     for (std::int64_t j = 0; j < p.N; ++j) {
@@ -193,6 +193,24 @@ TEST(Verify, FailsATouchedGapBetweenRows) {
     EXPECT_EQ(v.outside, 1);
     EXPECT_EQ(v.wrong, 0);
   }
+}
+
+TEST(Verify, KnowsTheColumnsOfColumnMajorResults) {
+  RandomProblem spec = spec_of(4, 3, 5);
+  spec.problem.order_d = Order::column_major;
+  spec.problem.ldc = 6;
+  spec.problem.ldd = 7;
+  spec.beta = 1;
+  const HostProblem problem = make_problem(spec);
+  const Reference reference(problem);
+  HostMatrix D = multiply(problem, forward);
+  EXPECT_TRUE(reference.verify(D).ok) << reference.verify(D).message;
+  D.as<float>()[7 + 4] = 0;  // below the second column
+  EXPECT_EQ(reference.verify(D).outside, 1);
+  D.as<float>()[7 + 3] = 1e6;  // the last one of it
+  EXPECT_EQ(reference.verify(D).wrong, 1);
+  EXPECT_EQ(reference.verify(D).row, 3);
+  EXPECT_EQ(reference.verify(D).col, 1);
 }
 
 TEST(Verify, EmptyProblemsAreRight) {

@@ -1,0 +1,173 @@
+#pragma once
+// D = alpha * A * B + beta * C for programs that want the product: gemm() does it, plan() says how it would be done,
+// and run() does what a plan says. On a GPU and on the emulated machine alike.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"     // Error, InvalidArgument
+#include "core/problem.hpp"   // Problem, Operands, Type, Order
+#include "device/device.hpp"  // Device, DeviceBuffer, Stream, open_emulator, open_gpu
+
+namespace lapidary {
+
+/// A matrix in device memory, or `count` of them: element (i, j) of matrix b is
+/// data[b * batch_stride + i * row_stride + j * col_stride], strides being in elements. Of the two strides one is 1,
+/// and the other one at least the length of a line; of lines of which there is one, or of one element, any.
+template <class Data>
+struct BasicMatrixView {
+  Data* data = nullptr;
+  Type type = Type::f32;
+  std::int64_t rows = 0, cols = 0;
+  std::int64_t row_stride = 0, col_stride = 1;
+  std::int64_t count = 1;
+  std::int64_t batch_stride = 0;  ///< 0: all are the same one
+
+  BasicMatrixView transposed() const { return {data, type, cols, rows, col_stride, row_stride, count, batch_stride}; }
+  BasicMatrixView batched(std::int64_t matrices, std::int64_t stride) const {
+    return {data, type, rows, cols, row_stride, col_stride, matrices, stride};
+  }
+};
+using MatrixView = BasicMatrixView<void>;
+using ConstMatrixView = BasicMatrixView<const void>;
+
+/// A matrix whose rows begin every `ld` elements; 0 stands for `cols`.
+template <class Data>
+BasicMatrixView<Data> row_major_view(Data* data, Type type, std::int64_t rows, std::int64_t cols, std::int64_t ld = 0) {
+  return {data, type, rows, cols, ld == 0 ? cols : ld, 1};
+}
+/// A matrix whose columns begin every `ld` elements; 0 stands for `rows`.
+template <class Data>
+BasicMatrixView<Data> column_major_view(Data* data, Type type, std::int64_t rows, std::int64_t cols,
+                                        std::int64_t ld = 0) {
+  return {data, type, rows, cols, 1, ld == 0 ? rows : ld};
+}
+
+/// Which operands are copied to a workspace before a kernel reads them.
+struct PackedOperands {
+  bool a = false, b = false;
+  bool operator==(const PackedOperands&) const = default;
+};
+
+/// What a choice is asked for beside the problem.
+struct GemmOptions {
+  /// The most that may be taken of a workspace, in bytes; what needs more is not chosen.
+  std::size_t workspace_bytes = std::size_t{1} << 40;
+  /// A row of the results depends neither on M nor on other rows: the choice does not look at M, nor at where A begins.
+  bool batch_invariant = false;
+  /// Products of e4m3 may be added up by tensor cores alone, which keep 13 fraction bits of a sum.
+  bool fast_accumulation = false;
+  /// The only kernel that may be chosen, by its id (`lapidary list --json`); any if it is empty.
+  std::string kernel = {};
+  /// Whether A and B are to be copied first; nothing: as is quicker.
+  std::optional<PackedOperands> packs = {};
+
+  bool operator==(const GemmOptions&) const = default;
+};
+
+/// One way to compute a problem, and how long it is expected to take.
+struct PlannedWay {
+  std::string kernel;                     ///< its id; empty if none is launched, as D has no elements
+  bool packs_a = false, packs_b = false;  ///< copied to a workspace first, as the kernel can read them
+  std::size_t workspace_bytes = 0;
+  double seconds = 0;   ///< predicted, at the card's highest clock
+  std::string limiter;  ///< what they go to: "tensor cores"
+};
+
+namespace library {
+struct PlanData;
+}
+
+/// How a problem is computed on a card: a value, cheap to copy, that never changes.
+class Plan {
+ public:
+  explicit Plan(std::shared_ptr<const library::PlanData> data) : data_(std::move(data)) {}
+
+  /// The text by which plan_of() makes the plan again, in this and in later versions: no blanks, at most 400 letters.
+  const std::string& id() const;
+  const Problem& problem() const;  ///< resolved
+  const std::string& card() const;
+  const PlannedWay& way() const;
+  /// All ways that were weighed, the quickest first; of a plan made from its id, the one.
+  const std::vector<PlannedWay>& ways() const;
+  /// Why this way and not the next best: one sentence.
+  std::string why() const;
+  /// That a run needs beside its matrices, aligned to 256.
+  std::size_t workspace_bytes() const { return way().workspace_bytes; }
+
+  const library::PlanData& data() const { return *data_; }
+
+ private:
+  std::shared_ptr<const library::PlanData> data_;
+};
+
+/// Chooses how a problem is computed on a card: among the kernels that take it, as it is or with A, B or both copied
+/// first, the one that is expected to be done first. What comes out depends on the arguments and on the version of the
+/// library, and on nothing else; no device is asked.
+/// @param card  a GPU of data/gpus.csv by its name, as "h200", "a100 80gb"
+/// @throws InvalidArgument if the problem is not legal, if the options leave no kernel for it, or if there is no such
+/// card or none of its kernels runs on it
+Plan plan(const Problem& problem, std::string_view card, const GemmOptions& options = {});
+
+/// The plan with that id. @throws InvalidArgument if it is none, or of a kernel that this library does not have
+Plan plan_of(std::string_view id);
+
+/// A problem and where its matrices are.
+struct Product {
+  Problem problem;
+  Operands operands;
+};
+
+/// D = alpha * A * B + beta * C as a problem: what gemm() plans and runs. Of alpha and beta it says whether they are 0,
+/// and of alignments up to 16 bytes, which is all that choices depend on. A view without data counts as aligned.
+/// @throws InvalidArgument if shapes, types, strides or numbers of matrices do not fit each other
+Product product_of(float alpha, const ConstMatrixView& A, const ConstMatrixView& B, float beta,
+                   const ConstMatrixView& C, const MatrixView& D);
+
+/// What running plans needs of one device and keeps: plans that were made, launches that were prepared, and workspaces.
+/// For any number of threads at a time; those of one emulated machine take turns.
+class Context {
+ public:
+  /// @param device  outlives the context
+  /// @param card  for which to plan, as in plan(); empty: the device's own, of an emulated machine the H200
+  explicit Context(Device& device, std::string_view card = {});
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  const std::string& card() const;
+
+  /// plan() for the context's card; kept, so that it costs a look-up the next time.
+  Plan plan(const Problem& problem, const GemmOptions& options = {});
+
+  /// Computes what a plan says, on operands that are as its problem says, in the order of the stream. On a GPU it
+  /// returns at once, on the emulated machine when it is done. A batch is as many launches.
+  /// @param workspace  Plan::workspace_bytes() of device memory, aligned to 256, that nothing else uses until this is
+  /// done; null: the context's own of that stream, which is allocated if it is too small
+  /// @throws InvalidArgument if the operands break what the plan's problem says; DeviceError, or on the emulated
+  /// machine KernelFault, if a launch or a kernel fails
+  void run(const Plan& plan, const Stream& stream, const Operands& operands, void* workspace = nullptr);
+
+  /// Plans and runs D = alpha * A * B + beta * C.
+  ///
+  /// A is M x K, B is K x N, C and D are M x N, each of them row- or column-major, C and D alike. A and B are of one
+  /// type, C and D of that or of f32. D may be C; it may overlap neither A nor B. With a beta of 0 C is not read, and
+  /// with an alpha of 0 neither A nor B is. Sizes may be 0; where K is, D = beta * C.
+  /// @throws InvalidArgument naming the rule, the value and what is legal
+  void gemm(const Stream& stream, float alpha, const ConstMatrixView& A, const ConstMatrixView& B, float beta,
+            const ConstMatrixView& C, const MatrixView& D, const GemmOptions& options = {});
+
+  /// Lets go of all plans, launches and workspaces. Nothing of them may be in use.
+  void clear();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace lapidary

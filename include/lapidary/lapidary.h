@@ -1,0 +1,130 @@
+/* D = alpha * A * B + beta * C for C, and for what calls C: lapidary/gemm.hpp in handles and status codes.
+ *
+ *   lapidary_context* context;
+ *   if (lapidary_create(LAPIDARY_GPU, &context) != LAPIDARY_SUCCESS) puts(lapidary_last_error());
+ *   lapidary_matrix A = lapidary_row_major(a, LAPIDARY_F16, M, K), ...;
+ *   lapidary_gemm(context, stream, 1, &A, &B, 0, NULL, &D, NULL);
+ *
+ * Functions return a status, and leave what went wrong in words for lapidary_last_error(). What a function returns by a
+ * pointer is not touched unless it succeeds. No exception leaves any of them. Of a context several threads may use one
+ * at a time.
+ */
+#ifndef LAPIDARY_H
+#define LAPIDARY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum lapidary_status {
+  LAPIDARY_SUCCESS = 0,
+  LAPIDARY_INVALID_ARGUMENT = 1, /* a rule was broken; the message names it, the value and what is legal */
+  LAPIDARY_DEVICE_ERROR = 2,     /* the GPU or its driver failed */
+  LAPIDARY_KERNEL_FAULT = 3,     /* the emulated machine stopped a kernel */
+  LAPIDARY_OUT_OF_MEMORY = 4,    /* of the host */
+  LAPIDARY_INTERNAL_ERROR = 5    /* none of these: please report it */
+} lapidary_status;
+
+/* Of elements. Sums are of f32, of s8 integers until they are scaled. C and D are f32, f16 or bf16. */
+typedef enum lapidary_type {
+  LAPIDARY_F32 = 0,
+  LAPIDARY_F16 = 1,
+  LAPIDARY_BF16 = 2,
+  LAPIDARY_TF32 = 3,
+  LAPIDARY_E4M3 = 4,
+  LAPIDARY_S8 = 5
+} lapidary_type;
+
+typedef enum lapidary_device {
+  LAPIDARY_GPU = 0,      /* the current CUDA device */
+  LAPIDARY_EMULATED = 1, /* a machine on the CPU that runs the same kernels */
+  LAPIDARY_CHECKED = 2   /* the same, and every access of theirs is checked */
+} lapidary_device;
+
+/* A matrix in the memory of a device, or `count` of them: element (i, j) of matrix b is
+ * data[b * batch_stride + i * row_stride + j * col_stride], in elements. One of row_stride and col_stride is 1, the
+ * other one at least the length of a line. A batch_stride of 0: all are one and the same, which results must not be. */
+typedef struct lapidary_matrix {
+  void* data;
+  lapidary_type type;
+  int64_t rows, cols;
+  int64_t row_stride, col_stride;
+  int64_t count, batch_stride;
+} lapidary_matrix;
+
+/* One matrix whose rows, or columns, follow one another without gaps. */
+static inline lapidary_matrix lapidary_row_major(const void* data, lapidary_type type, int64_t rows, int64_t cols) {
+  lapidary_matrix x;
+  x.data = (void*)data;
+  x.type = type;
+  x.rows = rows;
+  x.cols = cols;
+  x.row_stride = cols;
+  x.col_stride = 1;
+  x.count = 1;
+  x.batch_stride = 0;
+  return x;
+}
+static inline lapidary_matrix lapidary_column_major(const void* data, lapidary_type type, int64_t rows, int64_t cols) {
+  lapidary_matrix x = lapidary_row_major(data, type, rows, cols);
+  x.row_stride = 1;
+  x.col_stride = rows;
+  return x;
+}
+
+/* What a choice is asked for. Set it to zeros, then `size`, then what differs. */
+typedef struct lapidary_options {
+  size_t size;            /* sizeof(lapidary_options) */
+  size_t workspace_bytes; /* the most that may be taken; 0 if `no_workspace` is 0: any */
+  int no_workspace;       /* none at all */
+  int batch_invariant;    /* a row's results depend neither on M nor on other rows */
+  int fast_accumulation;  /* e4m3 may be added up with 13 fraction bits */
+  const char* kernel;     /* the only one that may be chosen, by its id; null: any */
+} lapidary_options;
+
+typedef struct lapidary_context lapidary_context;
+
+/* "0.1.0" */
+const char* lapidary_version(void);
+
+/* What went wrong in the last call of this thread that did not succeed; "" if there was none. Valid until the next. */
+const char* lapidary_last_error(void);
+
+/* How many GPUs there are that kernels of this library run on. */
+int lapidary_gpu_count(void);
+
+/* A context on a device. lapidary_destroy() ends it; null is let pass. */
+lapidary_status lapidary_create(lapidary_device device, lapidary_context** context);
+void lapidary_destroy(lapidary_context* context);
+
+/* Memory of a context's device, aligned to 256 bytes, for those who have no other way to get it: on a GPU what
+ * cudaMalloc() gives does as well. Copies are done when they return. */
+lapidary_status lapidary_allocate(lapidary_context* context, size_t bytes, void** memory);
+lapidary_status lapidary_free(lapidary_context* context, void* memory);
+lapidary_status lapidary_upload(lapidary_context* context, void* to, const void* from, size_t bytes);
+lapidary_status lapidary_download(lapidary_context* context, void* to, const void* from, size_t bytes);
+lapidary_status lapidary_synchronize(lapidary_context* context);
+
+/* D = alpha * A * B + beta * C, in the order of a stream: a cudaStream_t, null for the default one and on emulated
+ * machines. On a GPU it returns before the product is there. A is M x K, B is K x N, C and D are M x N, each row- or
+ * column-major, C and D alike; A and B of one type. D may be C; it overlaps neither A nor B. With a beta of 0, C is not
+ * read and may be null; with an alpha of 0, neither A nor B is read. `options` may be null. */
+lapidary_status lapidary_gemm(lapidary_context* context, void* stream, float alpha, const lapidary_matrix* A,
+                              const lapidary_matrix* B, float beta, const lapidary_matrix* C, const lapidary_matrix* D,
+                              const lapidary_options* options);
+
+/* How lapidary_gemm() would do that: the text of the plan's id, and why, of at most `length` bytes with the 0 at their
+ * ends; what does not fit is cut off. Either may be null. Matrices may have no data: they then count as aligned. */
+lapidary_status lapidary_explain(lapidary_context* context, float alpha, const lapidary_matrix* A,
+                                 const lapidary_matrix* B, float beta, const lapidary_matrix* C,
+                                 const lapidary_matrix* D, const lapidary_options* options, char* id, char* why,
+                                 size_t length);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

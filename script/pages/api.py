@@ -1,0 +1,53 @@
+"""Regions of docs/api.md."""
+import json
+import math
+
+from lib.project import ROOT
+
+from pages.markdown import table
+
+TIMES = ROOT / "results/h200/regret"
+LISTS = {
+    "llm": "layers of language models (`data/shapes/llm.txt`)",
+    "deepbench": "DeepBench (`data/shapes/deepbench.txt`)",
+    "random": "random sizes (`data/shapes/random.txt`)",
+    "grid": "powers of two (`data/shapes/grid.txt`)",
+    "layers": "layers of other models, 3 to 6000 rows",
+    "drawn": "other random sizes, every fourth one odd",
+}
+
+
+def mean(values):
+    """The geometric one."""
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def regret():
+    rows, receipts = [], []
+    for name, text in LISTS.items():
+        for path in sorted(TIMES.glob(f"unseen_{name}_*.json")):
+            document = json.loads(path.read_text())
+            receipts.append((document["receipt"], document["peer"]))
+            of_choice = sorted(problem["regret"] for problem in document["problems"])
+            ratios = [p["cublas_s"] / p["ways"][0]["measured_s"] for p in document["problems"] if p["cublas_s"]]
+            rows.append(
+                [
+                    text,
+                    path.stem.split("_")[-1],
+                    f"{len(of_choice)}",
+                    f"{mean(of_choice):.3f}",
+                    f"{of_choice[int(0.9 * (len(of_choice) - 1))]:.2f}",
+                    f"{of_choice[-1]:.2f}",
+                    f"{mean(ratios):.2f}",
+                ]
+            )
+    columns = ["problems", "type", "how many:", "regret, geometric mean:", "9 of 10 at most:", "worst:", "cuBLAS's time over ours:"]
+    receipt, peer = receipts[0]
+    return (
+        f"Regret is the time of what was chosen over that of the best way to compute the problem; {receipt['card']['name']}, "
+        f"driver {receipt['driver']}, nvcc {receipt['nvcc']}, {peer}. None of the timings was in the table by which "
+        f"it was chosen; they are now.\n\n" + table(columns, rows)
+    )
+
+
+REGIONS = {"regret": regret}

@@ -1,0 +1,47 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/parallel.hpp"
+#include "device/device.hpp"
+#include "lapidary/gemm.hpp"
+
+namespace lapidary::bench {
+
+/// A way to compute a problem, and how long it took.
+struct TimedWay {
+  PlannedWay way;
+  double seconds;
+};
+
+/// What a choice cost.
+struct Regret {
+  Plan plan;
+  std::vector<TimedWay> ways;            ///< those that were timed, in the order of the plan: the chosen one first
+  std::optional<double> cublas_seconds;  ///< by the fastest of its algorithms; none for what it does not know
+  std::string cublas;                    ///< its version
+
+  double chosen_seconds() const { return ways.front().seconds; }
+  const TimedWay& best() const;
+  /// The time of the choice over that of the best way.
+  double regret() const { return chosen_seconds() / best().seconds; }
+};
+
+struct RegretOptions {
+  GemmOptions choice = {};
+  double block_s = 0.008;  ///< of launches of one contestant at a time
+  int rounds = 3;
+  /// Ways of which the plan expects more than so many times the time of the first one are left out.
+  double most_predicted = 3;
+};
+
+/// Times the chosen way of a problem, all others that it may have been and cuBLAS's algorithms, in turns, on a warm
+/// card: blocks of launches without a rest between them, each contestant's median over the rounds. For lists of many
+/// problems; cold bursts and the power limit are measure_ladder()'s. Results are not looked at.
+/// @param problem  M, N, K, types and orders of A and B; lines follow one another, bases are aligned, beta is 0
+/// @throws InvalidArgument if there is no GPU, or not enough memory
+Regret measure_regret(Device& device, Context& context, const Problem& problem, const RegretOptions& options = {},
+                      const OnProgress& progress = {});
+
+}  // namespace lapidary::bench

@@ -1,0 +1,169 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/receipt.hpp"
+#include "bench/regret.hpp"
+#include "bench/workload.hpp"
+#include "cli/command.hpp"
+#include "cli/interruption.hpp"
+#include "cli/json.hpp"
+#include "cli/measurements.hpp"
+#include "cli/options.hpp"
+#include "cli/problem_list.hpp"
+#include "core/error.hpp"
+#include "device/device.hpp"
+#include "report/progress.hpp"
+#include "report/table.hpp"
+
+namespace lapidary::cli {
+namespace {
+
+struct RegretArguments {
+  std::vector<std::string> lists;
+  std::string type = "f16";
+  int every = 1;
+  double most_seconds = 1e9;
+  bool json = false;
+  std::string output;
+};
+
+/// Of positive numbers.
+struct Distribution {
+  double geometric_mean = 1, median = 1, percentile_90 = 1, worst = 1;
+};
+
+Distribution distribution_of(std::vector<double> values) {
+  if (values.empty()) return {};
+  std::sort(values.begin(), values.end());
+  double logarithms = 0;
+  for (const double value : values) logarithms += std::log(value);
+  const auto at = [&](double share) {
+    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
+  };
+  return {std::exp(logarithms / static_cast<double>(values.size())), at(0.5), at(0.9), values.back()};
+}
+
+Json to_json(const Distribution& d) {
+  return {{"geometric_mean", d.geometric_mean},
+          {"median", d.median},
+          {"percentile_90", d.percentile_90},
+          {"worst", d.worst}};
+}
+
+Json to_json(const bench::Regret& r, const std::string& label) {
+  Json ways = Json::array();
+  for (const bench::TimedWay& way : r.ways)
+    ways.push_back({{"kernel", way.way.kernel},
+                    {"packs_a", way.way.packs_a},
+                    {"packs_b", way.way.packs_b},
+                    {"predicted_s", way.way.seconds},
+                    {"measured_s", way.seconds}});
+  return {{"plan", r.plan.id()},
+          {"label", label},
+          {"regret", r.regret()},
+          {"cublas_s", r.cublas_seconds ? Json(*r.cublas_seconds) : Json()},
+          {"ways", ways}};
+}
+
+ExitCode regret(const RegretArguments& a) {
+  if (gpu_count() == 0)
+    throw InvalidArgument("regret needs a GPU: it times what the library chooses; see lapidary device");
+  const std::unique_ptr<Device> device = open_gpu();
+  Context context(*device);
+  const GemmKind types = parse_kind(a.type);
+  std::optional<OutputFile> output;
+  if (!a.output.empty()) output.emplace(a.output);
+  std::vector<bench::TimedProblem> problems;
+  for (const std::string& path : a.lists)
+    for (const bench::TimedProblem& problem : problem_list(path)) problems.push_back(problem);
+  using report::Column;
+  report::Table table({{"M x N x K", Column::text, "", 20},
+                       {"orders", Column::text, "", 6},
+                       {"chosen", Column::number, "us", 8},
+                       {"best", Column::number, "us", 8},
+                       {"regret", Column::number, "", 6},
+                       {"cuBLAS", Column::number, "us", 8},
+                       {"ratio", Column::number, "", 5},
+                       {"the best one, if it is another"}});
+  if (!a.json) fmt::print("{}", table.render(report::wants_colour(stdout)));
+  const Interruption interruption;
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<double> regrets, ratios;
+  std::string peer;
+  Json list = Json::array();
+  report::Progress progress;
+  for (std::size_t i = 0; i < problems.size() && !interruption.requested(); i += static_cast<std::size_t>(a.every)) {
+    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > a.most_seconds) break;
+    const bench::TimedProblem& p = problems[i];
+    Problem problem = {.kind = types, .M = p.M, .N = p.N, .K = p.K};
+    if (p.orders) problem.kind = {types.type, types.result, p.orders->a, p.orders->b};
+    const bench::Regret r = bench::measure_regret(*device, context, problem);
+    regrets.push_back(r.regret());
+    if (!r.cublas.empty()) peer = r.cublas;
+    if (r.cublas_seconds) ratios.push_back(*r.cublas_seconds / r.chosen_seconds());
+    list.push_back(to_json(r, p.label));
+    if (a.json) {
+      progress.update(bench::sizes_text(p.M, p.N, p.K), static_cast<double>(i) / static_cast<double>(problems.size()));
+      continue;
+    }
+    const auto us = [](double seconds) { return fmt::format("{:.1f}", seconds * 1e6); };
+    const bench::TimedWay& best = r.best();
+    const std::string kind = to_string(problem.kind);
+    fmt::print(
+        "{}", table.render_row({{bench::sizes_text(p.M, p.N, p.K)},
+                                {kind.substr(kind.find(' ') == kind.npos ? kind.size() : kind.find(' ') + 1)},
+                                {us(r.chosen_seconds())},
+                                {us(best.seconds)},
+                                {fmt::format("{:.2f}", r.regret())},
+                                {r.cublas_seconds ? us(*r.cublas_seconds) : ""},
+                                {r.cublas_seconds ? fmt::format("{:.2f}", *r.cublas_seconds / r.chosen_seconds()) : ""},
+                                {&best == &r.ways.front() ? "" : best.way.kernel}},
+                               report::wants_colour(stdout)));
+    std::fflush(stdout);
+  }
+  const Distribution of_regret = distribution_of(regrets), of_ratio = distribution_of(ratios);
+  const Json document = {{"receipt", bench::machine_receipt(*device)},
+                         {"peer", peer.empty() ? Json() : Json(peer)},
+                         {"type", to_string(types)},
+                         {"method",
+                          "launches back to back without rests, contestants in turns, medians of rounds; "
+                          "operands rotate over copies larger than 3 L2 caches"},
+                         {"regret", to_json(of_regret)},
+                         {"cublas_over_chosen", to_json(of_ratio)},
+                         {"problems", list}};
+  if (output) output->write(document.dump() + "\n");
+  if (a.json)
+    print(document);
+  else
+    fmt::print(
+        "\n{} problems: regret {:.3f} in the geometric mean, {:.2f} at the 90th percentile, {:.2f} at worst; cuBLAS "
+        "takes {:.3f} of the chosen time in the geometric mean\n",
+        regrets.size(), of_regret.geometric_mean, of_regret.percentile_90, of_regret.worst, of_ratio.geometric_mean);
+  return success;
+}
+
+}  // namespace
+
+Command add_regret(App program) {
+  App app = program.add_subcommand(
+      "regret", "times what the library chooses against all that it weighed, and cuBLAS, over lists of problems");
+  const auto a = std::make_shared<RegretArguments>();
+  app.add_option("LIST", a->lists, "files of problems, as bench --problems takes them").required().type_name("FILE");
+  app.add_option("--type", a->type, "types of the problems, and orders of those that name none (f16)")
+      .type_name("TYPE");
+  app.add_option("--every", a->every, "only every so many of them (1)").check(in_range(1, 1000000));
+  app.add_option("--seconds", a->most_seconds, "begin none after that").check(in_range(1, 1000000));
+  app.add_option("-o,--output", a->output, "write JSON to a file").type_name("FILE");
+  app.add_flag("--json", a->json, "print JSON");
+  return {app, [a] { return regret(*a); }};
+}
+
+}  // namespace lapidary::cli

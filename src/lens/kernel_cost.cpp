@@ -1,0 +1,60 @@
+#include "lens/kernel_cost.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "lens/explain.hpp"
+#include "library/kernel_cost.hpp"
+#include "model/calibration.hpp"
+#include "model/multiprocessor.hpp"
+
+namespace lapidary::lens {
+namespace {
+
+/// The main loop of a kernel whose warps multiply, with memory that holds nothing up.
+void add_passes(library::KernelCost& cost, const Explanation& e) {
+  if (!e.program)
+    throw InvalidArgument(
+        fmt::format("the machine code of {} is not on record: run script/compiled {}", cost.id, cost.id));
+  const model::KernelProgram& program = *e.program;
+  bool measured = false;
+  const model::Calibration calibration = model::calibration_of(e.question.gpu, measured);
+  model::MemoryShare endless;
+  endless.l2_bytes_per_cycle = endless.dram_bytes_per_cycle = 1e6;
+  const int warps = e.occupancy->warps_per_block;
+  cost.depth = static_cast<double>(e.question.problem.K) / program.iterations;
+  for (int blocks = 1; blocks <= std::min(e.occupancy->blocks, library::KernelCost::most_blocks); ++blocks) {
+    const auto constants = calibration.multiprocessor(program.loop_bytes, blocks * warps);
+    const model::BlockTime time = simulate(program.programs, program.iterations, warps, blocks, constants, endless);
+    cost.pass_cycles[static_cast<std::size_t>(blocks - 1)] = time.loop_cycles;
+    if (blocks == 1) cost.start_cycles = std::max(0.0, time.cycles - program.iterations * time.loop_cycles);
+  }
+}
+
+}  // namespace
+
+std::string kernel_cost_table() {
+  const model::Gpu gpu = model::find_gpu("H200");
+  std::string table = "// written by lapidary report --costs: the rows of library/kernel_cost.hpp\n";
+  for (const std::string_view name : library::library_rungs()) {
+    const Rung& rung = find_rung(name);
+    for (const KernelEntry& kernel : rung.kernels) {
+      Problem problem = {.kind = kernel.kind, .M = page_size, .N = page_size, .K = 1024};
+      const Explanation e = explain({&rung, &kernel, problem, gpu});
+      const std::string id = kernel.id();
+      library::KernelCost cost;
+      cost.id = id;
+      cost.persistent = e.observation.blocks < e.observation.tiles;
+      cost.threads = e.observation.threads();
+      cost.registers = e.compiled ? e.compiled->registers : 0;
+      cost.shared_bytes = static_cast<int>(e.observation.launch.shared_bytes);
+      if (e.observation.written.total.wgmma.instructions == 0) add_passes(cost, e);
+      table += to_source(cost);
+    }
+  }
+  return table;
+}
+
+}  // namespace lapidary::lens

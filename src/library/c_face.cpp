@@ -1,0 +1,201 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "core/error.hpp"
+#include "lapidary/gemm.hpp"
+#include "lapidary/lapidary.h"
+
+struct lapidary_context {
+  explicit lapidary_context(std::unique_ptr<lapidary::Device> on) : device(std::move(on)), context(*device) {}
+
+  std::unique_ptr<lapidary::Device> device;
+  lapidary::Context context;
+};
+
+namespace lapidary {
+namespace {
+
+/// Of each thread, as errno is.
+thread_local std::string last_error;
+
+lapidary_status fail(lapidary_status status, const char* message) noexcept {
+  try {
+    last_error = message;
+  } catch (...) {
+    last_error.clear();  // there is no memory for the message either
+  }
+  return status;
+}
+
+/// Calls what may throw, and turns what it throws into a status.
+template <class Call>
+lapidary_status guarded(Call&& call) noexcept {
+  try {
+    call();
+    return LAPIDARY_SUCCESS;
+  } catch (const InvalidArgument& error) {
+    return fail(LAPIDARY_INVALID_ARGUMENT, error.what());
+  } catch (const DeviceError& error) {
+    return fail(LAPIDARY_DEVICE_ERROR, error.what());
+  } catch (const KernelFault& error) {
+    return fail(LAPIDARY_KERNEL_FAULT, error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(LAPIDARY_OUT_OF_MEMORY, "there is not enough memory");
+  } catch (const std::exception& error) {
+    return fail(LAPIDARY_INTERNAL_ERROR, error.what());
+  } catch (...) {
+    return fail(LAPIDARY_INTERNAL_ERROR, "something unknown was thrown");
+  }
+}
+
+template <class T>
+T& required(T* pointer, const char* name) {
+  if (!pointer) throw InvalidArgument(std::string(name) + " is null; it must point to something");
+  return *pointer;
+}
+
+template <class View>
+View view_of(const lapidary_matrix& x, const char* name) {
+  const int type = static_cast<int>(x.type);
+  if (type < LAPIDARY_F32 || type > LAPIDARY_S8)
+    throw InvalidArgument(std::string("the type of ") + name + " has value " + std::to_string(type) +
+                          "; types are 0 (f32) to 5 (s8)");
+  return {x.data, static_cast<Type>(type), x.rows, x.cols, x.row_stride, x.col_stride, x.count, x.batch_stride};
+}
+
+Product asked_product(float alpha, const lapidary_matrix* A, const lapidary_matrix* B, float beta,
+                      const lapidary_matrix* C, const lapidary_matrix* D) {
+  ConstMatrixView c;
+  if (C)
+    c = view_of<ConstMatrixView>(*C, "C");
+  else if (beta != 0)
+    required(C, "C, which is read as beta is not 0,");
+  return lapidary::product_of(alpha, view_of<ConstMatrixView>(required(A, "A"), "A"),
+                              view_of<ConstMatrixView>(required(B, "B"), "B"), beta, c,
+                              view_of<MatrixView>(required(D, "D"), "D"));
+}
+
+GemmOptions options_of(const lapidary_options* given) {
+  GemmOptions options;
+  if (!given) return options;
+  // Of a program that was compiled for an earlier version, which has fewer members.
+  lapidary_options known = {};
+  if (given->size < offsetof(lapidary_options, no_workspace) || given->size > sizeof(known))
+    throw InvalidArgument("the size of the options is " + std::to_string(given->size) +
+                          "; it must be sizeof(lapidary_options), " + std::to_string(sizeof(known)));
+  std::memcpy(&known, given, given->size);
+  if (known.no_workspace)
+    options.workspace_bytes = 0;
+  else if (known.workspace_bytes > 0)
+    options.workspace_bytes = known.workspace_bytes;
+  options.batch_invariant = known.batch_invariant != 0;
+  options.fast_accumulation = known.fast_accumulation != 0;
+  if (known.kernel) options.kernel = known.kernel;
+  return options;
+}
+
+std::unique_ptr<Device> open(lapidary_device device) {
+  switch (device) {
+    case LAPIDARY_GPU: return open_gpu();
+    case LAPIDARY_EMULATED: return open_emulator();
+    case LAPIDARY_CHECKED: return open_emulator({.check = true});
+  }
+  throw InvalidArgument("the device has value " + std::to_string(static_cast<int>(device)) +
+                        "; devices are 0 (a GPU), 1 (emulated) and 2 (emulated and checked)");
+}
+
+void copy_text(char* to, std::size_t length, const std::string& text) {
+  if (!to || length == 0) return;
+  const std::size_t count = std::min(length - 1, text.size());
+  std::memcpy(to, text.data(), count);
+  to[count] = 0;
+}
+
+}  // namespace
+}  // namespace lapidary
+
+using namespace lapidary;
+
+const char* lapidary_version(void) { return LAPIDARY_VERSION; }
+const char* lapidary_last_error(void) { return last_error.c_str(); }
+
+int lapidary_gpu_count(void) {
+  int count = 0;
+  guarded([&] { count = gpu_count(); });
+  return count;
+}
+
+lapidary_status lapidary_create(lapidary_device device, lapidary_context** context) {
+  return guarded([&] {
+    lapidary_context*& place = required(context, "the place of the context");
+    place = new lapidary_context(open(device));
+  });
+}
+
+void lapidary_destroy(lapidary_context* context) { delete context; }
+
+lapidary_status lapidary_allocate(lapidary_context* context, size_t bytes, void** memory) {
+  return guarded([&] {
+    void*& place = required(memory, "the place of the memory");
+    place = required(context, "the context").device->allocate(bytes, "memory", bytes, {});
+  });
+}
+
+lapidary_status lapidary_free(lapidary_context* context, void* memory) {
+  return guarded([&] {
+    Device& device = *required(context, "the context").device;
+    if (memory) device.free(memory);
+  });
+}
+
+lapidary_status lapidary_upload(lapidary_context* context, void* to, const void* from, size_t bytes) {
+  return guarded([&] {
+    Device& device = *required(context, "the context").device;
+    if (bytes == 0) return;
+    device.upload(&required(static_cast<char*>(to), "to"), &required(static_cast<const char*>(from), "from"), bytes);
+  });
+}
+
+lapidary_status lapidary_download(lapidary_context* context, void* to, const void* from, size_t bytes) {
+  return guarded([&] {
+    Device& device = *required(context, "the context").device;
+    if (bytes == 0) return;
+    device.download(&required(static_cast<char*>(to), "to"), &required(static_cast<const char*>(from), "from"), bytes);
+  });
+}
+
+lapidary_status lapidary_synchronize(lapidary_context* context) {
+  return guarded([&] { required(context, "the context").device->synchronize(); });
+}
+
+lapidary_status lapidary_gemm(lapidary_context* context, void* stream, float alpha, const lapidary_matrix* A,
+                              const lapidary_matrix* B, float beta, const lapidary_matrix* C, const lapidary_matrix* D,
+                              const lapidary_options* options) {
+  return guarded([&] {
+    lapidary_context& on = required(context, "the context");
+    const Product product = asked_product(alpha, A, B, beta, C, D);
+    Stream where = on.device->stream();
+    if (!where.machine)
+      where.cuda = stream;
+    else if (stream)
+      throw InvalidArgument("the stream is not null; an emulated machine has no streams: give null");
+    on.context.run(on.context.plan(product.problem, options_of(options)), where, product.operands);
+  });
+}
+
+lapidary_status lapidary_explain(lapidary_context* context, float alpha, const lapidary_matrix* A,
+                                 const lapidary_matrix* B, float beta, const lapidary_matrix* C,
+                                 const lapidary_matrix* D, const lapidary_options* options, char* id, char* why,
+                                 size_t length) {
+  return guarded([&] {
+    lapidary_context& on = required(context, "the context");
+    const Plan plan = on.context.plan(asked_product(alpha, A, B, beta, C, D).problem, options_of(options));
+    copy_text(id, length, plan.id());
+    copy_text(why, length, plan.why());
+  });
+}

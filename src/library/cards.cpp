@@ -1,0 +1,63 @@
+#include "library/cards.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+
+namespace lapidary::library {
+
+extern const char* const gpus_csv;          // of built_in_cards.cpp, which the build makes
+extern const char* const calibration_json;  // that of the H200
+
+namespace {
+
+const std::vector<model::Gpu>& gpus() {
+  static const std::vector<model::Gpu> all = model::parse_gpus(gpus_csv, "gpus.csv");
+  return all;
+}
+
+}  // namespace
+
+std::span<const BuiltInCard> built_in_cards() {
+  static const model::Calibration calibration(calibration_json, "results/h200/calibration.json");
+  static const std::vector<BuiltInCard> cards = [] {
+    std::vector<BuiltInCard> all;
+    for (const model::Gpu& gpu : gpus()) all.push_back({gpu, &calibration});
+    return all;
+  }();
+  return cards;
+}
+
+const BuiltInCard& h200() {
+  static const BuiltInCard& card = find_card("H200");
+  return card;
+}
+
+const BuiltInCard& find_card(std::string_view name) {
+  const model::Gpu& found = model::find_gpu(gpus(), name);
+  return built_in_cards()[static_cast<std::size_t>(&found - gpus().data())];
+}
+
+const BuiltInCard& card_of_device(std::string_view name, int compute_capability) {
+  const BuiltInCard* alike = nullptr;
+  for (const BuiltInCard& card : built_in_cards()) {
+    if (card.gpu.answers_to(name)) return card;
+    if (!alike && card.gpu.compute_capability == compute_capability) alike = &card;
+  }
+  if (alike) return *alike;
+  throw InvalidArgument(fmt::format("{} has compute capability {}.{}, of which the library knows no card", name,
+                                    compute_capability / 10, compute_capability % 10));
+}
+
+std::string slug_of(const model::Gpu& gpu) {
+  std::string slug = gpu.name;
+  for (char& c : slug) c = c == ' ' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return slug;
+}
+
+}  // namespace lapidary::library

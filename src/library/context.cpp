@@ -1,0 +1,179 @@
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "device/prepared.hpp"
+#include "emulator/machine.hpp"
+#include "kernels/packing.hpp"
+#include "kernels/registry.hpp"
+#include "lapidary/gemm.hpp"
+#include "library/canonical.hpp"
+#include "library/plan_data.hpp"
+
+namespace lapidary {
+namespace {
+
+using library::PackedMatrix;
+using library::PlanData;
+
+/// What a plan is found by.
+struct PlanKey {
+  Problem problem;
+  GemmOptions options;
+
+  bool operator==(const PlanKey&) const = default;
+};
+struct PlanKeyHash {
+  std::size_t operator()(const PlanKey& key) const {
+    const Problem& p = key.problem;
+    std::size_t hash = std::hash<std::string>()(key.options.kernel);
+    // Sizes and leading dimensions tell most problems apart; the others are told apart by ==.
+    for (const std::int64_t value : {p.M, p.N, p.K, p.lda, p.ldb, p.ldc, p.ldd, p.batch.count,
+                                     static_cast<std::int64_t>(p.kind.type), static_cast<std::int64_t>(p.beta)})
+      hash = (hash ^ static_cast<std::size_t>(value)) * 0x9e3779b97f4a7c15ULL;
+    return hash ^ hash >> 32;
+  }
+};
+
+Build build_for(const Stream& stream) {
+  if (!stream.machine) return Build::gpu;
+  const emulator::Options& options = stream.machine->options();
+  return options.count || options.check ? Build::instrumented : Build::plain;
+}
+
+const void* advanced(const void* data, std::int64_t elements, Type type) {
+  return data ? static_cast<const std::byte*>(data) + elements * size_of(type) : nullptr;
+}
+
+/// Those of one product of a batch.
+Operands operands_of(const Problem& p, const Operands& first, std::int64_t product) {
+  Operands o = first;
+  o.A = advanced(first.A, product * p.batch.stride_a, p.kind.type);
+  o.B = advanced(first.B, product * p.batch.stride_b, p.kind.type);
+  o.C = advanced(first.C, product * p.batch.stride_c, p.kind.result);
+  o.D = const_cast<void*>(advanced(first.D, product * p.batch.stride_d, p.kind.result));
+  return o;
+}
+
+}  // namespace
+
+struct Context::State {
+  // Beyond these everything of a kind is dropped and made anew.
+  static constexpr std::size_t most_plans = 4096, most_launches = 4096;
+
+  State(Device& device_, const library::BuiltInCard& card_) : device(device_), card(card_) {}
+
+  std::shared_ptr<const Prepared> prepared(const Plan& plan, Build build, const Stream& stream);
+  void* workspace(const Stream& stream, std::size_t bytes);
+
+  Device& device;
+  const library::BuiltInCard& card;
+  std::shared_mutex mutex;
+  std::unordered_map<PlanKey, Plan, PlanKeyHash> plans;
+  struct Launches {
+    Plan plan;  ///< which keeps what it is found by
+    std::array<std::shared_ptr<const Prepared>, 3> by_build;
+  };
+  std::unordered_map<const PlanData*, Launches> launches;
+  std::map<std::pair<void*, void*>, DeviceBuffer> workspaces;  ///< by the members of a stream
+  std::mutex turn;  ///< of those who use an emulated machine, or a workspace of the context
+};
+
+std::shared_ptr<const Prepared> Context::State::prepared(const Plan& plan, Build build, const Stream& stream) {
+  const auto place = static_cast<std::size_t>(build);
+  {
+    const std::shared_lock lock(mutex);
+    if (const auto found = launches.find(&plan.data()); found != launches.end() && found->second.by_build[place])
+      return found->second.by_build[place];
+  }
+  const library::Way& way = plan.data().way;
+  auto made = std::make_shared<const Prepared>(prepare(*way.kernel->kernel, build, way.problem, card_of(stream)));
+  const std::unique_lock lock(mutex);
+  if (launches.size() >= most_launches) launches.clear();
+  launches.try_emplace(&plan.data(), Launches{plan, {}}).first->second.by_build[place] = made;
+  return made;
+}
+
+void* Context::State::workspace(const Stream& stream, std::size_t bytes) {
+  if (bytes == 0) return nullptr;
+  const std::unique_lock lock(mutex);
+  const std::pair<void*, void*> key(stream.machine, stream.cuda);
+  auto found = workspaces.find(key);
+  if (found != workspaces.end() && found->second.bytes() < bytes) {
+    workspaces.erase(found);
+    found = workspaces.end();
+  }
+  if (found == workspaces.end()) found = workspaces.emplace(key, DeviceBuffer(device, bytes, "workspace")).first;
+  return found->second.data();
+}
+
+Context::Context(Device& device, std::string_view card) {
+  const DeviceProperties properties = device.properties();
+  const bool own = card.empty() && device.kind() == DeviceKind::gpu;
+  state_ = std::make_unique<State>(device, own ? library::card_of_device(properties.name, properties.compute_capability)
+                                               : library::find_card(card.empty() ? "H200" : card));
+}
+Context::~Context() = default;
+
+const std::string& Context::card() const { return state_->card.gpu.name; }
+
+Plan Context::plan(const Problem& problem, const GemmOptions& options) {
+  const PlanKey key = {resolved(problem), options};
+  {
+    const std::shared_lock lock(state_->mutex);
+    if (const auto found = state_->plans.find(key); found != state_->plans.end()) return found->second;
+  }
+  Plan made = lapidary::plan(problem, card(), options);
+  const std::unique_lock lock(state_->mutex);
+  if (state_->plans.size() >= State::most_plans) state_->plans.clear();
+  return state_->plans.emplace(key, std::move(made)).first->second;
+}
+
+void Context::run(const Plan& plan, const Stream& stream, const Operands& asked, void* workspace) {
+  const PlanData& data = plan.data();
+  validate(data.problem, asked);
+  if (!data.way.kernel) return;
+  // By the BLAS's rule neither A nor B is read where alpha is 0, whatever is there.
+  if (asked.alpha == 0 && data.problem.alpha == Factor::any && data.problem.K > 0) {
+    Problem without_products = data.problem;
+    without_products.alpha = Factor::zero;
+    return run(this->plan(without_products), stream, asked, workspace);
+  }
+  // A workspace of the stream is one launch's until the last one that uses it is on its way.
+  std::unique_lock turn(state_->turn, std::defer_lock);
+  if (stream.machine || (!workspace && plan.workspace_bytes() > 0)) turn.lock();
+  const Build build = build_for(stream);
+  const std::shared_ptr<const Prepared> prepared = state_->prepared(plan, build, stream);
+  if (!workspace) workspace = state_->workspace(stream, plan.workspace_bytes());
+  const Problem problem = library::with_row_major_results(data.problem);
+  const Operands first = library::with_row_major_results(data.problem, asked);
+  const auto packed = [&](const std::optional<PackedMatrix>& copy, const void* from, bool again) -> const void* {
+    if (!copy) return from;
+    void* const to = static_cast<std::byte*>(workspace) + copy->at;
+    if (again) pack(build, stream, copy->packing, from, to);
+    return to;
+  };
+  for (std::int64_t product = 0; product < problem.batch.count; ++product) {
+    Operands o = operands_of(problem, first, product);
+    o.A = packed(data.way.a, o.A, product == 0 || problem.batch.stride_a != 0);
+    o.B = packed(data.way.b, o.B, product == 0 || problem.batch.stride_b != 0);
+    prepared->launch(stream, o);
+  }
+}
+
+void Context::clear() {
+  const std::unique_lock lock(state_->mutex);
+  state_->plans.clear();
+  state_->launches.clear();
+  state_->workspaces.clear();
+}
+
+}  // namespace lapidary

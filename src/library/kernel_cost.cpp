@@ -1,0 +1,55 @@
+#include "library/kernel_cost.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+namespace lapidary::library {
+namespace {
+
+constexpr KernelCost costs[] = {
+#include "library/kernel_costs.inc"
+};
+
+constexpr std::string_view rungs[] = {"multistage",       "mma_multistage",   "wgmma_specialized",
+                                      "wgmma_persistent", "wgmma_staged",     "wgmma_cluster",
+                                      "wgmma_energy",     "wgmma_overlapped", "wgmma_promoted"};
+
+}  // namespace
+
+std::span<const KernelCost> kernel_costs() { return costs; }
+
+std::span<const LibraryKernel> library_kernels() {
+  static const std::vector<LibraryKernel> known = [] {
+    std::vector<LibraryKernel> found;
+    for (const Rung& rung : ladder())
+      for (const KernelEntry& entry : rung.kernels)
+        if (const auto cost = std::find_if(std::begin(costs), std::end(costs),
+                                           [id = entry.id()](const KernelCost& c) { return c.id == id; });
+            cost != std::end(costs))
+          found.push_back({&rung, &entry, cost, measured_cost_of(entry)});
+    return found;
+  }();
+  return known;
+}
+
+const LibraryKernel* library_kernel(const KernelEntry& kernel) {
+  const auto kernels = library_kernels();
+  const auto found = std::find_if(kernels.begin(), kernels.end(),
+                                  [&](const LibraryKernel& known) { return known.kernel == &kernel; });
+  return found == kernels.end() ? nullptr : &*found;
+}
+
+std::span<const std::string_view> library_rungs() { return rungs; }
+
+std::string to_source(const KernelCost& c) {
+  std::string passes;
+  for (const double cycles : c.pass_cycles)
+    if (cycles > 0) passes += fmt::format("{}{:.1f}", passes.empty() ? "" : ", ", cycles);
+  return fmt::format("{{\"{}\", {}, {}, {}, {}, {:g}, {:.0f}, {{{}}}}},\n", c.id, c.persistent, c.threads, c.registers,
+                     c.shared_bytes, c.depth, c.start_cycles, passes);
+}
+
+}  // namespace lapidary::library

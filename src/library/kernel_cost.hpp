@@ -1,0 +1,53 @@
+#pragma once
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "kernels/registry.hpp"
+#include "library/measured_cost.hpp"
+
+namespace lapidary::library {
+
+/// What is known of a kernel before a problem is: what its blocks take of a multiprocessor, and how long they take
+/// where memory does not hold them up. Cycles are those of an H200.
+struct KernelCost {
+  static constexpr int most_blocks = 4;
+
+  std::string_view id;
+  bool persistent = false;  ///< blocks stay, one a multiprocessor, and take tile after tile
+  int threads = 0;
+  int registers = 0;  ///< of a thread; 0 if its machine code is not on record
+  int shared_bytes = 0;
+  /// Of kernels whose warps multiply, along K of one pass of the main loop; 0 of those whose warpgroups do, whose time
+  /// is bounds (model/warpgroup_time.hpp).
+  double depth = 0;
+  double start_cycles = 0;                           ///< of a block before the loop and behind it
+  std::array<double, most_blocks> pass_cycles = {};  ///< of a multiprocessor with 1, 2, ... of them; 0: no more fit
+};
+
+/// The kernels that the library chooses among, in the order of the ladder: library/kernel_costs.inc, which
+/// `lapidary report --costs` writes from the records of counts and of machine code.
+std::span<const KernelCost> kernel_costs();
+
+/// A kernel that the library chooses among, and what it costs.
+struct LibraryKernel {
+  const Rung* rung;
+  const KernelEntry* kernel;
+  const KernelCost* cost;
+  const MeasuredCost* measured;  ///< null if it was not
+};
+
+/// Those of the table that this program has.
+std::span<const LibraryKernel> library_kernels();
+
+/// Of a kernel; null if the library does not choose it.
+const LibraryKernel* library_kernel(const KernelEntry& kernel);
+
+/// The rungs that the table is made of: those that are not lessons.
+std::span<const std::string_view> library_rungs();
+
+/// A row of the table as source text.
+std::string to_source(const KernelCost& cost);
+
+}  // namespace lapidary::library

@@ -1,0 +1,35 @@
+#pragma once
+#include <string_view>
+
+#include "kernels/registry.hpp"
+
+namespace lapidary::library {
+
+/// How long a kernel took on an H200, as script/fit-costs has fitted it to timings of problems of all shapes. In
+/// microseconds,
+///
+///   fixed + ragged * (max(compute, A / a_rate + B / b_rate * (1 + outside * idle)) + D / d_rate)
+///   compute = (1 + crooked * off) * sum over rounds of blocks (start + steps * max(alone, loaded * share))
+///
+/// with A, B and D in bytes; `off` the part of what tiles copy whose lines are no multiples of 128 bytes; `share` the
+/// part of the card's places for blocks that a round fills; `idle` the part of tiles that lie beyond D as a whole, as
+/// of clusters whose second block has nothing to do.
+struct MeasuredCost {
+  std::string_view kernel;  ///< that differs from the kernel's id in what key_of() leaves out
+  double fixed;             ///< from one launch to the next, if there is next to nothing to do
+  double start;             ///< of a round of blocks, besides its steps
+  double alone;             ///< a step along K of one tile of few
+  double loaded;            ///< ... if all multiprocessors work, and share what they share
+  double a_rate, b_rate;    ///< bytes that come for one operand while nothing else limits
+  double d_rate;            ///< bytes of results
+  double outside;
+  double
+      ragged;  ///< how many times as long it takes if lines are not aligned to 16 bytes; 1 for who does not take them
+  double crooked;
+};
+
+/// Of a kernel; null if it was not measured. Looked up by name: see library_kernels(). Kernels that differ in the
+/// orders of A and B alone, or in which of the types of 16 bits they are of, are one.
+const MeasuredCost* measured_cost_of(const KernelEntry& kernel);
+
+}  // namespace lapidary::library

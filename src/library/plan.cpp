@@ -1,0 +1,198 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "core/error.hpp"
+#include "lapidary/gemm.hpp"
+#include "library/canonical.hpp"
+#include "library/kernel_cost.hpp"
+#include "library/plan_data.hpp"
+#include "library/way_time.hpp"
+
+namespace lapidary {
+namespace library {
+namespace {
+
+std::string id_of(const Way& way) { return way.kernel ? std::string(way.kernel->cost->id) : ""; }
+
+/// A way with the time that it is expected to take.
+struct Candidate {
+  Way way;
+  WayTime time;
+
+  int copies() const { return (way.a ? 1 : 0) + (way.b ? 1 : 0); }
+  PlannedWay planned() const {
+    return {id_of(way), way.a.has_value(), way.b.has_value(), way.workspace_bytes, time.seconds, time.limiter};
+  }
+};
+
+PlanId plan_id(const Problem& problem, const BuiltInCard& card, const Way& way) {
+  return {slug_of(card.gpu), problem, id_of(way), way.a.has_value(), way.b.has_value()};
+}
+
+/// The ways to compute a resolved problem with row-major results by kernels that the library chooses among, the
+/// quickest first.
+std::vector<Candidate> candidates(const Problem& problem, const BuiltInCard& card, const GemmOptions& options) {
+  std::vector<Candidate> found;
+  for (Way& way : ways_of(problem, card.gpu.compute_capability)) {
+    if (way.workspace_bytes > options.workspace_bytes) continue;
+    if (way.kernel->kernel->fast_accumulation && !options.fast_accumulation) continue;
+    if (!options.kernel.empty() && options.kernel != way.kernel->cost->id) continue;
+    if (options.packs && *options.packs != PackedOperands{way.a.has_value(), way.b.has_value()}) continue;
+    if (const auto time = time_of(way, problem.batch, card)) found.push_back({std::move(way), *time});
+  }
+  std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
+    return std::pair(a.time.seconds, a.copies()) < std::pair(b.time.seconds, b.copies());
+  });
+  return found;
+}
+
+/// The problem by which a kernel is chosen whose results for a row of D do not depend on how many rows there are: so
+/// many, of an A that is aligned, and where M is a length of lines of results of ones that are not.
+Problem of_any_rows(Problem problem) {
+  problem.M = 1024;
+  problem.aligned.A = 16;
+  problem.lda = 0;
+  problem.batch.stride_a = 0;
+  if (problem.order_d == Order::column_major) problem.ldc = problem.ldd = problem.M + 1;
+  return resolved(problem);
+}
+
+[[noreturn]] void refuse(const Problem& problem, const BuiltInCard& card, const GemmOptions& options) {
+  std::string why = fmt::format("no kernel of the library computes {} products on {}", to_string(problem.kind),
+                                card.gpu.name);
+  if (!options.kernel.empty()) {
+    const KernelEntry& kernel = find_kernel(options.kernel);
+    why = fmt::format("{} cannot compute the problem on {}", options.kernel, card.gpu.name);
+    if (!library_kernel(kernel)) why += "; the library does not choose it: it is a lesson";
+    if (const std::string refused = refusal(kernel, problem); !refused.empty()) why += fmt::format(": {}", refused);
+  } else if (!ways_of(problem, card.gpu.compute_capability).empty()) {
+    why += fmt::format(" with {} bytes of workspace", options.workspace_bytes);
+  }
+  throw InvalidArgument(why);
+}
+
+}  // namespace
+
+void validate_batch(const Problem& p) {
+  const Batch& b = p.batch;
+  if (b.count < 0)
+    throw InvalidArgument(fmt::format("there are {} products in the batch; there are 0 or more", b.count));
+  if (b.count <= 1) return;
+  for (const auto& [matrix, stride] : {std::pair(Matrix::A, b.stride_a), std::pair(Matrix::B, b.stride_b),
+                                       std::pair(Matrix::C, b.stride_c), std::pair(Matrix::D, b.stride_d)}) {
+    const MatrixShape x = shape_of(p, matrix);
+    if (x.empty() || (matrix == Matrix::C && !p.reads_c())) continue;
+    if (stride < 0)
+      throw InvalidArgument(fmt::format("{} begins {} elements after the one before; strides of batches are 0 or more",
+                                        name_of(matrix), stride));
+    std::int64_t last = 0;
+    if (__builtin_mul_overflow(b.count - 1, stride, &last) || __builtin_add_overflow(last, x.extent(), &last) ||
+        __builtin_mul_overflow(last, std::int64_t{size_of(x.type)}, &last))
+      throw InvalidArgument(fmt::format("{} matrices {} that begin every {} elements take more than 2^63 bytes",
+                                        b.count, name_of(matrix), stride));
+  }
+  const MatrixShape d = shape_of(p, Matrix::D);
+  if (d.empty()) return;
+  // One behind the other, or side by side within a line.
+  const bool behind = b.stride_d >= d.extent(),
+             beside = b.stride_d >= d.length() && (b.count - 1) * b.stride_d + d.length() <= d.ld;
+  if (!behind && !beside)
+    throw InvalidArgument(fmt::format(
+        "D begins {} elements after the one before; results must not overlap: at least {}", b.stride_d, d.extent()));
+  if (p.in_place && b.stride_c != b.stride_d)
+    throw InvalidArgument(
+        fmt::format("D is C, and begins every {} elements; C must as well, and does every {}", b.stride_d, b.stride_c));
+}
+
+}  // namespace library
+
+using namespace library;
+
+const std::string& Plan::id() const { return data_->id; }
+const Problem& Plan::problem() const { return data_->problem; }
+const std::string& Plan::card() const { return data_->card->gpu.name; }
+const PlannedWay& Plan::way() const { return data_->ways.front(); }
+const std::vector<PlannedWay>& Plan::ways() const { return data_->ways; }
+
+std::string Plan::why() const {
+  const auto text = [](const PlannedWay& w) {
+    return fmt::format("{}{}", w.kernel,
+                       w.packs_a && w.packs_b ? " on copies of A and B"
+                       : w.packs_a            ? " on a copy of A"
+                       : w.packs_b            ? " on a copy of B"
+                                              : "");
+  };
+  const PlannedWay& best = way();
+  if (best.kernel.empty()) return "D has no elements: there is nothing to do";
+  std::string why = fmt::format("{} is expected to take {:.4g} us, which go to {}", text(best), best.seconds * 1e6,
+                                best.limiter);
+  if (ways().size() == 1) return why + "; it is the only way that was weighed";
+  return why + fmt::format("; the next best, {}, {:.4g} us", text(ways()[1]), ways()[1].seconds * 1e6);
+}
+
+Plan plan(const Problem& asked, std::string_view card_name, const GemmOptions& options) {
+  auto data = std::make_shared<PlanData>();
+  const BuiltInCard& card = find_card(card_name);
+  data->card = &card;
+  data->problem = resolved(asked);
+  validate(data->problem);
+  validate_batch(data->problem);
+  const Problem problem = with_row_major_results(data->problem);
+  if (problem.M == 0 || problem.N == 0 || problem.batch.count == 0) {
+    data->ways.emplace_back();
+  } else {
+    GemmOptions chosen = options;
+    if (options.batch_invariant) {
+      const Problem nominal = with_row_major_results(of_any_rows(data->problem));
+      const auto best = candidates(nominal, card, options);
+      if (best.empty()) refuse(nominal, card, options);
+      chosen.kernel = id_of(best.front().way);
+    }
+    const std::vector<Candidate> found = candidates(problem, card, chosen);
+    if (found.empty()) refuse(problem, card, chosen);
+    data->way = found.front().way;
+    for (const Candidate& candidate : found) data->ways.push_back(candidate.planned());
+  }
+  data->id = to_string(plan_id(data->problem, card, data->way));
+  return Plan(std::move(data));
+}
+
+Plan plan_of(std::string_view text) {
+  const PlanId id = parse_plan_id(text);
+  auto data = std::make_shared<PlanData>();
+  data->card = &find_card(id.card);
+  data->problem = id.problem;
+  data->id = text;
+  const auto refuse = [&](const std::string& why) {
+    throw InvalidArgument(fmt::format("the plan {} cannot be made: {}", text, why));
+  };
+  if (slug_of(data->card->gpu) != id.card) refuse(fmt::format("the card is written {}", slug_of(data->card->gpu)));
+  validate(data->problem);
+  validate_batch(data->problem);
+  const Problem problem = with_row_major_results(data->problem);
+  const bool nothing = problem.M == 0 || problem.N == 0 || problem.batch.count == 0;
+  if (nothing != id.kernel.empty()) refuse(nothing ? "D has no elements" : "it names no kernel");
+  if (nothing) {
+    data->ways.emplace_back();
+    return Plan(std::move(data));
+  }
+  const KernelEntry& kernel = find_kernel(id.kernel);
+  if (!find_rung(kernel.rung).runs_on(data->card->gpu.compute_capability, kernel.kind))
+    refuse(fmt::format("{} does not run {}", data->card->gpu.name, kernel.rung));
+  const LibraryKernel* const known = library_kernel(kernel);
+  if (!known) refuse("the library does not choose its kernel");
+  auto way = way_of(problem, *known, id.packs_a, id.packs_b);
+  if (!way) refuse("its kernel does not compute the problem");
+  if (way->a.has_value() != id.packs_a || way->b.has_value() != id.packs_b)
+    refuse("a matrix without elements is not packed");
+  const auto time = time_of(*way, problem.batch, *data->card);
+  if (!time) refuse("no block of its kernel fits a multiprocessor");
+  data->way = *std::move(way);
+  data->ways.push_back(Candidate{data->way, *time}.planned());
+  return Plan(std::move(data));
+}
+
+}  // namespace lapidary

@@ -1,0 +1,104 @@
+#include "library/way.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include "core/math.hpp"
+
+namespace lapidary::library {
+namespace {
+
+/// What lines of copies and matrices of a workspace begin at multiples of: a line of the caches, and what cudaMalloc
+/// gives.
+constexpr int line_bytes = 128, workspace_alignment = 256;
+
+/// Of a matrix of a batch: the next one begins `stride` elements further on.
+int alignment_of(int base, const Batch& batch, std::int64_t stride, Type type) {
+  if (batch.count == 1) return base;
+  return static_cast<int>(std::gcd(std::int64_t{base}, stride * size_of(type)));
+}
+
+/// One product of a batch.
+Problem one_of(const Problem& batch) {
+  Problem p = batch;
+  const auto at = [&](int base, std::int64_t stride, Type type) {
+    return alignment_of(base, batch.batch, stride, type);
+  };
+  p.aligned = {at(p.aligned.A, p.batch.stride_a, p.kind.type), at(p.aligned.B, p.batch.stride_b, p.kind.type),
+               at(p.aligned.C, p.batch.stride_c, p.kind.result), at(p.aligned.D, p.batch.stride_d, p.kind.result)};
+  p.batch = {};
+  // Without products neither A nor B is read.
+  if (p.alpha == Factor::zero) p.K = 0;
+  return p;
+}
+
+/// Has a matrix copied behind what the workspace holds already. @returns whether that can be counted in 63 bits
+bool pack(Way& way, std::optional<PackedMatrix>& packed, const MatrixShape& from, Order order) {
+  if (from.empty()) return true;
+  const std::int64_t length = order == Order::row_major ? from.cols : from.rows,
+                     lines = order == Order::row_major ? from.rows : from.cols;
+  const std::int64_t ld = aligned_ld(from.type, length, line_bytes);
+  packed = {{from.type, from.rows, from.cols, from.order, order, from.ld, ld}, way.workspace_bytes};
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(lines, ld * size_of(from.type), &bytes) || bytes > INT64_MAX / 4) return false;
+  way.workspace_bytes += static_cast<std::size_t>(round_up<std::int64_t>(bytes, workspace_alignment));
+  return true;
+}
+
+bool lines_aligned(const MatrixShape& x, int base) {
+  return base % 16 == 0 && x.ld * size_of(x.type) % 16 == 0 && x.length() * size_of(x.type) % 16 == 0;
+}
+
+}  // namespace
+
+std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_kernel, bool packs_a, bool packs_b) {
+  const KernelEntry& kernel = *library_kernel.kernel;
+  if (kernel.kind.type != batch.kind.type || kernel.kind.result != batch.kind.result) return {};
+  Way way;
+  way.kernel = &library_kernel;
+  way.problem = one_of(batch);
+  Problem& p = way.problem;
+  // The lines of a matrix without elements have no order.
+  const auto fits = [&](Matrix matrix, Order order) {
+    const MatrixShape x = shape_of(p, matrix);
+    return x.order == order || x.empty();
+  };
+  if ((!packs_a && !fits(Matrix::A, kernel.kind.a)) || (!packs_b && !fits(Matrix::B, kernel.kind.b))) return {};
+  const MatrixShape a = shape_of(p, Matrix::A), b = shape_of(p, Matrix::B);
+  if (packs_a && !pack(way, way.a, a, kernel.kind.a)) return {};
+  if (packs_b && !pack(way, way.b, b, kernel.kind.b)) return {};
+  p.kind = kernel.kind;
+  const auto ld = [](const MatrixShape& x, Order order, const std::optional<PackedMatrix>& packed) {
+    return packed ? packed->packing.to_ld : x.empty() ? (order == Order::row_major ? x.cols : x.rows) : x.ld;
+  };
+  p.lda = ld(a, kernel.kind.a, way.a);
+  p.ldb = ld(b, kernel.kind.b, way.b);
+  if (way.a) p.aligned.A = workspace_alignment;
+  if (way.b) p.aligned.B = workspace_alignment;
+  if (!refusal(kernel, p).empty()) return {};
+  return way;
+}
+
+std::vector<Way> ways_of(const Problem& problem, int compute_capability) {
+  std::vector<Way> ways;
+  const bool nothing = problem.K == 0 || problem.alpha == Factor::zero;
+  const bool a_aligned = lines_aligned(shape_of(problem, Matrix::A), problem.aligned.A),
+             b_aligned = lines_aligned(shape_of(problem, Matrix::B), problem.aligned.B);
+  for (const LibraryKernel& library_kernel : library_kernels()) {
+    const GemmKind& kind = library_kernel.kernel->kind;
+    if (kind.type != problem.kind.type || kind.result != problem.kind.result) continue;
+    if (!library_kernel.rung->runs_on(compute_capability, kind)) continue;
+    const bool turns_a = kind.a != problem.kind.a, turns_b = kind.b != problem.kind.b;
+    for (const bool packs_a : {false, true})
+      for (const bool packs_b : {false, true}) {
+        if (packs_a && (nothing || (!turns_a && a_aligned))) continue;
+        if (packs_b && (nothing || (!turns_b && b_aligned))) continue;
+        if (auto way = way_of(problem, library_kernel, packs_a, packs_b)) ways.push_back(*std::move(way));
+      }
+  }
+  return ways;
+}
+
+}  // namespace lapidary::library

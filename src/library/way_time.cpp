@@ -1,0 +1,183 @@
+#include "library/way_time.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/math.hpp"
+#include "model/occupancy.hpp"
+#include "model/roofline.hpp"
+#include "model/warpgroup_time.hpp"
+#include "model/waves.hpp"
+
+namespace lapidary::library {
+namespace {
+
+using model::Calibration;
+using model::Gpu;
+
+double number(std::int64_t value) { return static_cast<double>(value); }
+
+/// Rows of D that kernels with an order of their own stay in until they have been through all columns
+/// (tile/raster.hpp).
+constexpr std::int64_t group_rows = 2048;
+
+/// What a launch moves between DRAM and L2. A and B come once if both fit L2 together with what else passes through it.
+/// Otherwise blocks go through D in groups of rows, or row of tiles by row of tiles: A comes once, as its panel stays
+/// while they do, and B once for each group, unless it stays throughout.
+double dram_bytes(const Problem& p, const KernelEntry& kernel, std::int64_t l2_bytes) {
+  const double size = size_of(p.kind.type), a = number(p.M) * number(p.K) * size, b = number(p.K) * number(p.N) * size;
+  const double d = number(p.M) * number(p.N) * size_of(p.kind.result), results = p.reads_c() ? 2 * d : d;
+  constexpr double held = 0.7;  // of L2, for what is used again
+  if (a + b <= held * static_cast<double>(l2_bytes)) return a + b + results;
+  const std::int64_t rows = kernel.order.at ? group_rows : kernel.tile.m;
+  const double groups = number(ceil_div<std::int64_t>(p.M, std::max<std::int64_t>(rows, kernel.tile.m)));
+  return a + (b <= held * static_cast<double>(l2_bytes) / 2 ? b : b * groups) + results;
+}
+
+/// Its blocks on one multiprocessor; 0: none fits.
+int resident_blocks(const KernelCost& cost, const Gpu& gpu) {
+  const int blocks = model::occupancy(
+                         gpu, {.threads = cost.threads, .registers = cost.registers, .shared_bytes = cost.shared_bytes})
+                         .blocks;
+  return cost.persistent ? std::min(blocks, 1) : blocks;
+}
+
+WayTime time_of_warpgroups(const Way& way, const BuiltInCard& card, int resident) {
+  const Problem& p = way.problem;
+  const KernelEntry& kernel = *way.kernel->kernel;
+  const KernelCost& cost = *way.kernel->cost;
+  const auto& [tile, kind, stages, cluster, slices, cols] = kernel.traits();
+  const auto [rows, columns] = tiles_of(kernel, p.M, p.N);
+  const double size = size_of(kind.type);
+  const double steps = number(rows) * number(columns) * number(ceil_div<std::int64_t>(p.K, tile.k));
+  const double a = size * tile.m * tile.k, b = size * tile.n * tile.k;
+  model::WarpgroupLaunch launch;
+  launch.tiles = rows * columns;
+  launch.per_sm = resident;
+  launch.blocks = cost.persistent ? std::min<std::int64_t>(launch.tiles, card.gpu.sms) : launch.tiles;
+  launch.flop = 2.0 * tile.m * tile.n * tile.k * steps;
+  launch.flop_per_clk = model::tensor_flop_per_clk(card.gpu, kind.type);
+  launch.operand_bytes = (a + b * tile.m / 64) * steps;  // a wgmma has 64 rows
+  launch.filled_bytes = (a + b) * steps;
+  launch.l2_to_sm_bytes = launch.filled_bytes;
+  launch.l2_read_bytes = (a / cluster.across + b / cluster.down) * steps;
+  launch.dram_bytes = dram_bytes(p, kernel, card.gpu.l2_bytes);
+  launch.result_bytes = number(p.M) * number(p.N) * size_of(kind.result);
+  const model::TimePrediction time = model::predict_time(card.gpu, *card.calibration, launch);
+  return {time.seconds, time.limiter};
+}
+
+/// Multiply-adds of a multiprocessor in a clock, of threads or of mma.sync; 0: it has no tensor cores for the type.
+double multiply_adds(const BuiltInCard& card, Type type) {
+  if (type == Type::f32) return card.gpu.fp32_lanes;
+  return model::tensor_flop_per_clk(card.gpu, type) * card.calibration->mma_share(card.gpu, type, 16 * 8 * 16);
+}
+
+/// What they take longer than on the H200, whose cycles the table has.
+double slower_than_h200(Type type, const BuiltInCard& card) {
+  return std::max(1.0, multiply_adds(h200(), type) / multiply_adds(card, type));
+}
+
+/// Blocks that wait for memory, or for multiply-adds, whichever takes longer, wave after wave.
+WayTime time_of_warps(const Way& way, const BuiltInCard& card, int resident) {
+  const Problem& p = way.problem;
+  const KernelEntry& kernel = *way.kernel->kernel;
+  const KernelCost& cost = *way.kernel->cost;
+  const Gpu& gpu = card.gpu;
+  const Calibration& k = *card.calibration;
+  const auto [rows, columns] = tiles_of(kernel, p.M, p.N);
+  const std::int64_t tiles = rows * columns;
+  const int per_sm = std::min(resident, KernelCost::most_blocks);
+  const model::Waves waves = model::waves(tiles, gpu.sms, per_sm);
+  const double passes = std::ceil(number(p.K) / cost.depth), slower = slower_than_h200(p.kind.type, card);
+  const double l2_bytes = (kernel.tile.m + kernel.tile.n) * cost.depth * size_of(p.kind.type);
+  const double result_bytes = 1.0 * kernel.tile.m * kernel.tile.n * size_of(p.kind.result);
+  const double dram = (dram_bytes(p, kernel, gpu.l2_bytes) - number(tiles) * result_bytes) / number(tiles) /
+                      std::max(1.0, passes);
+  std::string limiter;
+  const auto wave = [&](std::int64_t blocks) {
+    const double active = number(std::min<std::int64_t>(blocks, gpu.sms));
+    const auto on_one = static_cast<std::size_t>(ceil_div<std::int64_t>(blocks, gpu.sms));
+    double computing = 0;
+    for (std::size_t n = on_one; n > 0 && computing == 0; --n) computing = cost.pass_cycles[n - 1] * number(on_one) / n;
+    computing *= slower;
+    const double n = number(static_cast<std::int64_t>(on_one)), share = gpu.sms / active;
+    const double from_l2 = n * l2_bytes / std::min(k["l2_bytes_one"], k["l2_bytes_all"] * share);
+    const double from_dram = n * dram / std::min(k["l2_bytes_one"], k["dram_bytes_all"] * share);
+    const double storing = n * result_bytes / std::min(k["l2_bytes_one"], k["l2_bytes_all"] * share);
+    const double slowest = std::max({computing, from_l2, from_dram});
+    if (limiter.empty())
+      limiter = slowest == computing ? "multiply-adds" : slowest == from_l2 ? "the way from L2" : "DRAM";
+    return cost.start_cycles + passes * slowest + storing;
+  };
+  const std::int64_t full = tiles / waves.per_wave, rest = tiles % waves.per_wave;
+  double cycles = 0;
+  if (full > 0) cycles += number(full) * wave(waves.per_wave);
+  if (rest > 0) cycles += wave(rest);
+  return {cycles / gpu.clock_hz + k["launch_gap"] * 1e-9, limiter};
+}
+
+/// As it was measured on an H200, at the clock and with the memory of another card with its chip.
+WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
+  const MeasuredCost& m = *way.kernel->measured;
+  const Problem& p = way.problem;
+  const KernelEntry& kernel = *way.kernel->kernel;
+  const KernelCost& cost = *way.kernel->cost;
+  const Gpu &measured = h200().gpu, &gpu = card.gpu;
+  const double slower = measured.clock_hz / gpu.clock_hz, bandwidth = gpu.dram_bytes_per_s / measured.dram_bytes_per_s;
+  const auto [rows, columns] = tiles_of(kernel, p.M, p.N);
+  const double tiles = number(rows * columns), places = 1.0 * gpu.sms * resident;
+  const double full = std::floor(tiles / places), rest = tiles / places - full;
+  const double steps = number(ceil_div<std::int64_t>(p.K, kernel.tile.k));
+  double compute = full * (m.start + steps * std::max(m.alone, m.loaded));
+  if (rest > 0) compute += m.start + steps * std::max(m.alone, m.loaded * rest);
+  const auto crooked = [](const MatrixShape& x) { return x.ld * size_of(x.type) % 128 != 0; };
+  const double off = 1.0 *
+                     ((crooked(shape_of(p, Matrix::A)) ? kernel.tile.m : 0) +
+                      (crooked(shape_of(p, Matrix::B)) ? kernel.tile.n : 0)) /
+                     (kernel.tile.m + kernel.tile.n);
+  compute *= slower * (1 + m.crooked * off);
+  const double used = number(ceil_div<std::int64_t>(p.M, kernel.tile.m) * ceil_div<std::int64_t>(p.N, kernel.tile.n));
+  const double size = size_of(p.kind.type), a = number(p.M) * number(p.K) * size, b = number(p.K) * number(p.N) * size;
+  const double operands = (a / m.a_rate + b / m.b_rate * (1 + m.outside * (1 - used / tiles))) / bandwidth;
+  const double results = number(p.M) * number(p.N) * size_of(p.kind.result) / m.d_rate / bandwidth;
+  const double ragged = cost.depth > 0 && !vectorizable(p) ? m.ragged : 1;
+  const double microseconds = m.fixed + ragged * (std::max(compute, operands) + results);
+  const char* const limiter = m.fixed > microseconds / 2              ? "launch overhead"
+                              : ragged > 1                            ? "lines that are not aligned"
+                              : results > std::max(compute, operands) ? "results"
+                              : operands > compute                    ? "DRAM"
+                                                                      : "multiply-adds";
+  return {microseconds * 1e-6, limiter};
+}
+
+/// A copy reads and writes each element once, and is a launch of its own.
+double time_of(const PackedMatrix& packed, const BuiltInCard& card) {
+  const Packing& p = packed.packing;
+  const double bytes = 2 * number(p.rows) * number(p.cols) * size_of(p.type);
+  const Calibration& k = *card.calibration;
+  constexpr double share = 0.6;  // of the bandwidth, that 64 x 64 elements at a time got on an H200
+  return bytes / (share * k["dram_bytes_all"] * card.gpu.sms * card.gpu.clock_hz) + k["launch_gap"] * 1e-9;
+}
+
+}  // namespace
+
+std::optional<WayTime> time_of(const Way& way, const Batch& batch, const BuiltInCard& card) {
+  const KernelCost& cost = *way.kernel->cost;
+  const int resident = resident_blocks(cost, card.gpu);
+  if (resident == 0 || multiply_adds(card, way.problem.kind.type) <= 0) return {};
+  const bool measured = way.kernel->measured && card.gpu.compute_capability == 90;
+  WayTime time = measured         ? time_measured(way, card, resident)
+                 : cost.depth > 0 ? time_of_warps(way, card, resident)
+                                  : time_of_warpgroups(way, card, resident);
+  double copying = 0;
+  const double count = number(batch.count);
+  for (const auto& [packed, stride] : {std::pair(&way.a, batch.stride_a), {&way.b, batch.stride_b}})
+    if (*packed) copying += time_of(**packed, card) * (stride == 0 ? 1 : count);
+  if (copying > time.seconds * count) time.limiter = "copies";
+  time.seconds = time.seconds * count + copying;
+  return time;
+}
+
+}  // namespace lapidary::library

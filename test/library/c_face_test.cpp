@@ -1,0 +1,140 @@
+// The C functions give back a status whatever they are given, with a message that says what was wrong, and touch
+// nothing unless they succeed.
+#include "lapidary/lapidary.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <limits>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+class CFace : public testing::Test {
+ protected:
+  static constexpr int side = 24;
+
+  void SetUp() override {
+    const lapidary_device device = LAPIDARY_WITH_INSTRUMENTED ? LAPIDARY_CHECKED : LAPIDARY_EMULATED;
+    ASSERT_EQ(lapidary_create(device, &context_), LAPIDARY_SUCCESS) << lapidary_last_error();
+    for (void*& memory : memory_) {
+      ASSERT_EQ(lapidary_allocate(context_, side * side * 4, &memory), LAPIDARY_SUCCESS);
+      const std::vector<float> ones(side * side, 1);
+      ASSERT_EQ(lapidary_upload(context_, memory, ones.data(), side * side * 4), LAPIDARY_SUCCESS);
+    }
+  }
+  void TearDown() override {
+    for (void* const memory : memory_) EXPECT_EQ(lapidary_free(context_, memory), LAPIDARY_SUCCESS);
+    lapidary_destroy(context_);
+  }
+
+  lapidary_matrix matrix(int which) const {
+    return lapidary_row_major(memory_[static_cast<std::size_t>(which)], LAPIDARY_F32, side, side);
+  }
+  std::vector<float> results() const {
+    std::vector<float> found(side * side);
+    EXPECT_EQ(lapidary_download(context_, found.data(), memory_[3], side * side * 4), LAPIDARY_SUCCESS);
+    return found;
+  }
+
+  lapidary_context* context_ = nullptr;
+  std::array<void*, 4> memory_ = {};
+};
+
+TEST_F(CFace, Multiplies) {
+  const lapidary_matrix a = matrix(0), b = matrix(1), c = matrix(2), d = matrix(3);
+  ASSERT_EQ(lapidary_gemm(context_, nullptr, 2, &a, &b, -3, &c, &d, nullptr), LAPIDARY_SUCCESS)
+      << lapidary_last_error();
+  for (const float result : results()) ASSERT_EQ(result, 2 * side - 3);
+}
+
+TEST_F(CFace, SaysWhatWasWrong) {
+  const lapidary_matrix a = matrix(0), b = matrix(1), d = matrix(3);
+  const auto expect = [&](lapidary_status status, const std::string& message) {
+    EXPECT_EQ(status, LAPIDARY_INVALID_ARGUMENT);
+    EXPECT_EQ(lapidary_last_error(), message);
+  };
+  expect(lapidary_gemm(nullptr, nullptr, 1, &a, &b, 0, nullptr, &d, nullptr),
+         "the context is null; it must point to something");
+  expect(lapidary_gemm(context_, nullptr, 1, nullptr, &b, 0, nullptr, &d, nullptr),
+         "A is null; it must point to something");
+  expect(lapidary_gemm(context_, nullptr, 1, &a, &b, 1, nullptr, &d, nullptr),
+         "C, which is read as beta is not 0, is null; it must point to something");
+  expect(lapidary_gemm(context_, &memory_, 1, &a, &b, 0, nullptr, &d, nullptr),
+         "the stream is not null; an emulated machine has no streams: give null");
+  expect(lapidary_create(static_cast<lapidary_device>(7), &context_),
+         "the device has value 7; devices are 0 (a GPU), 1 (emulated) and 2 (emulated and checked)");
+  lapidary_matrix odd = matrix(0);
+  odd.type = static_cast<lapidary_type>(6);
+  expect(lapidary_gemm(context_, nullptr, 1, &odd, &b, 0, nullptr, &d, nullptr),
+         "the type of A has value 6; types are 0 (f32) to 5 (s8)");
+  odd = matrix(0);
+  odd.data = nullptr;
+  expect(lapidary_gemm(context_, nullptr, 1, &odd, &b, 0, nullptr, &d, nullptr),
+         "A is null; it must point to 24 x 24 elements");
+  lapidary_options options = {};
+  expect(lapidary_gemm(context_, nullptr, 1, &a, &b, 0, nullptr, &d, &options),
+         "the size of the options is 0; it must be sizeof(lapidary_options), " + std::to_string(sizeof(options)));
+  // Of each thread its own.
+  std::thread([] { EXPECT_STREQ(lapidary_last_error(), ""); }).join();
+  EXPECT_STRNE(lapidary_last_error(), "");
+}
+
+TEST_F(CFace, TakesOptions) {
+  const lapidary_matrix a = matrix(0), b = matrix(1), d = matrix(3);
+  lapidary_options options = {};
+  options.size = sizeof(options);
+  options.kernel = "multistage_128x256x32_s4_f32";
+  char id[400] = "", why[8] = "";
+  ASSERT_EQ(lapidary_explain(context_, 1, &a, &b, 0, nullptr, &d, &options, id, nullptr, sizeof(id)), LAPIDARY_SUCCESS);
+  EXPECT_NE(std::string(id).find(".multistage_128x256x32_s4_f32.p"), std::string::npos) << id;
+  ASSERT_EQ(lapidary_explain(context_, 1, &a, &b, 0, nullptr, &d, &options, nullptr, why, sizeof(why)),
+            LAPIDARY_SUCCESS);
+  EXPECT_STREQ(why, "multist") << "cut off";
+  options.kernel = "none";
+  EXPECT_EQ(lapidary_gemm(context_, nullptr, 1, &a, &b, 0, nullptr, &d, &options), LAPIDARY_INVALID_ARGUMENT);
+}
+
+TEST_F(CFace, SurvivesWhateverItIsGiven) {
+  std::mt19937 random(11);
+  const auto pick = [&](const auto& list) { return list[random() % std::size(list)]; };
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t numbers[] = {0, 1, -1, 2, side, side - 1, side + 1, 1 << 20, most, -most, most / 4 + 1};
+  int succeeded = 0;
+  for (int round = 0; round < 2000; ++round) {
+    std::array<lapidary_matrix, 4> x = {matrix(0), matrix(1), matrix(2), matrix(3)};
+    std::array<const lapidary_matrix*, 4> given = {&x[0], &x[1], &x[2], &x[3]};
+    for (int change = static_cast<int>(random() % 4); change > 0; --change) {
+      lapidary_matrix& of = x[random() % 4];
+      switch (random() % 10) {
+        case 0: of.data = nullptr; break;
+        case 1: of.type = static_cast<lapidary_type>(static_cast<int>(random() % 9) - 1); break;
+        case 2: of.rows = pick(numbers); break;
+        case 3: of.cols = pick(numbers); break;
+        case 4: of.row_stride = pick(numbers); break;
+        case 5: of.col_stride = pick(numbers); break;
+        case 6: of.count = pick(numbers); break;
+        case 7: of.batch_stride = pick(numbers); break;
+        case 8: given[random() % 4] = nullptr; break;
+        default: of.data = x[random() % 4].data;
+      }
+    }
+    // A batch of so many would take as many launches.
+    if (x[3].count > 100) x[3].count = 1;
+    const float factors[] = {0, 1, -2, std::numeric_limits<float>::quiet_NaN()};
+    const lapidary_status status = lapidary_gemm(context_, nullptr, pick(factors), given[0], given[1], pick(factors),
+                                                 given[2], given[3], nullptr);
+    if (status == LAPIDARY_SUCCESS)
+      ++succeeded;
+    else
+      ASSERT_STRNE(lapidary_last_error(), "") << round;
+    ASSERT_NE(status, LAPIDARY_INTERNAL_ERROR) << lapidary_last_error();
+    ASSERT_NE(status, LAPIDARY_DEVICE_ERROR) << lapidary_last_error();
+  }
+  EXPECT_GT(succeeded, 300);
+}
+
+}  // namespace

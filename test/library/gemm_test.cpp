@@ -1,0 +1,374 @@
+// gemm() computes right results, and touches nothing else, for random problems of every type, in every order, at any
+// alignment, in batches; on the emulated machine, where every access is checked, and on a GPU.
+#include "lapidary/gemm.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "bench/run.hpp"
+#include "core/error.hpp"
+
+namespace lapidary {
+namespace {
+
+using bench::Experiment;
+using bench::RandomProblem;
+
+struct Target {
+  const char* name;
+  DeviceKind kind = DeviceKind::emulator;
+  emulator::Options options = {};
+
+  friend std::ostream& operator<<(std::ostream& out, const Target& target) { return out << target.name; }
+};
+
+std::vector<Target> targets() {
+  std::vector<Target> all = {{"plain"}};
+#if LAPIDARY_WITH_INSTRUMENTED
+  all.push_back({"checked", DeviceKind::emulator, {.check = true}});
+#endif
+#if LAPIDARY_WITH_CUDA
+  all.push_back({"gpu", DeviceKind::gpu});
+#endif
+  return all;
+}
+
+class Library : public testing::TestWithParam<Target> {
+ protected:
+  void SetUp() override {
+    if (GetParam().kind == DeviceKind::emulator)
+      device_ = open_emulator(GetParam().options);
+    else if (gpu_count() == 0)
+      GTEST_SKIP() << "there is no GPU";
+    else
+      device_ = open_gpu();
+    context_ = std::make_unique<Context>(*device_);
+  }
+
+  Device& device() { return *device_; }
+  Context& context() { return *context_; }
+
+  /// Computes it by views, as a program does.
+  void expect_right(const RandomProblem& spec, const GemmOptions& options = {}) {
+    Experiment experiment(*device_, spec);
+    const bench::RunResult result = experiment.run([&](const Problem& p, const Operands& o) {
+      const auto view = [&](auto* data, Matrix matrix) {
+        const MatrixShape x = shape_of(p, matrix);
+        return x.order == Order::row_major ? row_major_view(data, x.type, x.rows, x.cols, x.ld)
+                                           : column_major_view(data, x.type, x.rows, x.cols, x.ld);
+      };
+      try {
+        context_->gemm(device_->stream(), o.alpha, view(o.A, Matrix::A), view(o.B, Matrix::B), o.beta,
+                       view(o.C, Matrix::C), view(o.D, Matrix::D), options);
+      } catch (const Error& error) {
+        ADD_FAILURE() << error.what();
+      }
+      return Choice{};
+    });
+    EXPECT_TRUE(result.verification.ok) << result.verification.message;
+  }
+
+ protected:
+  std::mutex memory_;  ///< of the device, which is no thread's alone
+
+ private:
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Context> context_;
+};
+INSTANTIATE_TEST_SUITE_P(On, Library, testing::ValuesIn(targets()), [](const auto& info) { return info.param.name; });
+
+constexpr Order orders[] = {Order::row_major, Order::column_major};
+
+std::string describe(const Problem& p) {
+  const auto letter = [](Order order) { return order == Order::row_major ? 'R' : 'C'; };
+  return fmt::format("{} {}x{}x{} {}{}{} ld {} {} {} {}", to_string(p.kind), p.M, p.N, p.K, letter(p.kind.a),
+                     letter(p.kind.b), letter(p.order_d), p.lda, p.ldb, p.ldc, p.ldd);
+}
+
+/// A problem at random: small, but of sizes that tiles do not divide, in any order, with any factors, and with lines
+/// and bases that are aligned or are not.
+RandomProblem random_problem(std::mt19937& random, const GemmKind& types) {
+  const auto pick = [&](auto... values) {
+    const std::array list = {values...};
+    return list[random() % list.size()];
+  };
+  const auto size = [&] { return pick(1, 2, 7, 16, 31, 64, 65, 100, 129, 200, 257); };
+  RandomProblem spec;
+  Problem& p = spec.problem;
+  p.kind = {types.type, types.result, pick(orders[0], orders[1]), pick(orders[0], orders[1])};
+  p.order_d = pick(orders[0], orders[1]);
+  p.M = size();
+  p.N = size();
+  p.K = random() % 8 == 0 ? 0 : size();
+  const bool aligned = random() % 2 == 0;
+  for (const Matrix matrix : all_matrices) {
+    const std::int64_t length = shape_of(p, matrix).length();
+    bench::leading_dimension(p, matrix) = aligned ? (length + 31) / 16 * 16 : length + pick(0, 1, 2, 8, 13);
+  }
+  if (!aligned && random() % 2 == 0)
+    spec.displacement = {pick(0, 1, 3, 8), pick(0, 1, 5, 8), pick(0, 1, 7), pick(0, 1, 2)};
+  spec.alpha = pick(1.0F, -1.5F, 0.0F);
+  spec.beta = pick(0.0F, 1.0F, 0.75F);
+  p.in_place = spec.beta != 0 && random() % 3 == 0;
+  if (p.in_place) p.ldd = p.ldc;
+  spec.seed = random();
+  return spec;
+}
+
+const GemmKind kinds[] = {{Type::f32, Type::f32},   {Type::f16, Type::f16},  {Type::f16, Type::f32},
+                          {Type::bf16, Type::bf16}, {Type::bf16, Type::f32}, {Type::tf32, Type::f32},
+                          {Type::e4m3, Type::f32},  {Type::s8, Type::f32}};
+
+TEST_P(Library, RandomProblemsOfEveryTypeAreRight) {
+  std::mt19937 random(20);
+  const int each = GetParam().kind == DeviceKind::gpu ? 400 : GetParam().options.check ? 6 : 16;
+  for (const GemmKind& kind : kinds)
+    for (int i = 0; i < each; ++i) {
+      const RandomProblem spec = random_problem(random, kind);
+      SCOPED_TRACE(describe(spec.problem));
+      expect_right(spec);
+    }
+}
+
+TEST_P(Library, EveryOrderOfEveryTypeIsRight) {
+  for (const GemmKind& types : kinds)
+    for (const Order a : orders)
+      for (const Order b : orders)
+        for (const Order d : orders) {
+          RandomProblem spec = {.problem = {.kind = {types.type, types.result, a, b}, .M = 144, .N = 80, .K = 48},
+                                .alpha = 0.5F,
+                                .beta = -2};
+          spec.problem.order_d = d;
+          SCOPED_TRACE(describe(spec.problem));
+          expect_right(spec);
+        }
+}
+
+/// Small integers, whose products and sums every type of results holds exactly, in the memory of a device.
+class Integers {
+ public:
+  /// @param elements  of f32, that stand for those of `type`
+  Integers(Device& device, Type type, std::vector<float> elements)
+      : device_(&device), type_(type), values_(std::move(elements)), buffer_(device, bytes().size(), "integers") {
+    device.upload(buffer_.data(), bytes().data(), bytes().size());
+  }
+  static Integers random(Device& device, Type type, std::size_t count, unsigned seed) {
+    std::minstd_rand random(seed);
+    std::vector<float> values(count);
+    for (float& value : values) value = static_cast<float>(static_cast<int>(random() % 7) - 3);
+    return {device, type, std::move(values)};
+  }
+
+  void* data() const { return buffer_.data(); }
+  Type type() const { return type_; }
+  float operator[](std::int64_t i) const { return values_[static_cast<std::size_t>(i)]; }
+  std::vector<float> download() const {
+    std::vector<std::byte> raw(buffer_.bytes());
+    device_->download(raw.data(), buffer_.data(), raw.size());
+    std::vector<float> found(values_.size());
+    with_type(type_, [&](auto element) {
+      using T = decltype(element);
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        T value;
+        std::memcpy(&value, raw.data() + i * sizeof(T), sizeof(T));
+        found[i] = to_float(value);
+      }
+    });
+    return found;
+  }
+
+ private:
+  std::vector<std::byte> bytes() const {
+    std::vector<std::byte> raw(values_.size() * static_cast<std::size_t>(size_of(type_)));
+    with_type(type_, [&](auto element) {
+      using T = decltype(element);
+      for (std::size_t i = 0; i < values_.size(); ++i) {
+        const T value = from_float<T>(values_[i]);
+        std::memcpy(raw.data() + i * sizeof(T), &value, sizeof(T));
+      }
+    });
+    return raw;
+  }
+
+  Device* device_;
+  Type type_;
+  std::vector<float> values_;
+  DeviceBuffer buffer_;
+};
+
+TEST_P(Library, BatchesAreProductsOfTheirOwn) {
+  constexpr std::int64_t M = 5, N = 24, K = 9, count = 3;
+  struct Strides {
+    const char* name;
+    std::int64_t a, b, ldd, d;
+  };
+  for (const Type type : {Type::f32, Type::f16})
+    for (const auto& [name, stride_a, stride_b, ldd, stride_d] :
+         {Strides{"one behind the other", M * K, K * N, N, M * N},
+          {"one A for all", 0, K * N, N, M * N},
+          {"one B for all, with a gap", M * K + 3, 0, N, M * N + 5},
+          {"side by side", M * K, K * N, count * N, N}}) {
+      SCOPED_TRACE(fmt::format("{} {}", name_of(type), name));
+      const Integers a = Integers::random(device(), type, static_cast<std::size_t>(count * (M * K + 3)), 1),
+                     b = Integers::random(device(), type, static_cast<std::size_t>(count * K * N), 2),
+                     c = Integers::random(device(), type, static_cast<std::size_t>(M * N), 3),
+                     d(device(), type, std::vector<float>(static_cast<std::size_t>(count * (M * N + 5)), 99));
+      context().gemm(device().stream(), 2, row_major_view<const void>(a.data(), type, M, K).batched(count, stride_a),
+                     row_major_view<const void>(b.data(), type, K, N).batched(count, stride_b), -1,
+                     row_major_view<const void>(c.data(), type, M, N),
+                     row_major_view(d.data(), type, M, N, ldd).batched(count, stride_d));
+      device().synchronize();
+      std::vector<float> found = d.download();
+      for (std::int64_t product = 0; product < count; ++product)
+        for (std::int64_t i = 0; i < M; ++i)
+          for (std::int64_t j = 0; j < N; ++j) {
+            float sum = 0;
+            for (std::int64_t k = 0; k < K; ++k)
+              sum += a[product * stride_a + i * K + k] * b[product * stride_b + k * N + j];
+            float& result = found[static_cast<std::size_t>(product * stride_d + i * ldd + j)];
+            ASSERT_EQ(result, 2 * sum - c[i * N + j]) << product << ": " << i << ", " << j;
+            result = 99;
+          }
+      EXPECT_TRUE(std::all_of(found.begin(), found.end(), [](float value) { return value == 99; })) << "beside them";
+    }
+}
+
+TEST_P(Library, ReadsNothingThatIsMultipliedByZero) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const Type type : {Type::f32, Type::f16, Type::bf16}) {
+    const Integers bad(device(), type, std::vector<float>(64 * 64, nan)),
+        c = Integers::random(device(), type, 64 * 64, 4), d(device(), type, std::vector<float>(64 * 64, nan));
+    const auto view = [&](const Integers& x) { return row_major_view<const void>(x.data(), type, 64, 64); };
+    const auto run = [&](float alpha, const Integers& a, float beta, const Integers& addend) {
+      context().gemm(device().stream(), alpha, view(a), view(a), beta, view(addend),
+                     row_major_view(d.data(), type, 64, 64));
+      device().synchronize();
+      return d.download();
+    };
+    const std::vector<float> scaled = run(0, bad, 2, c);
+    for (std::size_t i = 0; i < scaled.size(); ++i) ASSERT_EQ(scaled[i], 2 * c[static_cast<std::int64_t>(i)]);
+    for (const float result : run(0, bad, 0, bad)) ASSERT_EQ(result, 0);
+    for (const float result : run(1, c, 0, bad)) ASSERT_FALSE(std::isnan(result));
+    // What is multiplied by something else is read: it spoils the results.
+    for (const float result : run(1, bad, 0, bad)) ASSERT_TRUE(std::isnan(result));
+    for (const float result : run(1, c, 1, bad)) ASSERT_TRUE(std::isnan(result));
+  }
+}
+
+TEST_P(Library, ResultsAreTheSameBitByBit) {
+  constexpr std::int64_t M = 130, N = 72, K = 200;
+  for (const Type type : {Type::f32, Type::f16}) {
+    std::mt19937 random(8);
+    std::normal_distribution<float> normal;
+    std::vector<float> values(static_cast<std::size_t>(std::max(M * K, K * N)));
+    for (float& value : values) value = normal(random);
+    const Integers a(device(), type, values), b(device(), type, values);
+    const auto rows = [&](std::int64_t first, std::int64_t count) {
+      const Integers d(device(), type, std::vector<float>(static_cast<std::size_t>(count * N), 7));
+      const auto* const from = static_cast<const std::byte*>(a.data()) + first * K * size_of(type);
+      context().gemm(device().stream(), 1, row_major_view<const void>(from, type, count, K),
+                     column_major_view<const void>(b.data(), type, K, N), 0, {},
+                     row_major_view(d.data(), type, count, N), {.batch_invariant = true});
+      device().synchronize();
+      return d.download();
+    };
+    const std::vector<float> all = rows(0, M);
+    EXPECT_EQ(rows(0, M), all);
+    for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>(0, 1), {129, 1}, {3, 64}, {65, 65}}) {
+      const std::vector<float> part = rows(first, count);
+      EXPECT_TRUE(std::equal(part.begin(), part.end(), all.begin() + first * N)) << first << ", " << count;
+    }
+  }
+}
+
+TEST_P(Library, RefusesViewsThatDoNotFit) {
+  const Integers x = Integers::random(device(), Type::f32, 256, 5);
+  const auto in = [&](std::int64_t rows, std::int64_t cols) {
+    return row_major_view<const void>(x.data(), Type::f32, rows, cols);
+  };
+  const auto out = [&](std::int64_t rows, std::int64_t cols) {
+    return row_major_view(x.data(), Type::f32, rows, cols);
+  };
+  const auto refusal = [&](const ConstMatrixView& A, const ConstMatrixView& B, float beta, const ConstMatrixView& C,
+                           const MatrixView& D) -> std::string {
+    try {
+      context().gemm(device().stream(), 1, A, B, beta, C, D);
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal(in(2, 3), in(4, 5), 0, {}, out(2, 5)), "B is 4 x 5; as A and D are it must be 3 x 5");
+  EXPECT_EQ(refusal(in(2, 3), in(3, 5), 0, {}, out(3, 5)), "D is 3 x 5; as A and B are it must be 2 x 5");
+  EXPECT_EQ(refusal(in(2, 3), in(3, 5), 1, in(2, 4), out(2, 5)), "C is 2 x 4; as D is it must be 2 x 5");
+  EXPECT_EQ(refusal(in(-1, 3), in(3, 5), 0, {}, out(-1, 5)), "A is -1 x 3; sizes are 0 or more");
+  ConstMatrixView f16 = in(2, 3);
+  f16.type = Type::f16;
+  EXPECT_EQ(refusal(f16, in(3, 5), 0, {}, out(2, 5)), "A is of f16 and B of f32; they must be of one type");
+  ConstMatrixView apart = in(2, 3);
+  apart.col_stride = 2;
+  EXPECT_EQ(refusal(apart, in(3, 5), 0, {}, out(2, 5)),
+            "A is 2 x 3 with strides 3 and 2; one of them must be 1, and the other one at least the length of a line");
+  const ConstMatrixView other_order = column_major_view<const void>(x.data(), Type::f32, 2, 5);
+  EXPECT_EQ(refusal(in(2, 3), in(3, 5), 1, other_order, out(2, 5)),
+            "C has strides 1 and 2, D has 5 and 1; they must be of one order");
+  EXPECT_EQ(refusal(in(2, 3).batched(2, 6), in(3, 5), 0, {}, out(2, 5).batched(3, 10)),
+            "there are 2 matrices A; there must be 3, as of D, or 1 for all");
+  EXPECT_EQ(refusal(in(2, 3), in(3, 5), 0, {}, out(2, 5)).substr(0, 24), "D shares elements with A");
+}
+
+TEST_P(Library, PlansAreKeptAndLetGo) {
+  const Problem p = {.kind = Type::f32, .M = 32, .N = 32, .K = 32};
+  const Plan first = context().plan(p);
+  EXPECT_EQ(&context().plan(p).data(), &first.data());
+  EXPECT_NE(&context().plan(p, {.batch_invariant = true}).data(), &first.data());
+  context().clear();
+  EXPECT_NE(&context().plan(p).data(), &first.data());
+  EXPECT_EQ(context().plan(p).id(), first.id());
+}
+
+TEST_P(Library, ThreadsShareAContext) {
+  constexpr int threads = 4, rounds = 3;
+  std::vector<std::thread> running;
+  std::atomic<int> wrong = 0;
+  for (int t = 0; t < threads; ++t)
+    running.emplace_back([&, t] {
+      const std::int64_t n = 16 * (t + 1);
+      const auto count = static_cast<std::size_t>(n * n);
+      std::vector<float> ones(count, 1);
+      std::unique_ptr<DeviceBuffer> a, d;
+      {
+        const std::lock_guard lock(memory_);
+        a = std::make_unique<DeviceBuffer>(device(), count * 4, "a");
+        d = std::make_unique<DeviceBuffer>(device(), count * 4, "d");
+        device().upload(a->data(), ones.data(), count * 4);
+      }
+      for (int round = 0; round < rounds; ++round) {
+        const auto view = column_major_view<const void>(a->data(), Type::f32, n, n);
+        context().gemm(device().stream(), 1, view, view, 0, {}, row_major_view(d->data(), Type::f32, n, n));
+      }
+      const std::lock_guard lock(memory_);
+      device().synchronize();
+      device().download(ones.data(), d->data(), count * 4);
+      for (const float value : ones) wrong += value == static_cast<float>(n) ? 0 : 1;
+    });
+  for (std::thread& thread : running) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace lapidary

@@ -1,0 +1,224 @@
+// A plan depends on what it is asked for and on nothing else, its id makes it again, and what is chosen for which card
+// is on record. No kernel runs here.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "bench/workload.hpp"
+#include "core/error.hpp"
+#include "kernels/registry.hpp"
+#include "lapidary/gemm.hpp"
+#include "library/cards.hpp"
+#include "library/kernel_cost.hpp"
+
+namespace lapidary {
+namespace {
+
+constexpr Order row = Order::row_major, column = Order::column_major;
+
+Problem problem_of(const GemmKind& kind, std::int64_t M, std::int64_t N, std::int64_t K) {
+  Problem p = {.kind = kind, .M = M, .N = N, .K = K};
+  p.aligned = {16, 16, 16, 16};
+  return p;
+}
+
+std::string refusal_of(const auto& call) {
+  try {
+    call();
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(Plan, IsMadeAgainFromItsId) {
+  std::mt19937 random(3);
+  const auto pick = [&](auto... values) {
+    const std::array list = {values...};
+    return list[random() % list.size()];
+  };
+  for (int i = 0; i < 300; ++i) {
+    const Type type = pick(Type::f32, Type::f16, Type::bf16, Type::tf32, Type::e4m3, Type::s8);
+    Problem p = problem_of(
+        {type, random() % 2 ? GemmKind(type).result : Type::f32, pick(row, column), pick(row, column)},
+        pick(0, 1, 77, 128, 4096), pick(1, 64, 1000), pick(0, 1, 63, 512));
+    p.order_d = pick(row, column);
+    p.alpha = pick(Factor::any, Factor::one, Factor::zero);
+    p.beta = pick(Factor::any, Factor::zero);
+    p.in_place = p.beta != Factor::zero && random() % 2 == 0;
+    const int size = size_of(p.kind.type), result_size = size_of(p.kind.result);
+    p.aligned = {pick(16, size), pick(16, size), pick(16, result_size), pick(16, result_size)};
+    if (random() % 3 == 0) p.batch = {3, 1 << 23, 0, 1 << 23, 1 << 23};
+    const Plan made = plan(p, pick("h200", "h100 pcie", "rtx 4090"));
+    SCOPED_TRACE(made.id());
+    const Plan again = plan_of(made.id());
+    EXPECT_EQ(again.id(), made.id());
+    EXPECT_EQ(again.problem(), made.problem());
+    EXPECT_EQ(again.card(), made.card());
+    EXPECT_EQ(again.way().kernel, made.way().kernel);
+    EXPECT_EQ(again.way().seconds, made.way().seconds);
+    EXPECT_EQ(again.workspace_bytes(), made.workspace_bytes());
+    EXPECT_LE(made.id().size(), 400u);
+  }
+}
+
+TEST(Plan, RefusesTextsThatAreNoIds) {
+  const std::string id = plan(problem_of({Type::f16, Type::f16, row, column}, 512, 256, 64), "h200").id();
+  EXPECT_EQ(id.rfind("1.h200.f16-RCR.512x256x64.ld64-64-256-256.at16-16-16-16.oz.wgmma_", 0), 0u) << id;
+  std::mt19937 random(5);
+  const std::string letters = "0123456789.-xRCabcdpz_ \n\"";
+  int made = 0;
+  for (int i = 0; i < 4000; ++i) {
+    std::string text = id;
+    const std::size_t at = random() % text.size();
+    const char letter = letters[random() % letters.size()];
+    if (random() % 3 == 0)
+      text.erase(at, 1);
+    else if (random() % 2 == 0)
+      text.insert(at, 1, letter);
+    else
+      text[at] = letter;
+    if (text == id) continue;
+    // What is an id all the same is the one of the plan that it makes.
+    if (refusal_of([&] { EXPECT_EQ(plan_of(text).id(), text); }).empty()) ++made;
+  }
+  EXPECT_LT(made, 1000);
+  EXPECT_NE(refusal_of([] { plan_of(""); }).find("is no plan's id"), std::string::npos);
+  EXPECT_NE(refusal_of([] { plan_of(std::string(10000, 'x')); }).find("is no plan's id"), std::string::npos);
+}
+
+TEST(Plan, SaysWhyAndHowLong) {
+  const Plan p = plan(problem_of({Type::f16, Type::f16, row, column}, 4096, 4096, 4096), "h200");
+  EXPECT_EQ(p.card(), "H200");
+  ASSERT_GT(p.ways().size(), 3u);
+  for (std::size_t i = 1; i < p.ways().size(); ++i) EXPECT_GE(p.ways()[i].seconds, p.ways()[i - 1].seconds);
+  EXPECT_NE(p.why().find(p.way().kernel + " is expected to take"), std::string::npos) << p.why();
+  EXPECT_NE(p.why().find(p.ways()[1].kernel), std::string::npos) << p.why();
+  EXPECT_GT(p.way().seconds, 150e-6);
+  EXPECT_LT(p.way().seconds, 250e-6);
+  const Plan nothing = plan(problem_of(Type::f32, 0, 5, 7), "h200");
+  EXPECT_EQ(nothing.why(), "D has no elements: there is nothing to do");
+}
+
+TEST(Plan, TakesNoMoreWorkspaceThanItMay) {
+  const Problem p = problem_of({Type::tf32, Type::f32, row, row}, 512, 512, 512);
+  const Plan free = plan(p, "h200");
+  EXPECT_GT(free.workspace_bytes(), 0u) << "tf32 is read along K alone";
+  EXPECT_NE(refusal_of([&] { plan(p, "h200", {.workspace_bytes = 1000}); }).find("with 1000 bytes of workspace"),
+            std::string::npos);
+  const Problem f16 = problem_of({Type::f16, Type::f16, row, row}, 4096, 4096, 4096);
+  EXPECT_GT(plan(f16, "h200").workspace_bytes(), 0u);
+  EXPECT_EQ(plan(f16, "h200", {.workspace_bytes = 0}).workspace_bytes(), 0u);
+}
+
+TEST(Plan, RefusesByName) {
+  const Problem p = problem_of(Type::f16, 64, 64, 64);
+  const auto refusal = [&](const GemmOptions& options, const char* card = "h200") {
+    return refusal_of([&] { plan(p, card, options); });
+  };
+  EXPECT_NE(refusal({}, "v100 16gb").find("no kernel of the library computes f16 products on Tesla V100"),
+            std::string::npos)
+      << refusal({}, "v100 16gb");
+  EXPECT_NE(refusal({.kernel = "naive_32x32_f32"}).find("it is a lesson"), std::string::npos);
+  EXPECT_NE(refusal({.kernel = "multistage_128x128x32_s3_f32"}).find("is of type f16"), std::string::npos);
+  EXPECT_FALSE(refusal({.kernel = "no_such"}).empty());
+  EXPECT_FALSE(refusal({}, "h999").empty());
+}
+
+TEST(Plan, RefusesBatchesThatOverlap) {
+  Problem p = problem_of(Type::f32, 8, 8, 8);
+  p.batch = {4, 0, 0, 64, 63};
+  EXPECT_EQ(refusal_of([&] { plan(p, "h200"); }),
+            "D begins 63 elements after the one before; results must not overlap: at least 64");
+  p.batch.stride_d = 64;
+  EXPECT_EQ(refusal_of([&] { plan(p, "h200"); }), "");
+  // Side by side in the rows of one larger matrix.
+  p.ldd = 32;
+  p.batch.stride_d = 8;
+  EXPECT_EQ(refusal_of([&] { plan(p, "h200"); }), "");
+  p.batch.count = 5;
+  EXPECT_NE(refusal_of([&] { plan(p, "h200"); }), "");
+  p.batch = {-1, 0, 0, 0, 0};
+  EXPECT_EQ(refusal_of([&] { plan(p, "h200"); }), "there are -1 products in the batch; there are 0 or more");
+  p.batch = {2, -1, 0, 0, 8 * 32};
+  EXPECT_EQ(refusal_of([&] { plan(p, "h200"); }),
+            "A begins -1 elements after the one before; strides of batches are 0 or more");
+}
+
+TEST(Plan, ForAnyNumberOfRowsIsOfOneKernel) {
+  for (const Order order_d : {row, column})
+    for (const GemmKind& kind : {GemmKind(Type::f16, Type::f16, row, column), GemmKind(Type::f32, Type::f32)}) {
+      std::string kernel;
+      for (const std::int64_t M : {1, 2, 63, 64, 65, 128, 1000, 1024, 8192}) {
+        Problem p = problem_of(kind, M, 4096, 4096);
+        p.order_d = order_d;
+        p.aligned.A = M % 2 == 0 ? 16 : size_of(kind.type);
+        const Plan made = plan(p, "h200", {.batch_invariant = true});
+        if (kernel.empty()) kernel = made.way().kernel;
+        EXPECT_EQ(made.way().kernel, kernel) << M;
+      }
+    }
+}
+
+TEST(Library, EveryRowOfItsTablesIsOfAKernel) {
+  EXPECT_EQ(library::library_kernels().size(), library::kernel_costs().size());
+  for (const library::LibraryKernel& kernel : library::library_kernels())
+    EXPECT_TRUE(kernel.measured || kernel.kernel->fast_accumulation)
+        << kernel.cost->id << ": script/fit-costs has timings of too few problems of it";
+}
+
+/// The choices for a list, a line each.
+std::string choices(const std::string& list, const GemmKind& types, std::string_view card, std::size_t every) {
+  const auto problems = bench::read_problems(fmt::format("{}/data/shapes/{}.txt", LAPIDARY_SOURCE_DIR, list));
+  std::string text;
+  for (std::size_t i = 0; i < problems.size(); i += every) {
+    const bench::TimedProblem& shape = problems[i];
+    Problem p = problem_of(types, shape.M, shape.N, shape.K);
+    if (shape.orders) {
+      p.kind.a = shape.orders->a;
+      p.kind.b = shape.orders->b;
+    }
+    const Plan made = plan(p, card);
+    text += fmt::format("{} {} {}x{}x{} {}{}{}\n", card, to_string(p.kind), p.M, p.N, p.K, made.way().kernel,
+                        made.way().packs_a ? " copies A" : "", made.way().packs_b ? " copies B" : "");
+  }
+  return text;
+}
+
+TEST(Choices, AreThoseOnRecord) {
+  std::string text;
+  for (const char* const list : {"llm", "deepbench", "random", "grid"})
+    text += choices(list, {Type::f16, Type::f16, row, column}, "H200", 3);
+  for (const library::BuiltInCard& card : library::built_in_cards()) {
+    if (card.gpu.compute_capability < 80) continue;
+    for (const GemmKind& types :
+         {GemmKind(Type::bf16, Type::bf16, row, column), GemmKind(Type::f32),
+          GemmKind(Type::tf32, Type::f32, row, column), GemmKind(Type::s8, Type::f32, row, column)})
+      text += choices("random", types, card.gpu.name, 20);
+  }
+  const std::string path = LAPIDARY_SOURCE_DIR "/results/emulator/choices.txt";
+  if (std::getenv("LAPIDARY_RENEW")) std::ofstream(path) << text;
+  std::ifstream file(path);
+  const std::string known{std::istreambuf_iterator<char>(file), {}};
+  std::istringstream now(text), before(known);
+  int shown = 0;
+  for (std::string a, b; std::getline(now, a) && shown < 20;) {
+    std::getline(before, b);
+    if (a != b) {
+      ADD_FAILURE() << b << "\n  is now\n" << a;
+      ++shown;
+    }
+  }
+  EXPECT_TRUE(text == known) << "LAPIDARY_RENEW=1 writes " << path << " anew; its difference is for review";
+}
+
+}  // namespace
+}  // namespace lapidary
