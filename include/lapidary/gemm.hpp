@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -131,6 +132,9 @@ Product product_of(float alpha, const ConstMatrixView& A, const ConstMatrixView&
 
 /// What running plans needs of one device and keeps: plans that were made, launches that were prepared, and workspaces.
 /// For any number of threads at a time; those of one emulated machine take turns.
+///
+/// Where the environment variable LAPIDARY_LOG names a file when a context is made, each plan that it makes is a line
+/// at the end of it: the plan's id and why; "-" is standard error.
 class Context {
  public:
   /// @param device  outlives the context
@@ -152,6 +156,11 @@ class Context {
   /// @throws InvalidArgument if the operands break what the plan's problem says; DeviceError, or on the emulated
   /// machine KernelFault, if a launch or a kernel fails
   void run(const Plan& plan, const Stream& stream, const Operands& operands, void* workspace = nullptr);
+
+  /// The same for matrices that lie anywhere: one product after the other, each as the plan says, which is of one.
+  /// @param products  in host memory
+  /// @throws InvalidArgument before the first launch if any of them breaks what the problem says
+  void run(const Plan& plan, const Stream& stream, std::span<const Operands> products, void* workspace = nullptr);
 
   /// Plans and runs D = alpha * A * B + beta * C.
   ///

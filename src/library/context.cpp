@@ -1,5 +1,9 @@
+#include <fmt/format.h>
+
 #include <array>
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
@@ -69,10 +73,13 @@ struct Context::State {
   // Beyond these everything of a kind is dropped and made anew.
   static constexpr std::size_t most_plans = 4096, most_launches = 4096;
 
-  State(Device& device_, const library::BuiltInCard& card_) : device(device_), card(card_) {}
+  State(Device& device_, const library::BuiltInCard& card_) : device(device_), card(card_) {
+    if (const char* const file = std::getenv("LAPIDARY_LOG"); file && *file) log = file;
+  }
 
   std::shared_ptr<const Prepared> prepared(const Plan& plan, Build build, const Stream& stream);
   void* workspace(const Stream& stream, std::size_t bytes);
+  void write_log(const Plan& plan) const;
 
   Device& device;
   const library::BuiltInCard& card;
@@ -84,6 +91,7 @@ struct Context::State {
   };
   std::unordered_map<const PlanData*, Launches> launches;
   std::map<std::pair<void*, void*>, DeviceBuffer> workspaces;  ///< by the members of a stream
+  std::string log;                                             ///< a file, "-" for standard error, empty for none
   std::mutex turn;  ///< of those who use an emulated machine, or a workspace of the context
 };
 
@@ -115,6 +123,16 @@ void* Context::State::workspace(const Stream& stream, std::size_t bytes) {
   return found->second.data();
 }
 
+void Context::State::write_log(const Plan& plan) const {
+  if (log.empty()) return;
+  const std::string line = fmt::format("{}: {}\n", plan.id(), plan.why());
+  // In one piece, so that lines of several threads and programs stay whole. What cannot be written is not.
+  std::FILE* const file = log == "-" ? stderr : std::fopen(log.c_str(), "a");
+  if (!file) return;
+  std::fwrite(line.data(), 1, line.size(), file);
+  if (file != stderr) std::fclose(file);
+}
+
 Context::Context(Device& device, std::string_view card) {
   const DeviceProperties properties = device.properties();
   const bool own = card.empty() && device.kind() == DeviceKind::gpu;
@@ -134,7 +152,9 @@ Plan Context::plan(const Problem& problem, const GemmOptions& options) {
   Plan made = lapidary::plan(problem, card(), options);
   const std::unique_lock lock(state_->mutex);
   if (state_->plans.size() >= State::most_plans) state_->plans.clear();
-  return state_->plans.emplace(key, std::move(made)).first->second;
+  const auto [place, is_new] = state_->plans.emplace(key, std::move(made));
+  if (is_new) state_->write_log(place->second);
+  return place->second;
 }
 
 void Context::run(const Plan& plan, const Stream& stream, const Operands& asked, void* workspace) {
@@ -167,6 +187,11 @@ void Context::run(const Plan& plan, const Stream& stream, const Operands& asked,
     o.B = packed(data.way.b, o.B, product == 0 || problem.batch.stride_b != 0);
     prepared->launch(stream, o);
   }
+}
+
+void Context::run(const Plan& plan, const Stream& stream, std::span<const Operands> products, void* workspace) {
+  for (const Operands& operands : products) validate(plan.problem(), operands);
+  for (const Operands& operands : products) run(plan, stream, operands, workspace);
 }
 
 void Context::clear() {

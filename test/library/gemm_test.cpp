@@ -9,7 +9,10 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -21,6 +24,7 @@
 
 #include "bench/run.hpp"
 #include "core/error.hpp"
+#include "scratch_folder.hpp"
 
 namespace lapidary {
 namespace {
@@ -247,6 +251,36 @@ TEST_P(Library, BatchesAreProductsOfTheirOwn) {
     }
 }
 
+TEST_P(Library, ProductsMayLieAnywhere) {
+  constexpr std::int64_t n = 16;
+  std::vector<Integers> matrices;
+  for (unsigned i = 0; i < 9; ++i) matrices.push_back(Integers::random(device(), Type::f32, n * n, i));
+  std::vector<Operands> products;
+  for (std::size_t i = 0; i < 3; ++i)
+    products.push_back({.A = matrices[3 * i].data(), .B = matrices[3 * i + 1].data(), .D = matrices[3 * i + 2].data()});
+  const Problem p = {.kind = {Type::f32, Type::f32, Order::row_major, Order::column_major}, .M = n, .N = n, .K = n};
+  const Plan plan = context().plan(p);
+  EXPECT_GT(plan.workspace_bytes(), 0u);
+  context().run(plan, device().stream(), products);
+  device().synchronize();
+  for (std::size_t i = 0; i < 3; ++i) {
+    const std::vector<float> found = matrices[3 * i + 2].download();
+    for (std::int64_t row = 0; row < n; ++row)
+      for (std::int64_t col = 0; col < n; ++col) {
+        float sum = 0;
+        for (std::int64_t k = 0; k < n; ++k) sum += matrices[3 * i][row * n + k] * matrices[3 * i + 1][col * n + k];
+        ASSERT_EQ(found[static_cast<std::size_t>(row * n + col)], sum) << i;
+      }
+  }
+  // All are looked at before the first one is computed.
+  const std::vector<float> before = matrices[2].download();
+  products[0].A = matrices[1].data();
+  products[2].B = nullptr;
+  EXPECT_THROW(context().run(plan, device().stream(), products), InvalidArgument);
+  device().synchronize();
+  EXPECT_EQ(matrices[2].download(), before);
+}
+
 TEST_P(Library, ReadsNothingThatIsMultipliedByZero) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const Type type : {Type::f32, Type::f16, Type::bf16}) {
@@ -339,6 +373,21 @@ TEST_P(Library, PlansAreKeptAndLetGo) {
   context().clear();
   EXPECT_NE(&context().plan(p).data(), &first.data());
   EXPECT_EQ(context().plan(p).id(), first.id());
+}
+
+TEST_P(Library, LogsEachChoiceOnce) {
+  const ScratchFolder folder;
+  const std::string file = folder.file("log");
+  setenv("LAPIDARY_LOG", file.c_str(), 1);
+  Context logging(device());
+  unsetenv("LAPIDARY_LOG");
+  const Problem p = {.kind = Type::f32, .M = 32, .N = 32, .K = 32};
+  const Plan first = logging.plan(p), second = logging.plan(p, {.batch_invariant = true});
+  logging.plan(p);
+  context().plan(p);
+  std::ifstream stream(file);
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  EXPECT_EQ(text, fmt::format("{}: {}\n{}: {}\n", first.id(), first.why(), second.id(), second.why()));
 }
 
 TEST_P(Library, ThreadsShareAContext) {
