@@ -1,6 +1,5 @@
 #include "bench/regret.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -31,11 +30,6 @@ Plan with_way(const Plan& plan, const PlannedWay& way) {
 }
 
 }  // namespace
-
-const TimedWay& Regret::best() const {
-  return *std::min_element(ways.begin(), ways.end(),
-                           [](const TimedWay& a, const TimedWay& b) { return a.seconds < b.seconds; });
-}
 
 Regret measure_regret(Device& device, Context& context, const Problem& problem, const RegretOptions& options,
                       const OnProgress& progress) {

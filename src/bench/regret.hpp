@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,7 +24,10 @@ struct Regret {
   std::string cublas;                    ///< its version
 
   double chosen_seconds() const { return ways.front().seconds; }
-  const TimedWay& best() const;
+  const TimedWay& best() const {
+    return *std::min_element(ways.begin(), ways.end(),
+                             [](const TimedWay& a, const TimedWay& b) { return a.seconds < b.seconds; });
+  }
   /// The time of the choice over that of the best way.
   double regret() const { return chosen_seconds() / best().seconds; }
 };
