@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 #include "fuzz.hpp"
 #include "kernels/registry.hpp"
+#include "lapidary/gemm.hpp"
 #include "lens/tensor_instruction.hpp"
 #include "model/visiting_order.hpp"
 #include "trial/matrix_image.hpp"
@@ -101,6 +102,28 @@ std::vector<std::string> kernel_ids() {
   return ids;
 }
 
+/// A plan's id, or what is none: what is taken is the id of the plan that it makes, which says what it is.
+void read_plan_id(const std::string& input) {
+  const Plan plan = plan_of(input);
+  if (plan.id() != input) throw Violation("the plan has another id: " + plan.id());
+  static_cast<void>(plan.why());
+  if (!(plan.way().seconds >= 0)) throw Violation("it is expected to take less than no time");
+}
+
+std::vector<std::string> plan_ids() {
+  std::vector<std::string> ids;
+  std::int64_t size = 1;
+  for (const Rung& rung : ladder())
+    for (const KernelEntry& kernel : rung.kernels) {
+      Problem p = {.kind = kernel.kind, .M = size, .N = size * 3 % 1000, .K = size * 7 % 4000};
+      size = size * 5 % 10000 + 1;
+      if (size % 3 == 0) p.batch = {2, 0, 0, 0, std::int64_t{1} << 32};
+      p.order_d = size % 2 ? Order::row_major : Order::column_major;
+      ids.push_back(plan(p, size % 2 ? "h200" : "rtx 4090").id());
+    }
+  return ids;
+}
+
 std::vector<std::string> instruction_names() {
   std::vector<std::string> names = {"f32",          "bf16/f32",  "bf16 RC",   "half",
                                     "RCR",          "TN",        "128x128x8", "32x32",
@@ -126,6 +149,10 @@ std::vector<Target> grammar_targets() {
             "+",    "-",     "*",        "/",  "%",  "<<", ">>", "&",    "^",   "|",   "==",  "!=",   "<=",
             ">=",   "(",     ")",        ",",  "[",  "]",  ":",  "x",    "\n",  "^<",  ">",   "+4/64"},
            read_access},
+          {"plans",
+           plan_ids(),
+           {"1.", "h200", "RCR", ".ld", ".at", ".n2-", "zovm", "i.", "none", ".pab", "x", "-", "9223372036854775807"},
+           read_plan_id},
           {"ids",
            kernel_ids(),
            {"naive", "_", "x", "_s4", "_c2x1", "_e2x64", "bf16", "f32", "e4m3", "-", "-RC", "-RR", "-f32", "s8"},
