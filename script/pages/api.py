@@ -50,4 +50,16 @@ def regret():
     )
 
 
-REGIONS = {"regret": regret}
+def batch_invariant():
+    document = json.loads((ROOT / "results/h200/batch_invariant.json").read_text())
+    parts = []
+    for rows, plan in document["by_rows"].items():
+        times = {w["kernel"]: w["measured_s"] for w in plan["ways"] if not (w["packs_a"] or w["packs_b"])}
+        parts.append(f"{times[document['kernel']] / plan['ways'][0]['measured_s']:.2f} at M = {rows}")
+    return (
+        f"For {document['type']}, N = {document['n']}, K = {document['k']} that is `{document['kernel']}`, and takes so many times as "
+        f"long on an {document['receipt']['card']['name'].split()[-1]} as what is chosen freely: {', '.join(parts)}."
+    )
+
+
+REGIONS = {"regret": regret, "batch-invariant": batch_invariant}
