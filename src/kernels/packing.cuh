@@ -8,10 +8,12 @@
 #include "layout/layout.hpp"
 #include "tile/global_tile.hpp"
 #include "tile/grid.hpp"
+#include "tile/vector.hpp"
 
-// Copies of matrices that kernels cannot read as they are. A block copies a square of 64 x 64 elements. Lines of the
-// copy are read where they are lines of the original too, and otherwise by way of shared memory, so that the lanes of a
-// warp have neighbours both of what is read and of what is written.
+// Copies of matrices that kernels cannot read as they are. A block copies a square of 64 x 64 elements, a thread 16 of
+// them, and stores them by 128 bits: by elements of 16 bits a copy takes twice as long. Lines of the copy are read
+// where they are lines of the original too, and otherwise by way of shared memory, so that the lanes of a warp have
+// neighbours both of what is read and of what is written.
 
 namespace lapidary::inline LAPIDARY_BUILD::packing {
 
@@ -23,6 +25,7 @@ struct Copy {
   std::int64_t from_ld;
   T* to;
   std::int64_t to_ld;
+  bool aligned;  ///< all lines of the copy are, to 16 bytes
 };
 
 template <class T>
@@ -31,17 +34,24 @@ struct Config {
   // Lines of the original. Each begins one bank further on than the one before, however many elements a bank has.
   static constexpr Layout square = row_major(side, side).padded(side, 4 / static_cast<int>(sizeof(T)));
 
+  // Of the copy: `vectors` of a thread, `width` elements each.
+  static constexpr int width = packed<T>, vectors = passes / width, vectors_a_line = side / width;
+
   LAPIDARY_HD static constexpr int along(int thread) { return thread % side; }
   LAPIDARY_HD static constexpr int across(int thread, int pass) { return thread / side + pass * lines_a_pass; }
-  /// A pass is over elements of lines of the original where it reads, and of lines of the copy where it writes.
+  LAPIDARY_HD static constexpr int line(int thread, int vector) { return (thread + vector * threads) / vectors_a_line; }
+  LAPIDARY_HD static constexpr int place(int thread, int vector) {
+    return (thread + vector * threads) % vectors_a_line * width;
+  }
+  /// A pass is over elements of lines of the original; what is read is an element of a vector of the copy.
   LAPIDARY_HD static constexpr int write(int thread, int pass) {
     return offset_in<square>(across(thread, pass), along(thread));
   }
-  LAPIDARY_HD static constexpr int read(int thread, int pass) {
-    return offset_in<square>(along(thread), across(thread, pass));
+  LAPIDARY_HD static constexpr int read(int thread, int vector, int element) {
+    return offset_in<square>(place(thread, vector) + element, line(thread, vector));
   }
   static_assert(wavefronts(warp_access<T>([](int lane) { return write(lane, 0); })) == 1, "neighbours");
-  static_assert(wavefronts(warp_access<T>([](int lane) { return read(lane, 0); })) == 1, "a bank each");
+  static_assert(wavefronts(warp_access<T>([](int lane) { return read(lane, 0, 0); })) == 2, "two lanes a bank");
 };
 
 template <class T>
@@ -53,33 +63,48 @@ template <class T, bool turned>
 __global__ void __launch_bounds__(Config<T>::threads) kernel(const Copy<T> copy) {
   using C = Config<T>;
   const RowCol<std::int64_t> block = block_tile<C::side, C::side>(copy.length);  // line, element of the copy
-  const int thread = threadIdx.x, along = C::along(thread);
+  const int thread = threadIdx.x;
   const int lines_left = left_in_tile(copy.lines, block.row, C::side);
   const int length_left = left_in_tile(copy.length, block.col, C::side);
-  // All loads are on their way before the first store, which might be to where the next load is from.
-  T values[C::passes];
-  const T* const from = turned ? copy.from + block.col * copy.from_ld + block.row
-                               : copy.from + block.row * copy.from_ld + block.col;
-  const int from_lines = turned ? length_left : lines_left, from_length = turned ? lines_left : length_left;
+  T values[C::vectors][C::width];
+  const auto for_each_element = [&](auto&& move) {
 #pragma unroll
-  for (int pass = 0; pass < C::passes; ++pass)
-    if (const int across = C::across(thread, pass); across < from_lines && along < from_length)
-      values[pass] = from[across * copy.from_ld + along];
+    for (int v = 0; v < C::vectors; ++v)
+#pragma unroll
+      for (int e = 0; e < C::width; ++e)
+        if (const int line = C::line(thread, v), place = C::place(thread, v) + e;
+            line < lines_left && place < length_left)
+          move(values[v][e], v, e);
+  };
   if constexpr (turned) {
     auto& square = shared_storage<Storage<T>>().square;
+    const T* const from = copy.from + block.col * copy.from_ld + block.row;
+    const int along = C::along(thread);
 #pragma unroll
     for (int pass = 0; pass < C::passes; ++pass)
-      if (C::across(thread, pass) < from_lines && along < from_length) square[C::write(thread, pass)] = values[pass];
+      if (const int across = C::across(thread, pass); across < length_left && along < lines_left)
+        square[C::write(thread, pass)] = from[across * copy.from_ld + along];
     __syncthreads();
-#pragma unroll
-    for (int pass = 0; pass < C::passes; ++pass)
-      if (C::across(thread, pass) < lines_left && along < length_left) values[pass] = square[C::read(thread, pass)];
+    for_each_element([&](T& value, int v, int e) { value = square[C::read(thread, v, e)]; });
+  } else {
+    const T* const from = copy.from + block.row * copy.from_ld + block.col;
+    for_each_element(
+        [&](T& value, int v, int e) { value = from[C::line(thread, v) * copy.from_ld + C::place(thread, v) + e]; });
   }
   T* const to = copy.to + block.row * copy.to_ld + block.col;
+  const auto place_of = [&](int v, int e) -> T& {
+    return to[C::line(thread, v) * copy.to_ld + C::place(thread, v) + e];
+  };
 #pragma unroll
-  for (int pass = 0; pass < C::passes; ++pass)
-    if (const int across = C::across(thread, pass); across < lines_left && along < length_left)
-      to[across * copy.to_ld + along] = values[pass];
+  for (int v = 0; v < C::vectors; ++v) {
+    if (copy.aligned && C::line(thread, v) < lines_left && C::place(thread, v) + C::width <= length_left) {
+      store_vector<C::width>(place_of(v, 0), values[v]);
+    } else {
+#pragma unroll
+      for (int e = 0; e < C::width; ++e)
+        if (C::line(thread, v) < lines_left && C::place(thread, v) + e < length_left) place_of(v, e) = values[v][e];
+    }
+  }
 }
 
 template <class T>
@@ -91,7 +116,9 @@ void pack_elements(const Stream& stream, const Packing& p, const void* from, voi
                         .from = static_cast<const T*>(from),
                         .from_ld = p.from_ld,
                         .to = static_cast<T*>(to),
-                        .to_ld = p.to_ld};
+                        .to_ld = p.to_ld,
+                        .aligned = reinterpret_cast<std::uintptr_t>(to) % 16 == 0 &&
+                                   p.to_ld * static_cast<std::int64_t>(sizeof(T)) % 16 == 0};
   const std::int64_t blocks = ceil_div<std::int64_t>(copy.lines, C::side) *
                               ceil_div<std::int64_t>(copy.length, C::side);
   LaunchShape shape = {.kernel = turned ? "pack_turned" : "pack", .grid = blocks, .block = C::threads};
