@@ -1,6 +1,7 @@
 #include "trial/trial.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <regex>
 #include <utility>
@@ -62,8 +63,18 @@ bool takes_far_lines(const Call& call, const char* role) {
   return std::regex_search(call.kernel->parameters[static_cast<std::size_t>(place)].type, wide);
 }
 
+/// Whether a kernel is given a factor in a parameter that holds this one.
+bool takes_factor(const Call& call, const char* role, float value) {
+  if (!call.has(role)) return false;
+  static const std::regex real = pattern(R"(\b(float|double|half|__half|__nv_bfloat16|nv_bfloat16)\b)");
+  const auto place = std::find(call.roles.begin(), call.roles.end(), role) - call.roles.begin();
+  return value == std::trunc(value) ||
+         std::regex_search(call.kernel->parameters[static_cast<std::size_t>(place)].type, real);
+}
+
 /// What is left of a problem that rungs are checked on, if the kernel's arguments allow it: bases stay aligned, lines
-/// are far apart where all leading dimensions that the kernel takes have 64 bits, and factors are those of `spec` or 0.
+/// are far apart where all leading dimensions that the kernel takes have 64 bits, and factors are those of the list
+/// where the kernel is given them.
 std::optional<bench::RandomProblem> allowed(const Call& call, const Request& request, const bench::RandomProblem& spec,
                                             const bench::RandomProblem& checked) {
   bench::RandomProblem own = spec;
@@ -86,8 +97,8 @@ std::optional<bench::RandomProblem> allowed(const Call& call, const Request& req
   p.ldb = p.N + (call.has("ldb") ? gaps.b : 0);
   p.ldc = p.N + (call.has("ldc") || p.in_place ? gaps.c : 0);
   p.ldd = p.in_place ? p.ldc : p.N + (call.has("ldd") ? gaps.d : 0);
-  if (checked.alpha == 0 && call.has("alpha") && !request.alpha) own.alpha = 0;
-  if (checked.beta == 0 && call.has("beta") && !request.beta) own.beta = 0;
+  if (!request.alpha && takes_factor(call, "alpha", checked.alpha)) own.alpha = checked.alpha;
+  if (!request.beta && takes_factor(call, "beta", checked.beta)) own.beta = checked.beta;
   return bench::resolve(own);
 }
 

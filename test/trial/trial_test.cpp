@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <fstream>
 #include <string>
 #include <tuple>
@@ -302,6 +303,14 @@ TEST(Trial, SumsAreLongerThanTilesOnceAtLeast) {
   ASSERT_TRUE(trial.other && trial.other->fault);
   expect_text(trial.other->fault->message, {"out-of-bounds shared store"});
   EXPECT_GT(trial.other->spec.problem.K, 1000);
+}
+
+TEST(Trial, FactorsAreThoseOfRungs) {
+  const Trial trial = run(in_tiles_of_16({.file = "broken.cu", .kernel = "whole_factors"}));
+  EXPECT_TRUE(trial.ok()) << text_of(trial.run);
+  ASSERT_TRUE(trial.other);
+  EXPECT_FALSE(trial.other->ok());
+  EXPECT_NE(trial.other->spec.beta, std::trunc(trial.other->spec.beta));
 }
 
 TEST(Trial, WhatAStoppedLaunchLeftInVariablesIsNotSeen) {
