@@ -59,11 +59,16 @@ const void* advanced(const void* data, std::int64_t elements, Type type) {
 
 /// Those of one product of a batch.
 Operands operands_of(const Problem& p, const Operands& first, std::int64_t product) {
+  // Strides of matrices that are not read may be any.
+  const auto offset = [&](Matrix matrix, std::int64_t stride) {
+    const bool unread = shape_of(p, matrix).empty() || (matrix == Matrix::C && !p.reads_c());
+    return unread ? 0 : product * stride;
+  };
   Operands o = first;
-  o.A = advanced(first.A, product * p.batch.stride_a, p.kind.type);
-  o.B = advanced(first.B, product * p.batch.stride_b, p.kind.type);
-  o.C = advanced(first.C, product * p.batch.stride_c, p.kind.result);
-  o.D = const_cast<void*>(advanced(first.D, product * p.batch.stride_d, p.kind.result));
+  o.A = advanced(first.A, offset(Matrix::A, p.batch.stride_a), p.kind.type);
+  o.B = advanced(first.B, offset(Matrix::B, p.batch.stride_b), p.kind.type);
+  o.C = advanced(first.C, offset(Matrix::C, p.batch.stride_c), p.kind.result);
+  o.D = const_cast<void*>(advanced(first.D, offset(Matrix::D, p.batch.stride_d), p.kind.result));
   return o;
 }
 

@@ -17,7 +17,8 @@ constexpr int line_bytes = 128, workspace_alignment = 256;
 /// Of a matrix of a batch: the next one begins `stride` elements further on.
 int alignment_of(int base, const Batch& batch, std::int64_t stride, Type type) {
   if (batch.count == 1) return base;
-  return static_cast<int>(std::gcd(std::int64_t{base}, stride * size_of(type)));
+  // Of what is not read the stride may be any.
+  return static_cast<int>(std::gcd(std::int64_t{base}, stride % base * size_of(type)));
 }
 
 /// One product of a batch.
