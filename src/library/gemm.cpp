@@ -12,20 +12,12 @@ namespace {
 template <class Data>
 std::optional<std::int64_t> leading_dimension(const BasicMatrixView<Data>& x, Order order) {
   const bool by_row = order == Order::row_major;
-  const std::int64_t lines = by_row ? x.rows : x.cols, length = by_row ? x.cols : x.rows,
-                     step = by_row ? x.col_stride : x.row_stride, pitch = by_row ? x.row_stride : x.col_stride;
+  const MatrixShape shape = {x.type, x.rows, x.cols, by_row ? x.row_stride : x.col_stride, order};
+  const std::int64_t length = shape.length(), step = by_row ? x.col_stride : x.row_stride;
   if (length > 1 && step != 1) return {};
-  if (lines <= 1 || length == 0) return std::max<std::int64_t>(length, 1);
-  if (pitch < length) return {};
-  return pitch;
-}
-
-template <class Data>
-[[noreturn]] void refuse_strides(Matrix matrix, const BasicMatrixView<Data>& x) {
-  throw InvalidArgument(
-      fmt::format("{} is {} x {} with strides {} and {}; one of them must be 1, and the other one at "
-                  "least the length of a line",
-                  name_of(matrix), x.rows, x.cols, x.row_stride, x.col_stride));
+  if (shape.lines() <= 1 || length == 0) return std::max<std::int64_t>(length, 1);
+  if (shape.ld < length) return {};
+  return shape.ld;
 }
 
 struct Lines {
@@ -36,7 +28,10 @@ struct Lines {
 Lines lines_of(Matrix matrix, const ConstMatrixView& x) {
   for (const Order order : {Order::row_major, Order::column_major})
     if (const auto ld = leading_dimension(x, order)) return {order, *ld};
-  refuse_strides(matrix, x);
+  throw InvalidArgument(
+      fmt::format("{} is {} x {} with strides {} and {}; one of them must be 1, and the other one at "
+                  "least the length of a line",
+                  name_of(matrix), x.rows, x.cols, x.row_stride, x.col_stride));
 }
 
 void require_shape(Matrix matrix, std::int64_t rows, std::int64_t cols, const char* what, std::int64_t wanted_rows,

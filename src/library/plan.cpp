@@ -32,6 +32,8 @@ PlanId plan_id(const Problem& problem, const BuiltInCard& card, const Way& way) 
   return {slug_of(card.gpu), problem, id_of(way), way.a.has_value(), way.b.has_value()};
 }
 
+bool has_results(const Problem& p) { return p.M > 0 && p.N > 0 && p.batch.count > 0; }
+
 /// The ways to compute a resolved problem with row-major results by kernels that the library chooses among, the
 /// quickest first.
 std::vector<Candidate> candidates(const Problem& problem, const BuiltInCard& card, const GemmOptions& options) {
@@ -141,7 +143,7 @@ Plan plan(const Problem& asked, std::string_view card_name, const GemmOptions& o
   validate(data->problem);
   validate_batch(data->problem);
   const Problem problem = with_row_major_results(data->problem);
-  if (problem.M == 0 || problem.N == 0 || problem.batch.count == 0) {
+  if (!has_results(problem)) {
     data->ways.emplace_back();
   } else {
     GemmOptions chosen = options;
@@ -173,17 +175,16 @@ Plan plan_of(std::string_view text) {
   validate(data->problem);
   validate_batch(data->problem);
   const Problem problem = with_row_major_results(data->problem);
-  const bool nothing = problem.M == 0 || problem.N == 0 || problem.batch.count == 0;
+  const bool nothing = !has_results(problem);
   if (nothing != id.kernel.empty()) refuse(nothing ? "D has no elements" : "it names no kernel");
   if (nothing) {
     data->ways.emplace_back();
     return Plan(std::move(data));
   }
-  const KernelEntry& kernel = find_kernel(id.kernel);
-  if (!find_rung(kernel.rung).runs_on(data->card->gpu.compute_capability, kernel.kind))
-    refuse(fmt::format("{} does not run {}", data->card->gpu.name, kernel.rung));
-  const LibraryKernel* const known = library_kernel(kernel);
+  const LibraryKernel* const known = library_kernel(find_kernel(id.kernel));
   if (!known) refuse("the library does not choose its kernel");
+  if (!known->rung->runs_on(data->card->gpu.compute_capability, known->kernel->kind))
+    refuse(fmt::format("{} does not run {}", data->card->gpu.name, known->rung->name()));
   auto way = way_of(problem, *known, id.packs_a, id.packs_b);
   if (!way) refuse("its kernel does not compute the problem");
   if (way->a.has_value() != id.packs_a || way->b.has_value() != id.packs_b)

@@ -1,8 +1,6 @@
 #include "library/way.hpp"
 
-#include <algorithm>
 #include <numeric>
-#include <string_view>
 #include <utility>
 
 #include "core/math.hpp"
@@ -38,12 +36,12 @@ Problem one_of(const Problem& batch) {
 /// Has a matrix copied behind what the workspace holds already. @returns whether that can be counted in 63 bits
 bool pack(Way& way, std::optional<PackedMatrix>& packed, const MatrixShape& from, Order order) {
   if (from.empty()) return true;
-  const std::int64_t length = order == Order::row_major ? from.cols : from.rows,
-                     lines = order == Order::row_major ? from.rows : from.cols;
-  const std::int64_t ld = aligned_ld(from.type, length, line_bytes);
+  MatrixShape to = from;
+  to.order = order;
+  const std::int64_t ld = aligned_ld(from.type, to.length(), line_bytes);
   packed = {{from.type, from.rows, from.cols, from.order, order, from.ld, ld}, way.workspace_bytes};
   std::int64_t bytes = 0;
-  if (__builtin_mul_overflow(lines, ld * size_of(from.type), &bytes) || bytes > INT64_MAX / 4) return false;
+  if (__builtin_mul_overflow(to.lines(), ld * size_of(from.type), &bytes) || bytes > INT64_MAX / 4) return false;
   way.workspace_bytes += static_cast<std::size_t>(round_up<std::int64_t>(bytes, workspace_alignment));
   return true;
 }
@@ -71,11 +69,11 @@ std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_ker
   if (packs_a && !pack(way, way.a, a, kernel.kind.a)) return {};
   if (packs_b && !pack(way, way.b, b, kernel.kind.b)) return {};
   p.kind = kernel.kind;
-  const auto ld = [](const MatrixShape& x, Order order, const std::optional<PackedMatrix>& packed) {
-    return packed ? packed->packing.to_ld : x.empty() ? (order == Order::row_major ? x.cols : x.rows) : x.ld;
+  const auto ld = [&](Matrix matrix, const MatrixShape& before, const std::optional<PackedMatrix>& packed) {
+    return packed ? packed->packing.to_ld : before.empty() ? shape_of(p, matrix).length() : before.ld;
   };
-  p.lda = ld(a, kernel.kind.a, way.a);
-  p.ldb = ld(b, kernel.kind.b, way.b);
+  p.lda = ld(Matrix::A, a, way.a);
+  p.ldb = ld(Matrix::B, b, way.b);
   if (way.a) p.aligned.A = workspace_alignment;
   if (way.b) p.aligned.B = workspace_alignment;
   if (!refusal(kernel, p).empty()) return {};
