@@ -31,7 +31,8 @@ endforeach()
 # The public headers, and those that they include.
 install(DIRECTORY include/lapidary DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 foreach(room IN ITEMS core layout ptx emulator device)
-  install(DIRECTORY src/${room} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/lapidary/src" FILES_MATCHING PATTERN "*.hpp")
+  install(DIRECTORY src/${room} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/lapidary/src"
+    FILES_MATCHING PATTERN "*.hpp" PATTERN "*.def")
 endforeach()
 
 # What the program compiles a user's CUDA against.

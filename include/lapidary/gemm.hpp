@@ -1,6 +1,7 @@
 #pragma once
 // D = alpha * A * B + beta * C for programs that want the product: gemm() does it, plan() says how it would be done,
-// and run() does what a plan says. On a GPU and on the emulated machine alike.
+// and run() does what a plan says. On a GPU and on the emulated machine alike. What they refuse by InvalidArgument is a
+// Refusal, with the id of the rule that was broken (docs/refusals.md).
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,6 +14,7 @@
 
 #include "core/error.hpp"     // Error, InvalidArgument
 #include "core/problem.hpp"   // Problem, Operands, Type, Order
+#include "core/refusal.hpp"   // Refusal
 #include "device/device.hpp"  // Device, DeviceBuffer, Stream, open_emulator, open_gpu
 
 namespace lapidary {
@@ -110,7 +112,7 @@ class Plan {
 /// Chooses how a problem is computed on a card: among the kernels that take it, as it is or with A, B or both copied
 /// first, the one that is expected to be done first. What comes out depends on the arguments and on the version of the
 /// library, and on nothing else; no device is asked.
-/// @param card  a GPU of data/gpus.csv by its name, as "h200", "a100 80gb"
+/// @param card  a GPU of data/gpus.csv by its name, as "h200", "a100 pcie"
 /// @throws InvalidArgument if the problem is not legal, if the options leave no kernel for it, or if there is no such
 /// card or none of its kernels runs on it
 Plan plan(const Problem& problem, std::string_view card, const GemmOptions& options = {});

@@ -93,6 +93,10 @@ const char* lapidary_version(void);
 /* What went wrong in the last call of this thread that did not succeed; "" if there was none. Valid until the next. */
 const char* lapidary_last_error(void);
 
+/* Which rule that call broke, as docs/refusals.md lists them: "shape.b". Other than the message it stays the same from
+ * version to version. "" if it failed otherwise, or if there was none. */
+const char* lapidary_last_refusal(void);
+
 /* How many GPUs there are that kernels of this library run on. */
 int lapidary_gpu_count(void);
 

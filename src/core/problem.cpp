@@ -7,7 +7,7 @@
 #include <iterator>
 #include <utility>
 
-#include "core/error.hpp"
+#include "core/refusal.hpp"
 
 namespace lapidary {
 namespace {
@@ -39,16 +39,18 @@ void validate_shape(const Problem& p, Matrix matrix) {
   if (x.ld < x.length()) {
     const bool row_major = x.order == Order::row_major;
     const auto [rows, cols] = sides(matrix);
-    throw InvalidArgument(fmt::format("ld{} is {}; a {} of {} has {} = {} elements, so it must be at least {}",
-                                      lower(name), x.ld, row_major ? "row" : "column", name, row_major ? cols : rows,
-                                      x.length(), x.length()));
+    throw Refusal(
+        RefusalId::ld_length,
+        fmt::format("ld{} is {}; a {} of {} has {} = {} elements, so it must be at least {}", lower(name), x.ld,
+                    row_major ? "row" : "column", name, row_major ? cols : rows, x.length(), x.length()));
   }
   if (x.empty()) return;
   std::int64_t extent = 0;
   if (__builtin_mul_overflow(x.lines() - 1, x.ld, &extent) || __builtin_add_overflow(extent, x.length(), &extent) ||
       __builtin_mul_overflow(extent, std::int64_t{size_of(x.type)}, &extent)) {
-    throw InvalidArgument(fmt::format("{} is {} x {} {} with leading dimension {}; it must take less than 2^63 bytes",
-                                      name, x.rows, x.cols, lapidary::name_of(x.type), x.ld));
+    throw Refusal(RefusalId::shape_bytes,
+                  fmt::format("{} is {} x {} {} with leading dimension {}; it must take less than 2^63 bytes", name,
+                              x.rows, x.cols, lapidary::name_of(x.type), x.ld));
   }
 }
 
@@ -57,18 +59,23 @@ void validate_pointer(const Problem& p, const Operands& operands, Matrix matrix)
   if (x.empty()) return;
   const char* const name = name_of(matrix);
   const void* const data = operands[matrix];
-  if (!data) throw InvalidArgument(fmt::format("{} is null; it must point to {} x {} elements", name, x.rows, x.cols));
+  if (!data)
+    throw Refusal(RefusalId::pointer_null,
+                  fmt::format("{} is null; it must point to {} x {} elements", name, x.rows, x.cols));
   const auto address = reinterpret_cast<std::uintptr_t>(data);
   if (address % static_cast<unsigned>(size_of(x.type)) != 0) {
-    throw InvalidArgument(fmt::format("{} is at {}; its address must be a multiple of the {} bytes of an element", name,
-                                      data, size_of(x.type)));
+    throw Refusal(RefusalId::alignment_element,
+                  fmt::format("{} is at {}; its address must be a multiple of the {} bytes of an element", name, data,
+                              size_of(x.type)));
   }
   // Addresses are counted in 63 bits below.
   if (address > static_cast<std::uintptr_t>(INT64_MAX - x.bytes())) {
-    throw InvalidArgument(fmt::format("{} is at {} and takes {} bytes; it must end below 2^63", name, data, x.bytes()));
+    throw Refusal(RefusalId::pointer_range,
+                  fmt::format("{} is at {} and takes {} bytes; it must end below 2^63", name, data, x.bytes()));
   }
   if (address % static_cast<unsigned>(aligned(p, matrix)) != 0) {
-    throw InvalidArgument(
+    throw Refusal(
+        RefusalId::alignment_stated,
         fmt::format("{} is at {}; the problem says that its address is a multiple of {} bytes: say {}, or move it",
                     name, data, aligned(p, matrix), address & (~address + 1)));
   }
@@ -111,15 +118,16 @@ bool overlap(const Problem& p, const Operands& operands, Matrix x, Matrix y) {
 
 void validate_factor(const char* name, Factor known, float value) {
   if (known == Factor::any || known == Factor::in_device_memory || known == factor_of(value)) return;
-  throw InvalidArgument(fmt::format("{} is {}; the problem says that it is {}", name, value, name_of(known)));
+  throw Refusal(RefusalId::factor_stated,
+                fmt::format("{} is {}; the problem says that it is {}", name, value, name_of(known)));
 }
 
-/// @throws InvalidArgument unless it is one of its type's values, the last of which is `last`
+/// @throws Refusal unless it is one of its type's values, the last of which is `last`
 template <class Enum>
 void validate_choice(const char* name, Enum value, Enum last) {
   if (static_cast<int>(value) < 0 || value > last) {
-    throw InvalidArgument(
-        fmt::format("{} has value {}; values are 0 to {}", name, static_cast<int>(value), static_cast<int>(last)));
+    throw Refusal(RefusalId::value_unknown, fmt::format("{} has value {}; values are 0 to {}", name,
+                                                        static_cast<int>(value), static_cast<int>(last)));
   }
 }
 
@@ -175,18 +183,19 @@ bool vectorizable(const Problem& p) {
 void validate(const Problem& p) {
   for (const Type type : {p.kind.type, p.kind.result}) {
     if (std::find(std::begin(operand_types), std::end(operand_types), type) == std::end(operand_types)) {
-      throw InvalidArgument(fmt::format("the element type has value {}; types are {} (f32) to {} (s8)",
-                                        static_cast<int>(type), static_cast<int>(Type::f32),
-                                        static_cast<int>(Type::s8)));
+      throw Refusal(RefusalId::type_value,
+                    fmt::format("the element type has value {}; types are {} (f32) to {} (s8)", static_cast<int>(type),
+                                static_cast<int>(Type::f32), static_cast<int>(Type::s8)));
     }
   }
   if (!is_result(p.kind.type) && p.kind.result != Type::f32) {
-    throw InvalidArgument(fmt::format("the results of {} matrices are {}; they must be f32", name_of(p.kind.type),
-                                      name_of(p.kind.result)));
+    throw Refusal(RefusalId::type_result, fmt::format("the results of {} matrices are {}; they must be f32",
+                                                      name_of(p.kind.type), name_of(p.kind.result)));
   }
   if (p.kind.result != p.kind.type && p.kind.result != Type::f32) {
-    throw InvalidArgument(fmt::format("the results of {} matrices are {}; they must be of the same type or f32",
-                                      name_of(p.kind.type), name_of(p.kind.result)));
+    throw Refusal(RefusalId::type_result,
+                  fmt::format("the results of {} matrices are {}; they must be of the same type or f32",
+                              name_of(p.kind.type), name_of(p.kind.result)));
   }
   for (const auto& [name, order] : {std::pair{"A", p.kind.a}, std::pair{"B", p.kind.b}, std::pair{"D", p.order_d}})
     validate_choice(fmt::format("the order of {}", name).c_str(), order, Order::column_major);
@@ -195,18 +204,20 @@ void validate(const Problem& p) {
   validate_choice("the activation", p.epilogue.activation, Activation::gelu);
   validate_choice("the scaling", p.scaling, Scaling::blocks);
   for (const auto& [name, size] : {std::pair{"M", p.M}, std::pair{"N", p.N}, std::pair{"K", p.K}}) {
-    if (size < 0) throw InvalidArgument(fmt::format("{} is {}; sizes must be 0 or more", name, size));
+    if (size < 0) throw Refusal(RefusalId::shape_size, fmt::format("{} is {}; sizes must be 0 or more", name, size));
   }
   for (const Matrix matrix : all_matrices) {
     if (matrix != Matrix::C || p.reads_c()) validate_shape(p, matrix);
     const int bytes = aligned(p, matrix);
     if (bytes < 1 || !std::has_single_bit(static_cast<unsigned>(bytes))) {
-      throw InvalidArgument(fmt::format("{} is said to be aligned to {} bytes; it must be a power of two, as in 16",
-                                        name_of(matrix), bytes));
+      throw Refusal(RefusalId::alignment_value,
+                    fmt::format("{} is said to be aligned to {} bytes; it must be a power of two, as in 16",
+                                name_of(matrix), bytes));
     }
   }
   if (p.in_place && p.reads_c() && p.ldc != p.ldd) {
-    throw InvalidArgument(fmt::format("D is C, but ldc is {} and ldd is {}; they must be equal", p.ldc, p.ldd));
+    throw Refusal(RefusalId::in_place_ld,
+                  fmt::format("D is C, but ldc is {} and ldd is {}; they must be equal", p.ldc, p.ldd));
   }
 }
 
@@ -219,17 +230,23 @@ void validate(const Problem& p, const Operands& operands) {
     if (matrix != Matrix::C || reads_c) validate_pointer(p, operands, matrix);
   for (const Matrix input : {Matrix::A, Matrix::B}) {
     if (overlap(p, operands, Matrix::D, input)) {
-      throw InvalidArgument(fmt::format("D shares elements with {}; it must not, since {} is read while D is written",
-                                        name_of(input), name_of(input)));
+      throw Refusal(
+          RefusalId::overlap_input,
+          fmt::format(
+              "D is at {} and shares elements with {} at {}; it must share none, since {} is read while D is written",
+              operands.D, name_of(input), operands[input], name_of(input)));
     }
   }
   if (!reads_c) return;
   if ((operands.C == operands.D) != p.in_place) {
-    throw InvalidArgument(p.in_place ? "D is not C; the problem says that it is"
-                                     : "D is C; the problem says that it is not");
+    throw Refusal(RefusalId::in_place_address, fmt::format("D is at {} and C at {}; the problem says that D is {}C",
+                                                           operands.D, operands.C, p.in_place ? "" : "not "));
   }
   if (!p.in_place && overlap(p, operands, Matrix::D, Matrix::C))
-    throw InvalidArgument("D shares elements with C without being C; it must be C, with ldd = ldc, or share none");
+    throw Refusal(
+        RefusalId::overlap_c,
+        fmt::format("D is at {} and shares elements with C at {}; it must be C, with ldd = ldc, or share none",
+                    operands.D, operands.C));
 }
 
 Problem with_known(Problem p, const Operands& operands) {
@@ -275,8 +292,8 @@ Type parse_type(std::string_view name) {
     names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(type));
   }
   if (name == "f64" || name == "e5m2")
-    throw InvalidArgument(fmt::format("no kernel has elements of {}; there are {}", name, names));
-  throw InvalidArgument(fmt::format("no element type is named '{}'; there are {}", name, names));
+    throw Refusal(RefusalId::type_value, fmt::format("no kernel has elements of {}; there are {}", name, names));
+  throw Refusal(RefusalId::type_value, fmt::format("no element type is named '{}'; there are {}", name, names));
 }
 
 GemmKind parse_kind(std::string_view text) {

@@ -4,7 +4,7 @@
 #include <mutex>
 #include <utility>
 
-#include "core/error.hpp"
+#include "core/refusal.hpp"
 #include "device/cuda_check.hpp"
 #include "device/device.hpp"
 
@@ -38,8 +38,9 @@ class GpuDevice final : public Device {
     void* memory = nullptr;
     // cudaMalloc of 0 bytes gives a null pointer, which would look like a missing matrix.
     if (bytes > free_bytes || cudaMalloc(&memory, bytes ? bytes : 1) != cudaSuccess)
-      throw InvalidArgument(std::string(label) + " needs " + std::to_string(bytes) + " bytes of GPU memory, of which " +
-                            std::to_string(free_bytes) + " are free");
+      throw Refusal(RefusalId::memory_free, std::string(label) + " needs " + std::to_string(bytes) +
+                                                " bytes of GPU memory, of which " + std::to_string(free_bytes) +
+                                                " are free");
     return memory;
   }
   void free(void* memory) noexcept override { cudaFree(memory); }
@@ -103,9 +104,10 @@ std::unique_ptr<Device> open_gpu() {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess || count == 0)
-    throw InvalidArgument(std::string("there is no GPU to run on: ") +
-                          (status == cudaSuccess ? "no card was found" : cudaGetErrorString(status)) +
-                          "; use the emulated machine (--device emulator)");
+    throw Refusal(RefusalId::device_none,
+                  std::string("there is no GPU to run on: ") +
+                      (status == cudaSuccess ? "no card was found" : cudaGetErrorString(status)) +
+                      "; use the emulated machine (--device emulator)");
   return std::make_unique<GpuDevice>();
 }
 

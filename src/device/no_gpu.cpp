@@ -1,5 +1,5 @@
 // Stands in for gpu_device.cu in a build without CUDA.
-#include "core/error.hpp"
+#include "core/refusal.hpp"
 #include "device/device.hpp"
 
 namespace lapidary {
@@ -9,7 +9,8 @@ int gpu_count() { return 0; }
 namespace {
 
 [[noreturn]] void no_gpu() {
-  throw InvalidArgument(
+  throw Refusal(
+      RefusalId::device_none,
       "there is no GPU to run on: this program was built without CUDA; build it where nvcc is on the PATH, or use the "
       "emulated machine (--device emulator)");
 }

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/error.hpp"
+#include "core/refusal.hpp"
 #include "emulator/machine.hpp"
 
 namespace lapidary {
@@ -19,13 +19,15 @@ const char* name_of(Build build) {
 void require_stream_for(Build build, const Stream& stream) {
   if ((build == Build::gpu) != (stream.machine == nullptr)) {
     const char *const machine = "the emulated machine", *const gpu = "a GPU";
-    throw InvalidArgument(fmt::format("the {} build of a kernel runs on {}; this stream belongs to {}", name_of(build),
-                                      build == Build::gpu ? gpu : machine, build == Build::gpu ? machine : gpu));
+    throw Refusal(RefusalId::device_stream,
+                  fmt::format("the {} build of a kernel runs on {}; this stream belongs to {}", name_of(build),
+                              build == Build::gpu ? gpu : machine, build == Build::gpu ? machine : gpu));
   }
   if (build != Build::plain) return;
   const emulator::Options& options = stream.machine->options();
   if (options.count || options.check)
-    throw InvalidArgument("the plain build of a kernel cannot be counted or checked; use the instrumented one");
+    throw Refusal(RefusalId::device_stream,
+                  "the plain build of a kernel cannot be counted or checked; use the instrumented one");
 }
 
 }  // namespace lapidary

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <fstream>
 
-#include "core/error.hpp"
 #include "core/math.hpp"
+#include "core/refusal.hpp"
 
 namespace lapidary::emulator {
 namespace {
@@ -44,7 +44,8 @@ Arena::~Arena() {
 
 void* Arena::allocate(std::size_t bytes, std::string_view label, std::size_t touched, const Lines& lines) {
   if (touched > free_bytes())
-    throw InvalidArgument(
+    throw Refusal(
+        RefusalId::memory_free,
         fmt::format("{} needs {} bytes of memory, of which {} are free on this machine", label, touched, free_bytes()));
   // First fit; a gap of one alignment at least stays between allocations.
   std::uintptr_t at = base_ + alignment;
@@ -53,7 +54,8 @@ void* Arena::allocate(std::size_t bytes, std::string_view label, std::size_t tou
     at = round_up<std::uintptr_t>(allocation.end() + alignment, alignment);
   }
   if (at + bytes + alignment > base_ + bytes_)
-    throw InvalidArgument(fmt::format("{} needs {} bytes; the emulated GPU addresses {} in all", label, bytes, bytes_));
+    throw Refusal(RefusalId::memory_free,
+                  fmt::format("{} needs {} bytes; the emulated GPU addresses {} in all", label, bytes, bytes_));
   Allocation& made = allocations_[at];
   made.base = at;
   made.bytes = bytes;

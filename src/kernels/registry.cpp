@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
 #include <regex>
 #include <utility>
 
@@ -117,26 +116,6 @@ std::vector<std::string_view> nearest_rungs(std::string_view name) {
   return names;
 }
 
-/// The first rule of those that hold for every kernel that a problem breaks: what no kernel does yet.
-std::string refusal_of_all(const Problem& p) {
-  const auto factor = [](const char* name) {
-    return fmt::format("{} is in device memory; kernels take it from the host, by value", name);
-  };
-  if (p.alpha == Factor::in_device_memory) return factor("alpha");
-  if (p.beta == Factor::in_device_memory) return factor("beta");
-  if (p.batch.count != 1)
-    return fmt::format("there are {} products in the batch; kernels do 1 a launch", p.batch.count);
-  if (p.groups != 1) return fmt::format("there are {} groups of products; kernels do 1 a launch", p.groups);
-  if (p.order_d != Order::row_major)
-    return "C and D are column-major; results are row-major: exchange A and B, and take each of them in the other order";
-  if (p.epilogue.bias) return "a bias is to be added to each column; kernels add beta * C alone";
-  if (p.epilogue.activation != Activation::none)
-    return "an activation is to follow; kernels store alpha * A * B + beta * C as it is";
-  if (p.scaling != Scaling::none) return "A and B have scales; kernels scale by alpha alone";
-  if (p.split != 1) return fmt::format("K is to be split in {}; kernels add up all of it in 1", p.split);
-  return {};
-}
-
 /// Why a kernel's blocks are too few for the tiles of D, or its numbers of tiles too short.
 std::string refusal_by_tiles(const KernelEntry& kernel, const Problem& p) {
   // What walks in an order of its own multiplies the tiles of a row by the rows of a group, at most 16, in 32 bits; and
@@ -149,6 +128,31 @@ std::string refusal_by_tiles(const KernelEntry& kernel, const Problem& p) {
 }
 
 }  // namespace
+
+std::optional<BrokenRule> unsupported(const Problem& p) {
+  using enum RefusalId;
+  const auto factor = [](const char* name) {
+    return BrokenRule{unsupported_factor,
+                      fmt::format("{} is in device memory; kernels take it from the host, by value", name)};
+  };
+  if (p.alpha == Factor::in_device_memory) return factor("alpha");
+  if (p.beta == Factor::in_device_memory) return factor("beta");
+  if (p.batch.count != 1)
+    return {{kernel_problem, fmt::format("there are {} products in the batch; kernels do 1 a launch", p.batch.count)}};
+  if (p.groups != 1)
+    return {{unsupported_groups, fmt::format("there are {} groups of products; kernels do 1 a launch", p.groups)}};
+  if (p.order_d != Order::row_major)
+    return {
+        {kernel_problem,
+         "C and D are column-major; results are row-major: exchange A and B, and take each of them in the other order"}};
+  if (p.epilogue.bias) return {{unsupported_bias, "a bias is to be added to each column; kernels add beta * C alone"}};
+  if (p.epilogue.activation != Activation::none)
+    return {{unsupported_activation, "an activation is to follow; kernels store alpha * A * B + beta * C as it is"}};
+  if (p.scaling != Scaling::none) return {{unsupported_scaling, "A and B have scales; kernels scale by alpha alone"}};
+  if (p.split != 1)
+    return {{unsupported_split, fmt::format("K is to be split in {}; kernels add up all of it in 1", p.split)}};
+  return {};
+}
 
 bool Rung::has(const GemmKind& kind) const {
   return std::any_of(kernels.begin(), kernels.end(), [&](const KernelEntry& k) { return k.kind == kind; });
@@ -210,19 +214,23 @@ const Rung& find_rung(std::string_view name) {
   }
   for (const OptionalRung& rung : optional_rungs()) {
     if (rung.name == name)
-      throw InvalidArgument(fmt::format("this program was built without {}, which needs {}", name, rung.needs));
+      throw Refusal(RefusalId::kernel_unknown,
+                    fmt::format("this program was built without {}, which needs {}", name, rung.needs));
   }
   if (!rung_source(name).empty()) {
-    throw InvalidArgument(fmt::format(
-        "this program was built without {}; configure it with -DLAPIDARY_RUNGS=\"\", or with a list that names it",
-        name));
+    throw Refusal(
+        RefusalId::kernel_unknown,
+        fmt::format(
+            "this program was built without {}; configure it with -DLAPIDARY_RUNGS=\"\", or with a list that names it",
+            name));
   }
   const std::vector<std::string_view> near = nearest_rungs(name);
   std::string names;
   for (const std::string_view other : near) names += fmt::format("{}{}", names.empty() ? "" : ", ", other);
-  if (!near.empty()) throw InvalidArgument(fmt::format("no kernel is named '{}'; near it are {}", name, names));
+  if (!near.empty())
+    throw Refusal(RefusalId::kernel_unknown, fmt::format("no kernel is named '{}'; near it are {}", name, names));
   for (const Rung& rung : ladder()) names += fmt::format("{}{}", names.empty() ? "" : ", ", rung.name());
-  throw InvalidArgument(fmt::format("no kernel is named '{}'; there are {}", name, names));
+  throw Refusal(RefusalId::kernel_unknown, fmt::format("no kernel is named '{}'; there are {}", name, names));
 }
 
 std::string to_string(const TileShape& tile) {
@@ -248,9 +256,11 @@ KernelId parse_kernel_id(std::string_view id) {
       R"((\w+?)_(\d{1,9})x(\d{1,9})(?:x(\d{1,9}))?(?:_s(\d{1,9}))?(?:_c(\d{1,9})x(\d{1,9}))?(?:_e(\d{1,9})x(\d{1,9}))?)"
       R"(_([a-z][a-z0-9]*)(?:-([a-z][a-z0-9]*))?(?:-([RC]{2}))?)");
   const auto refuse = [&] {
-    throw InvalidArgument(fmt::format(
-        "'{}' is no kernel's id; they are written as in naive_32x32_f32 or wgmma_cluster_128x256x64_s4_c2x1_e2x64_bf16-RC",
-        id.substr(0, most_of_id)));
+    throw Refusal(
+        RefusalId::kernel_unknown,
+        fmt::format(
+            "'{}' is no kernel's id; they are written as in naive_32x32_f32 or wgmma_cluster_128x256x64_s4_c2x1_e2x64_bf16-RC",
+            id.substr(0, most_of_id)));
   };
   // Matching takes stack by the length of the text.
   std::cmatch found;
@@ -281,7 +291,8 @@ const KernelEntry& find_kernel(std::string_view id) {
     if (kernel.traits() == parsed.traits) return kernel;
     ids += fmt::format("{}{}", ids.empty() ? "" : ", ", kernel.id());
   }
-  throw InvalidArgument(fmt::format("no kernel has the id {}; those of {} are {}", id, parsed.rung, ids));
+  throw Refusal(RefusalId::kernel_unknown,
+                fmt::format("no kernel has the id {}; those of {} are {}", id, parsed.rung, ids));
 }
 
 RowCol<std::int64_t> tiles_of(const KernelEntry& kernel, std::int64_t M, std::int64_t N) {
@@ -296,7 +307,8 @@ std::string refusal(const KernelEntry& kernel, const Problem& unresolved) {
                        to_string(kernel.kind));
   }
   const Problem problem = resolved(unresolved);
-  if (std::string broken = refusal_of_all(problem); !broken.empty() || problem.M == 0 || problem.N == 0) return broken;
+  if (auto broken = unsupported(problem)) return std::move(broken->why);
+  if (problem.M == 0 || problem.N == 0) return {};
   if (std::string broken = refusal_by_tiles(kernel, problem); !broken.empty()) return broken;
   for (const BuiltKernel* const built : kernel.builds)
     if (built) return built->refusal ? built->refusal(problem) : std::string();
@@ -314,25 +326,27 @@ Choice choose(const KernelEntry& kernel, const Problem& problem) {
       why += fmt::format("; nor does a kernel of {} take such a problem", rung.name());
     }
   }
-  throw InvalidArgument(why);
+  throw Refusal(RefusalId::kernel_problem, why);
 }
 
 Prepared prepare(const KernelEntry& kernel, Build build, const Problem& unresolved, const Card& card) {
   const Problem problem = resolved(unresolved);
   validate(problem);
-  if (const std::string broken = refusal(kernel, problem); !broken.empty()) throw InvalidArgument(broken);
+  if (const std::string broken = refusal(kernel, problem); !broken.empty())
+    throw Refusal(RefusalId::kernel_problem, broken);
   const BuiltKernel* const built = kernel.builds[static_cast<std::size_t>(build)];
   if (!built) {
-    throw InvalidArgument(fmt::format("this program has no {} build of the kernel{}", name_of(build),
-                                      build == Build::gpu            ? "; configure it where nvcc is on the PATH"
-                                      : build == Build::instrumented ? "; configure it with LAPIDARY_INSTRUMENTED=ON"
-                                                                     : ""));
+    throw Refusal(RefusalId::device_build,
+                  fmt::format("this program has no {} build of the kernel{}", name_of(build),
+                              build == Build::gpu            ? "; configure it where nvcc is on the PATH"
+                              : build == Build::instrumented ? "; configure it with LAPIDARY_INSTRUMENTED=ON"
+                                                             : ""));
   }
   if (problem.M == 0 || problem.N == 0) return {.problem = problem, .build = build};
   const int least = kernel.cluster.down * kernel.cluster.across;
   if (card.multiprocessors < least) {
-    throw InvalidArgument(
-        fmt::format("the card has {} multiprocessors; {} needs {}", card.multiprocessors, kernel.id(), least));
+    throw Refusal(RefusalId::card_multiprocessors, fmt::format("the card has {} multiprocessors; {} needs {}",
+                                                               card.multiprocessors, kernel.id(), least));
   }
   return built->prepare(problem, card);
 }

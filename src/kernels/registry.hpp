@@ -2,12 +2,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/problem.hpp"
+#include "core/refusal.hpp"
 #include "device/prepared.hpp"
 #include "kernels/rung.hpp"
 
@@ -87,6 +89,9 @@ RowCol<std::int64_t> tiles_of(const KernelEntry& kernel, std::int64_t M, std::in
 /// Why a card does not run a rung's products of a kind, as one sentence; empty if it does.
 /// @param name  of the card. @param compute_capability  major * 10 + minor
 std::string refusal(const Rung& rung, const GemmKind& kind, std::string_view name, int compute_capability);
+
+/// What a resolved problem asks for that no kernel does; nothing if a kernel may do it.
+std::optional<BrokenRule> unsupported(const Problem& problem);
 
 /// Why a kernel does not take a problem that validate() accepts, as one sentence with the rule, the value and what is
 /// legal; empty if it takes it.

@@ -6,7 +6,7 @@
 #include <new>
 #include <string>
 
-#include "core/error.hpp"
+#include "core/refusal.hpp"
 #include "lapidary/gemm.hpp"
 #include "lapidary/lapidary.h"
 
@@ -22,8 +22,10 @@ namespace {
 
 /// Of each thread, as errno is.
 thread_local std::string last_error;
+thread_local const char* last_refusal = "";
 
-lapidary_status fail(lapidary_status status, const char* message) noexcept {
+lapidary_status fail(lapidary_status status, const char* message, const char* refusal = "") noexcept {
+  last_refusal = refusal;
   try {
     last_error = message;
   } catch (...) {
@@ -38,6 +40,8 @@ lapidary_status guarded(Call&& call) noexcept {
   try {
     call();
     return LAPIDARY_SUCCESS;
+  } catch (const Refusal& refusal) {
+    return fail(LAPIDARY_INVALID_ARGUMENT, refusal.what(), refusal.id());
   } catch (const InvalidArgument& error) {
     return fail(LAPIDARY_INVALID_ARGUMENT, error.what());
   } catch (const DeviceError& error) {
@@ -55,7 +59,7 @@ lapidary_status guarded(Call&& call) noexcept {
 
 template <class T>
 T& required(T* pointer, const char* name) {
-  if (!pointer) throw InvalidArgument(std::string(name) + " is null; it must point to something");
+  if (!pointer) throw Refusal(RefusalId::argument_null, std::string(name) + " is null; it must point to something");
   return *pointer;
 }
 
@@ -63,8 +67,8 @@ template <class View>
 View view_of(const lapidary_matrix& x, const char* name) {
   const int type = static_cast<int>(x.type);
   if (type < LAPIDARY_F32 || type > LAPIDARY_S8)
-    throw InvalidArgument(std::string("the type of ") + name + " has value " + std::to_string(type) +
-                          "; types are 0 (f32) to 5 (s8)");
+    throw Refusal(RefusalId::type_value, std::string("the type of ") + name + " has value " + std::to_string(type) +
+                                             "; types are 0 (f32) to 5 (s8)");
   return {x.data, static_cast<Type>(type), x.rows, x.cols, x.row_stride, x.col_stride, x.count, x.batch_stride};
 }
 
@@ -86,8 +90,9 @@ GemmOptions options_of(const lapidary_options* given) {
   // Of a program that was compiled for an earlier version, which has fewer members.
   lapidary_options known = {};
   if (given->size < offsetof(lapidary_options, no_workspace) || given->size > sizeof(known))
-    throw InvalidArgument("the size of the options is " + std::to_string(given->size) +
-                          "; it must be sizeof(lapidary_options), " + std::to_string(sizeof(known)));
+    throw Refusal(RefusalId::argument_options, "the size of the options is " + std::to_string(given->size) +
+                                                   "; it must be sizeof(lapidary_options), " +
+                                                   std::to_string(sizeof(known)));
   std::memcpy(&known, given, given->size);
   if (known.no_workspace)
     options.workspace_bytes = 0;
@@ -105,8 +110,8 @@ std::unique_ptr<Device> open(lapidary_device device) {
     case LAPIDARY_EMULATED: return open_emulator();
     case LAPIDARY_CHECKED: return open_emulator({.check = true});
   }
-  throw InvalidArgument("the device has value " + std::to_string(static_cast<int>(device)) +
-                        "; devices are 0 (a GPU), 1 (emulated) and 2 (emulated and checked)");
+  throw Refusal(RefusalId::argument_device, "the device has value " + std::to_string(static_cast<int>(device)) +
+                                                "; devices are 0 (a GPU), 1 (emulated) and 2 (emulated and checked)");
 }
 
 void copy_text(char* to, std::size_t length, const std::string& text) {
@@ -123,6 +128,7 @@ using namespace lapidary;
 
 const char* lapidary_version(void) { return LAPIDARY_VERSION; }
 const char* lapidary_last_error(void) { return last_error.c_str(); }
+const char* lapidary_last_refusal(void) { return last_refusal; }
 
 int lapidary_gpu_count(void) {
   int count = 0;
@@ -183,7 +189,8 @@ lapidary_status lapidary_gemm(lapidary_context* context, void* stream, float alp
     if (!where.machine)
       where.cuda = stream;
     else if (stream)
-      throw InvalidArgument("the stream is not null; an emulated machine has no streams: give null");
+      throw Refusal(RefusalId::argument_stream,
+                    "the stream is not null; an emulated machine has no streams: give null");
     on.context.run(on.context.plan(product.problem, options_of(options)), where, product.operands);
   });
 }

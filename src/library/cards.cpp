@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/refusal.hpp"
 
 namespace lapidary::library {
 
@@ -50,8 +50,11 @@ const BuiltInCard& card_of_device(std::string_view name, int compute_capability)
     if (!alike && card.gpu.compute_capability == compute_capability) alike = &card;
   }
   if (alike) return *alike;
-  throw InvalidArgument(fmt::format("{} has compute capability {}.{}, of which the library knows no card", name,
-                                    compute_capability / 10, compute_capability % 10));
+  throw Refusal(
+      RefusalId::card_unlisted,
+      fmt::format(
+          "{} has compute capability {}.{}, of which the library knows no card; name the one to plan for, as in h200",
+          name, compute_capability / 10, compute_capability % 10));
 }
 
 std::string slug_of(const model::Gpu& gpu) {

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <system_error>
 
-#include "core/error.hpp"
+#include "core/refusal.hpp"
 #include "library/plan_data.hpp"
 
 namespace lapidary::library {
@@ -91,10 +91,10 @@ std::string to_string(const PlanId& id) {
 
 PlanId parse_plan_id(std::string_view text) {
   const auto refuse = [&] {
-    throw InvalidArgument(
-        fmt::format("'{}' is no plan's id; they are written as in "
-                    "1.h200.f16-RCR.512x512x64.ld64-64-512-512.at16-16-16-16.vz.naive_32x32_f32.p",
-                    text.substr(0, most_letters)));
+    throw Refusal(RefusalId::plan_id_form,
+                  fmt::format("'{}' is no plan's id; they are written as in "
+                              "1.h200.f16-RCR.512x512x64.ld64-64-512-512.at16-16-16-16.vz.naive_32x32_f32.p",
+                              text.substr(0, most_letters)));
   };
   if (text.size() > most_letters) refuse();
   Fields fields(text);

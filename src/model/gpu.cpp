@@ -18,6 +18,7 @@
 #include "core/edit_distance.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "core/refusal.hpp"
 
 namespace lapidary::model {
 namespace {
@@ -295,7 +296,8 @@ const Gpu& find_gpu(std::span<const Gpu> gpus, std::string_view name) {
   std::vector<std::string_view> names;
   for (const Gpu* gpu : found) names.push_back(gpu->name);
   if (!found.empty()) {
-    throw InvalidArgument(fmt::format("'{}' may be {}; name one of them", name, fmt::join(names, " or ")));
+    throw Refusal(RefusalId::card_ambiguous,
+                  fmt::format("'{}' may be {}; name one of them", name, fmt::join(names, " or ")));
   }
   if (gpus.empty()) throw InvalidArgument("the table of GPUs is empty; see data/gpus.csv");
   const auto distance = [&](const Gpu& gpu) {
@@ -305,9 +307,11 @@ const Gpu& find_gpu(std::span<const Gpu> gpus, std::string_view name) {
   };
   const auto nearest = std::min_element(gpus.begin(), gpus.end(),
                                         [&](const Gpu& a, const Gpu& b) { return distance(a) < distance(b); });
-  throw InvalidArgument(fmt::format(
-      "no GPU is named '{}'; the nearest is {}. lapidary gpus lists them, and --gpu-file FILE adds your own", name,
-      nearest->name));
+  throw Refusal(
+      RefusalId::card_unknown,
+      fmt::format(
+          "no GPU is named '{}'; the nearest is {}. lapidary gpus lists them, and --gpu-file FILE adds your own", name,
+          nearest->name));
 }
 
 Gpu find_gpu(std::string_view name) {

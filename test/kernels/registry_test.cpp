@@ -324,10 +324,10 @@ TEST(Prepared, RunsAgainOnOtherOperands) {
                 std::string::npos);
       moved = operands;
       moved.D = c.data();
-      EXPECT_EQ(message_of([&] { prepared.launch(device->stream(), moved); }),
-                "D is C; the problem says that it is not");
+      EXPECT_NE(message_of([&] { prepared.launch(device->stream(), moved); }).find("the problem says that D is not C"),
+                std::string::npos);
       moved.D = b.data();
-      EXPECT_NE(message_of([&] { prepared.launch(device->stream(), moved); }).find("D shares elements with B"),
+      EXPECT_NE(message_of([&] { prepared.launch(device->stream(), moved); }).find("shares elements with B"),
                 std::string::npos);
       EXPECT_EQ(prepared.arguments, arguments);
       moved = operands;
@@ -592,13 +592,13 @@ TEST_F(Validate, SaysWhatVectorsWalk) {
 
 TEST_F(Validate, RefusesSharedElements) {
   operands.D = a;
-  EXPECT_NE(message().find("D shares elements with A"), std::string::npos);
+  EXPECT_NE(message().find("shares elements with A"), std::string::npos);
   operands.D = b + 29;
-  EXPECT_NE(message().find("D shares elements with B"), std::string::npos);
+  EXPECT_NE(message().find("shares elements with B"), std::string::npos);
   operands.D = b + 30;  // right behind the last element of B
   EXPECT_EQ(message(), "");
   operands.D = c + 1;
-  EXPECT_NE(message().find("D shares elements with C"), std::string::npos);
+  EXPECT_NE(message().find("shares elements with C"), std::string::npos);
   operands.beta = 0;  // C is not read
   EXPECT_EQ(message(), "");
 }
@@ -616,7 +616,10 @@ TEST_F(Validate, AcceptsDThatIsC) {
   EXPECT_EQ(resolved({.M = 4, .N = 5, .K = 6, .ldc = 8, .beta = Factor::one, .in_place = true}).ldd, 8);
   Problem elsewhere = given;
   elsewhere.aligned = {4, 4, 4, 4};
-  EXPECT_EQ(message_of([&] { validate(elsewhere, {a, b, c, d, 1, 1}); }), "D is not C; the problem says that it is");
+  EXPECT_NE(message_of([&] {
+              validate(elsewhere, {a, b, c, d, 1, 1});
+            }).find("; the problem says that D is C"),
+            std::string::npos);
 }
 
 TEST_F(Validate, AcceptsBlocksOfOneMatrix) {
@@ -627,9 +630,9 @@ TEST_F(Validate, AcceptsBlocksOfOneMatrix) {
   problem.ldc = problem.ldd = problem.lda = 16;
   EXPECT_EQ(message(), "");
   operands.D = d + 6;
-  EXPECT_NE(message().find("D shares elements with A"), std::string::npos);
+  EXPECT_NE(message().find("shares elements with A"), std::string::npos);
   operands.D = d + 4;
-  EXPECT_NE(message().find("D shares elements with C"), std::string::npos);
+  EXPECT_NE(message().find("shares elements with C"), std::string::npos);
 }
 
 TEST_F(Validate, AgreesWithBruteForceOnOverlaps) {
