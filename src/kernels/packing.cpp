@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "core/error.hpp"
 #include "core/launch_shape.hpp"
 #include "core/math.hpp"
+#include "core/refusal.hpp"
 
 namespace lapidary {
 namespace plain {
@@ -25,16 +25,27 @@ std::int64_t aligned_ld(Type type, std::int64_t length, int bytes) {
   return round_up<std::int64_t>(length, bytes / size_of(type));
 }
 
+namespace {
+
+/// Of the tile that a block copies, packing.cuh.
+constexpr std::int64_t side = 64;
+
+}  // namespace
+
+bool can_pack(std::int64_t rows, std::int64_t cols) {
+  const std::int64_t down = ceil_div(rows, side), across = ceil_div(cols, side);
+  return down == 0 || across <= LaunchLimits::grid_x / down;
+}
+
 void pack(Build build, const Stream& stream, const Packing& packing, const void* from, void* to) {
   require_stream_for(build, stream);
   if (packing.rows == 0 || packing.cols == 0) return;
-  constexpr std::int64_t side = 64, most = LaunchLimits::grid_x;
-  const std::int64_t down = ceil_div(packing.rows, side), across = ceil_div(packing.cols, side);
-  if (down > most / across)
-    throw InvalidArgument(
-        fmt::format("a matrix of {} x {} elements is to be copied, which has {} x {} tiles of 64 x 64; "
-                    "a copy numbers at most {}",
-                    packing.rows, packing.cols, down, across, most));
+  if (!can_pack(packing.rows, packing.cols))
+    throw Refusal(RefusalId::shape_copy,
+                  fmt::format("a matrix of {} x {} elements is to be copied, which has {} x {} tiles of 64 x 64; "
+                              "a copy numbers at most {}",
+                              packing.rows, packing.cols, ceil_div(packing.rows, side), ceil_div(packing.cols, side),
+                              LaunchLimits::grid_x));
   switch (build) {
     case Build::plain: return plain::pack_built(stream, packing, from, to);
     case Build::instrumented:
@@ -50,7 +61,7 @@ void pack(Build build, const Stream& stream, const Packing& packing, const void*
       break;
 #endif
   }
-  throw InvalidArgument(fmt::format("this program has no {} build of its kernels", name_of(build)));
+  throw Refusal(RefusalId::device_build, fmt::format("this program has no {} build of its kernels", name_of(build)));
 }
 
 }  // namespace lapidary

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -14,6 +15,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/refusal.hpp"
 #include "device/prepared.hpp"
 #include "emulator/machine.hpp"
 #include "kernels/packing.hpp"
@@ -172,6 +174,10 @@ void Context::run(const Plan& plan, const Stream& stream, const Operands& asked,
     without_products.alpha = Factor::zero;
     return run(this->plan(without_products), stream, asked, workspace);
   }
+  if (plan.workspace_bytes() > 0 && reinterpret_cast<std::uintptr_t>(workspace) % library::workspace_alignment != 0)
+    throw Refusal(RefusalId::workspace_alignment,
+                  fmt::format("the workspace is at {}; its address must be a multiple of {}", workspace,
+                              library::workspace_alignment));
   // A workspace of the stream is one launch's until the last one that uses it is on its way.
   std::unique_lock turn(state_->turn, std::defer_lock);
   if (stream.machine || (!workspace && plan.workspace_bytes() > 0)) turn.lock();

@@ -1,13 +1,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
-#include "core/error.hpp"
+#include "core/refusal.hpp"
 #include "lapidary/gemm.hpp"
 #include "library/canonical.hpp"
 #include "library/kernel_cost.hpp"
+#include "library/no_way.hpp"
 #include "library/plan_data.hpp"
 #include "library/way_time.hpp"
 
@@ -15,21 +18,8 @@ namespace lapidary {
 namespace library {
 namespace {
 
-std::string id_of(const Way& way) { return way.kernel ? std::string(way.kernel->cost->id) : ""; }
-
-/// A way with the time that it is expected to take.
-struct Candidate {
-  Way way;
-  WayTime time;
-
-  int copies() const { return (way.a ? 1 : 0) + (way.b ? 1 : 0); }
-  PlannedWay planned() const {
-    return {id_of(way), way.a.has_value(), way.b.has_value(), way.workspace_bytes, time.seconds, time.limiter};
-  }
-};
-
-PlanId plan_id(const Problem& problem, const BuiltInCard& card, const Way& way) {
-  return {slug_of(card.gpu), problem, id_of(way), way.a.has_value(), way.b.has_value()};
+PlanId plan_id(const Problem& problem, const BuiltInCard& card, const PlannedWay& way) {
+  return {slug_of(card.gpu), problem, way.kernel, way.packs_a, way.packs_b};
 }
 
 bool has_results(const Problem& p) { return p.M > 0 && p.N > 0 && p.batch.count > 0; }
@@ -62,39 +52,37 @@ Problem of_any_rows(Problem problem) {
   return resolved(problem);
 }
 
-[[noreturn]] void refuse(const Problem& problem, const BuiltInCard& card, const GemmOptions& options) {
-  std::string why = fmt::format("no kernel of the library computes {} products on {}", to_string(problem.kind),
-                                card.gpu.name);
-  if (!options.kernel.empty()) {
-    const KernelEntry& kernel = find_kernel(options.kernel);
-    why = fmt::format("{} cannot compute the problem on {}", options.kernel, card.gpu.name);
-    if (!library_kernel(kernel)) why += "; the library does not choose it: it is a lesson";
-    if (const std::string refused = refusal(kernel, problem); !refused.empty()) why += fmt::format(": {}", refused);
-  } else if (!ways_of(problem, card.gpu.compute_capability).empty()) {
-    why += fmt::format(" with {} bytes of workspace", options.workspace_bytes);
-  }
-  throw InvalidArgument(why);
-}
-
 }  // namespace
+
+std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card, GemmOptions options) {
+  if (options.batch_invariant) {
+    const auto nominal = candidates(with_row_major_results(of_any_rows(problem)), card, options);
+    if (nominal.empty()) return {};
+    options.kernel = nominal.front().planned().kernel;
+  }
+  return candidates(with_row_major_results(problem), card, options);
+}
 
 void validate_batch(const Problem& p) {
   const Batch& b = p.batch;
   if (b.count < 0)
-    throw InvalidArgument(fmt::format("there are {} products in the batch; there are 0 or more", b.count));
+    throw Refusal(RefusalId::batch_count,
+                  fmt::format("there are {} products in the batch; there are 0 or more", b.count));
   if (b.count <= 1) return;
   for (const auto& [matrix, stride] : {std::pair(Matrix::A, b.stride_a), std::pair(Matrix::B, b.stride_b),
                                        std::pair(Matrix::C, b.stride_c), std::pair(Matrix::D, b.stride_d)}) {
     const MatrixShape x = shape_of(p, matrix);
     if (x.empty() || (matrix == Matrix::C && !p.reads_c())) continue;
     if (stride < 0)
-      throw InvalidArgument(fmt::format("{} begins {} elements after the one before; strides of batches are 0 or more",
-                                        name_of(matrix), stride));
+      throw Refusal(RefusalId::batch_stride,
+                    fmt::format("{} begins {} elements after the one before; strides of batches are 0 or more",
+                                name_of(matrix), stride));
     std::int64_t last = 0;
     if (__builtin_mul_overflow(b.count - 1, stride, &last) || __builtin_add_overflow(last, x.extent(), &last) ||
         __builtin_mul_overflow(last, std::int64_t{size_of(x.type)}, &last))
-      throw InvalidArgument(fmt::format("{} matrices {} that begin every {} elements take more than 2^63 bytes",
-                                        b.count, name_of(matrix), stride));
+      throw Refusal(RefusalId::batch_bytes,
+                    fmt::format("{} matrices {} that begin every {} elements take more than 2^63 bytes", b.count,
+                                name_of(matrix), stride));
   }
   const MatrixShape d = shape_of(p, Matrix::D);
   if (d.empty()) return;
@@ -102,10 +90,12 @@ void validate_batch(const Problem& p) {
   const bool behind = b.stride_d >= d.extent(),
              beside = b.stride_d >= d.length() && (b.count - 1) * b.stride_d + d.length() <= d.ld;
   if (!behind && !beside)
-    throw InvalidArgument(fmt::format(
-        "D begins {} elements after the one before; results must not overlap: at least {}", b.stride_d, d.extent()));
+    throw Refusal(RefusalId::batch_overlap,
+                  fmt::format("D begins {} elements after the one before; results must not overlap: at least {}",
+                              b.stride_d, d.extent()));
   if (p.in_place && b.stride_c != b.stride_d)
-    throw InvalidArgument(
+    throw Refusal(
+        RefusalId::in_place_stride,
         fmt::format("D is C, and begins every {} elements; C must as well, and does every {}", b.stride_d, b.stride_c));
 }
 
@@ -142,23 +132,18 @@ Plan plan(const Problem& asked, std::string_view card_name, const GemmOptions& o
   data->problem = resolved(asked);
   validate(data->problem);
   validate_batch(data->problem);
-  const Problem problem = with_row_major_results(data->problem);
-  if (!has_results(problem)) {
+  if (!has_results(data->problem)) {
     data->ways.emplace_back();
   } else {
-    GemmOptions chosen = options;
-    if (options.batch_invariant) {
-      const Problem nominal = with_row_major_results(of_any_rows(data->problem));
-      const auto best = candidates(nominal, card, options);
-      if (best.empty()) refuse(nominal, card, options);
-      chosen.kernel = id_of(best.front().way);
+    const std::vector<Candidate> found = ways_left(data->problem, card, options);
+    if (found.empty()) {
+      const BrokenRule broken = why_no_way(data->problem, card, options);
+      throw Refusal(broken.id, broken.why);
     }
-    const std::vector<Candidate> found = candidates(problem, card, chosen);
-    if (found.empty()) refuse(problem, card, chosen);
     data->way = found.front().way;
     for (const Candidate& candidate : found) data->ways.push_back(candidate.planned());
   }
-  data->id = to_string(plan_id(data->problem, card, data->way));
+  data->id = to_string(plan_id(data->problem, card, data->ways.front()));
   return Plan(std::move(data));
 }
 
@@ -168,29 +153,38 @@ Plan plan_of(std::string_view text) {
   data->card = &find_card(id.card);
   data->problem = id.problem;
   data->id = text;
-  const auto refuse = [&](const std::string& why) {
-    throw InvalidArgument(fmt::format("the plan {} cannot be made: {}", text, why));
+  const auto refuse = [&](RefusalId broken, const std::string& why) {
+    throw Refusal(broken, fmt::format("the plan {} cannot be made: {}", text, why));
   };
-  if (slug_of(data->card->gpu) != id.card) refuse(fmt::format("the card is written {}", slug_of(data->card->gpu)));
+  if (slug_of(data->card->gpu) != id.card)
+    refuse(RefusalId::plan_id_card,
+           fmt::format("its card is {}, which is written {}", id.card, slug_of(data->card->gpu)));
   validate(data->problem);
   validate_batch(data->problem);
   const Problem problem = with_row_major_results(data->problem);
   const bool nothing = !has_results(problem);
-  if (nothing != id.kernel.empty()) refuse(nothing ? "D has no elements" : "it names no kernel");
+  if (nothing && !id.kernel.empty())
+    refuse(RefusalId::plan_id_kernel, fmt::format("D has no elements, and its kernel is {}; write none", id.kernel));
+  if (!nothing && id.kernel.empty())
+    refuse(RefusalId::plan_id_kernel, "D has elements, and its kernel is none; write one that computes it");
   if (nothing) {
     data->ways.emplace_back();
     return Plan(std::move(data));
   }
   const LibraryKernel* const known = library_kernel(find_kernel(id.kernel));
-  if (!known) refuse("the library does not choose its kernel");
-  if (!known->rung->runs_on(data->card->gpu.compute_capability, known->kernel->kind))
-    refuse(fmt::format("{} does not run {}", data->card->gpu.name, known->rung->name()));
-  auto way = way_of(problem, *known, id.packs_a, id.packs_b);
-  if (!way) refuse("its kernel does not compute the problem");
-  if (way->a.has_value() != id.packs_a || way->b.has_value() != id.packs_b)
-    refuse("a matrix without elements is not packed");
-  const auto time = time_of(*way, problem.batch, *data->card);
-  if (!time) refuse("no block of its kernel fits a multiprocessor");
+  std::optional<Way> way;
+  if (known && known->rung->runs_on(data->card->gpu.compute_capability, known->kernel->kind))
+    way = way_of(problem, *known, id.packs_a, id.packs_b);
+  const auto time = way ? time_of(*way, problem.batch, *data->card) : std::nullopt;
+  // Of a matrix without elements there is no copy.
+  if (!time || way->a.has_value() != id.packs_a || way->b.has_value() != id.packs_b) {
+    const BrokenRule broken = why_no_way(data->problem, *data->card,
+                                         {.workspace_bytes = SIZE_MAX,
+                                          .fast_accumulation = true,
+                                          .kernel = id.kernel,
+                                          .packs = PackedOperands{id.packs_a, id.packs_b}});
+    refuse(broken.id, broken.why);
+  }
   data->way = *std::move(way);
   data->ways.push_back(Candidate{data->way, *time}.planned());
   return Plan(std::move(data));

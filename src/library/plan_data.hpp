@@ -6,6 +6,7 @@
 #include "lapidary/gemm.hpp"
 #include "library/cards.hpp"
 #include "library/way.hpp"
+#include "library/way_time.hpp"
 
 namespace lapidary::library {
 
@@ -17,6 +18,26 @@ struct PlanData {
   std::vector<PlannedWay> ways;  ///< the first one is that way
   std::string id;
 };
+
+/// A way with the time that it is expected to take.
+struct Candidate {
+  Way way;
+  WayTime time;
+
+  int copies() const { return (way.a ? 1 : 0) + (way.b ? 1 : 0); }
+  PlannedWay planned() const {
+    return {way.kernel ? std::string(way.kernel->cost->id) : "",
+            way.a.has_value(),
+            way.b.has_value(),
+            way.workspace_bytes,
+            time.seconds,
+            time.limiter};
+  }
+};
+
+/// The ways that options leave to compute a resolved problem, the quickest first; with batch_invariant those of the
+/// kernel that is chosen for any number of rows.
+std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card, GemmOptions options);
 
 /// What a plan's id says; to_string() and parse_plan_id() are each other's inverse.
 ///

@@ -1,6 +1,9 @@
 #include "library/way.hpp"
 
+#include <fmt/format.h>
+
 #include <numeric>
+#include <string>
 #include <utility>
 
 #include "core/math.hpp"
@@ -8,9 +11,8 @@
 namespace lapidary::library {
 namespace {
 
-/// What lines of copies and matrices of a workspace begin at multiples of: a line of the caches, and what cudaMalloc
-/// gives.
-constexpr int line_bytes = 128, workspace_alignment = 256;
+/// What lines of copies begin at multiples of: a line of the caches.
+constexpr int line_bytes = 128;
 
 /// Of a matrix of a batch: the next one begins `stride` elements further on.
 int alignment_of(int base, const Batch& batch, std::int64_t stride, Type type) {
@@ -33,15 +35,15 @@ Problem one_of(const Problem& batch) {
   return p;
 }
 
-/// Has a matrix copied behind what the workspace holds already. @returns whether that can be counted in 63 bits
+/// Has a matrix copied behind what the workspace holds already. @returns whether it is not too large for that
 bool pack(Way& way, std::optional<PackedMatrix>& packed, const MatrixShape& from, Order order) {
   if (from.empty()) return true;
+  if (!can_pack(from.rows, from.cols)) return false;
   MatrixShape to = from;
   to.order = order;
   const std::int64_t ld = aligned_ld(from.type, to.length(), line_bytes);
   packed = {{from.type, from.rows, from.cols, from.order, order, from.ld, ld}, way.workspace_bytes};
-  std::int64_t bytes = 0;
-  if (__builtin_mul_overflow(to.lines(), ld * size_of(from.type), &bytes) || bytes > INT64_MAX / 4) return false;
+  const std::int64_t bytes = to.lines() * ld * size_of(from.type);
   way.workspace_bytes += static_cast<std::size_t>(round_up<std::int64_t>(bytes, workspace_alignment));
   return true;
 }
@@ -52,7 +54,8 @@ bool lines_aligned(const MatrixShape& x, int base) {
 
 }  // namespace
 
-std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_kernel, bool packs_a, bool packs_b) {
+std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_kernel, bool packs_a, bool packs_b,
+                          BrokenRule* broken) {
   const KernelEntry& kernel = *library_kernel.kernel;
   if (kernel.kind.type != batch.kind.type || kernel.kind.result != batch.kind.result) return {};
   Way way;
@@ -66,8 +69,16 @@ std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_ker
   };
   if ((!packs_a && !fits(Matrix::A, kernel.kind.a)) || (!packs_b && !fits(Matrix::B, kernel.kind.b))) return {};
   const MatrixShape a = shape_of(p, Matrix::A), b = shape_of(p, Matrix::B);
-  if (packs_a && !pack(way, way.a, a, kernel.kind.a)) return {};
-  if (packs_b && !pack(way, way.b, b, kernel.kind.b)) return {};
+  const auto copied = [&](std::optional<PackedMatrix>& packed, const MatrixShape& from, Order order) {
+    if (pack(way, packed, from, order)) return true;
+    if (broken)
+      *broken = {RefusalId::shape_copy,
+                 fmt::format("{} x {} elements are to be copied; copies have at most 2^31 - 1 tiles of 64 x 64",
+                             from.rows, from.cols)};
+    return false;
+  };
+  if (packs_a && !copied(way.a, a, kernel.kind.a)) return {};
+  if (packs_b && !copied(way.b, b, kernel.kind.b)) return {};
   p.kind = kernel.kind;
   const auto ld = [&](Matrix matrix, const MatrixShape& before, const std::optional<PackedMatrix>& packed) {
     return packed ? packed->packing.to_ld : before.empty() ? shape_of(p, matrix).length() : before.ld;
@@ -76,7 +87,10 @@ std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_ker
   p.ldb = ld(Matrix::B, b, way.b);
   if (way.a) p.aligned.A = workspace_alignment;
   if (way.b) p.aligned.B = workspace_alignment;
-  if (!refusal(kernel, p).empty()) return {};
+  if (std::string why = refusal(kernel, p); !why.empty()) {
+    if (broken) *broken = {RefusalId::kernel_problem, std::move(why)};
+    return {};
+  }
   return way;
 }
 

@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "lapidary/gemm.hpp"
+
 namespace {
 
 class CFace : public testing::Test {
@@ -57,6 +59,7 @@ TEST_F(CFace, SaysWhatWasWrong) {
     EXPECT_EQ(status, LAPIDARY_INVALID_ARGUMENT);
     EXPECT_EQ(lapidary_last_error(), message);
   };
+  EXPECT_STREQ(lapidary_last_refusal(), "");
   expect(lapidary_gemm(nullptr, nullptr, 1, &a, &b, 0, nullptr, &d, nullptr),
          "the context is null; it must point to something");
   expect(lapidary_gemm(context_, nullptr, 1, nullptr, &b, 0, nullptr, &d, nullptr),
@@ -79,8 +82,22 @@ TEST_F(CFace, SaysWhatWasWrong) {
   expect(lapidary_gemm(context_, nullptr, 1, &a, &b, 0, nullptr, &d, &options),
          "the size of the options is 0; it must be sizeof(lapidary_options), " + std::to_string(sizeof(options)));
   // Of each thread its own.
-  std::thread([] { EXPECT_STREQ(lapidary_last_error(), ""); }).join();
+  std::thread([] {
+    EXPECT_STREQ(lapidary_last_error(), "");
+    EXPECT_STREQ(lapidary_last_refusal(), "");
+  }).join();
   EXPECT_STRNE(lapidary_last_error(), "");
+  EXPECT_STREQ(lapidary_last_refusal(), "argument.options");
+}
+
+// Exceptions of the C++ functions that the shared object exports are those of the program that it is loaded into.
+TEST(SharedObject, ThrowsWhatProgramsCatch) {
+  try {
+    lapidary::plan_of("1.h200");
+    FAIL() << "it is refused";
+  } catch (const lapidary::Refusal& refusal) {
+    EXPECT_STREQ(refusal.id(), "plan_id.form");
+  }
 }
 
 TEST_F(CFace, TakesOptions) {
@@ -131,6 +148,9 @@ TEST_F(CFace, SurvivesWhateverItIsGiven) {
       ++succeeded;
     else
       ASSERT_STRNE(lapidary_last_error(), "") << round;
+    if (status == LAPIDARY_INVALID_ARGUMENT) {
+      ASSERT_STRNE(lapidary_last_refusal(), "") << lapidary_last_error();
+    }
     ASSERT_NE(status, LAPIDARY_INTERNAL_ERROR) << lapidary_last_error();
     ASSERT_NE(status, LAPIDARY_DEVICE_ERROR) << lapidary_last_error();
   }

@@ -1,0 +1,395 @@
+// Every rule of the catalogue is reached by a call that breaks it, which is told the rule, the value and what is legal.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/refusal.hpp"
+#include "kernels/packing.hpp"
+#include "kernels/registry.hpp"
+#include "lapidary/gemm.hpp"
+#include "lapidary/lapidary.h"
+#include "library/cards.hpp"
+
+namespace lapidary {
+namespace {
+
+constexpr Order row = Order::row_major, column = Order::column_major;
+constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max(), large = std::int64_t{1} << 30;
+
+/// A call that breaks a rule.
+struct Case {
+  RefusalId broken;
+  std::string told;  ///< a part of the message
+  std::function<void()> call;
+};
+
+/// What a C function refused, as an exception.
+void of_c(lapidary_status status) {
+  if (status == LAPIDARY_SUCCESS) return;
+  EXPECT_EQ(status, LAPIDARY_INVALID_ARGUMENT) << lapidary_last_error();
+  const auto id = std::find(std::begin(refusal_ids), std::end(refusal_ids), std::string_view(lapidary_last_refusal()));
+  ASSERT_NE(id, std::end(refusal_ids)) << lapidary_last_refusal();
+  throw Refusal(static_cast<RefusalId>(id - std::begin(refusal_ids)), lapidary_last_error());
+}
+
+class Refusals : public testing::Test {
+ protected:
+  using Change = void (*)(Problem&);
+
+  void SetUp() override { ASSERT_EQ(lapidary_create(LAPIDARY_EMULATED, &c_context_), LAPIDARY_SUCCESS); }
+  void TearDown() override { lapidary_destroy(c_context_); }
+
+  static Problem problem_of(const GemmKind& kind, std::int64_t M, std::int64_t N, std::int64_t K) {
+    return {.kind = kind, .M = M, .N = N, .K = K, .aligned = {16, 16, 16, 16}};
+  }
+  static const void* address(int matrix) { return reinterpret_cast<const void*>(std::uintptr_t{0x10000000} << matrix); }
+  static void* place(int matrix) { return const_cast<void*>(address(matrix)); }
+
+  /// plan() of a changed problem of f32, 4 x 5 x 6.
+  static std::function<void()> planned(Change change, GemmOptions options = {}) {
+    return planned(change, GemmKind(Type::f32), options);
+  }
+  static std::function<void()> planned(Change change, const GemmKind& kind, const GemmOptions& options = {},
+                                       const char* card = "h200") {
+    return [=] {
+      Problem p = problem_of(kind, 4, 5, 6);
+      change(p);
+      plan(p, card, options);
+    };
+  }
+  static std::function<void()> id(const char* text) {
+    return [=] { plan_of(text); };
+  }
+
+  struct Views {
+    ConstMatrixView A = row_major_view(address(0), Type::f32, 4, 6), B = row_major_view(address(1), Type::f32, 6, 5),
+                    C = row_major_view(address(2), Type::f32, 4, 5);
+    MatrixView D = row_major_view(place(3), Type::f32, 4, 5);
+  };
+  /// product_of() of changed views, with a beta of 1.
+  static std::function<void()> viewed(void (*change)(Views&)) {
+    return [=] {
+      Views v;
+      change(v);
+      product_of(1, v.A, v.B, 1, v.C, v.D);
+    };
+  }
+
+  /// run() of f32, 4 x 5 x 6, on changed operands, of a problem that is told nothing.
+  std::function<void()> ran(
+      void (*change)(Operands&), Change known = [](Problem&) {}) {
+    return [=, this] {
+      Problem p = {.M = 4, .N = 5, .K = 6, .alpha = Factor::any, .beta = Factor::any, .aligned = {4, 4, 4, 4}};
+      known(p);
+      Operands o = {address(0), address(1), address(2), place(3), 1, 1};
+      change(o);
+      context_.run(context_.plan(p), device_->stream(), o);
+    };
+  }
+
+  std::vector<Case> of_products();
+  std::vector<Case> of_problems();
+  std::vector<Case> of_operands();
+  std::vector<Case> of_choices();
+  std::vector<Case> of_machines();
+  std::vector<Case> of_c_functions();
+
+  std::unique_ptr<Device> device_ = open_emulator();
+  Context context_{*device_};
+  lapidary_context* c_context_ = nullptr;
+};
+
+std::vector<Case> Refusals::of_products() {
+  using enum RefusalId;
+  return {
+      {shape_size, "A is -1 x 6; sizes are 0 or more", viewed([](Views& v) { v.A.rows = -1; })},
+      {shape_b, "B is 5 x 6; as A and D are it must be 6 x 5", viewed([](Views& v) { v.B = v.B.transposed(); })},
+      {shape_c, "C is 1 x 5; as D is it must be 4 x 5", viewed([](Views& v) { v.C.rows = 1; })},
+      {shape_d, "D is 5 x 5; as A and B are it must be 4 x 5", viewed([](Views& v) { v.D.rows = 5; })},
+      {strides_lines, "A is 4 x 6 with strides 12 and 2; one of them must be 1", viewed([](Views& v) {
+         v.A.row_stride = 12;
+         v.A.col_stride = 2;
+       })},
+      {strides_order, "C has strides 1 and 4, D has 5 and 1; they must be of one order",
+       viewed([](Views& v) { v.C = column_major_view(v.C.data, Type::f32, 4, 5); })},
+      {type_b, "A is of f32 and B of f16; they must be of one type", viewed([](Views& v) { v.B.type = Type::f16; })},
+      {type_c, "C is of f16 and D of f32; they must be of one type", viewed([](Views& v) { v.C.type = Type::f16; })},
+      {batch_matrices, "there are 2 matrices A; there must be 4, as of D, or 1 for all", viewed([](Views& v) {
+         v.A = v.A.batched(2, 24);
+         v.D = v.D.batched(4, 20);
+       })},
+      {batch_matrices, "there are 2 matrices C; there must be 1", viewed([](Views& v) { v.C = v.C.batched(2, 20); })},
+  };
+}
+
+std::vector<Case> Refusals::of_problems() {
+  using enum RefusalId;
+  return {
+      {shape_size, "N is -3; sizes must be 0 or more", planned([](Problem& p) { p.N = -3; })},
+      {shape_bytes, "A is 4 x 6 f32 with leading dimension 9223372036854775807; it must take less than 2^63 bytes",
+       planned([](Problem& p) { p.lda = most; })},
+      {shape_tiles, "D has 8388608 x 8388608 tiles of 128 x 128; this kernel numbers at most 2147482623",
+       planned([](Problem& p) { p.M = p.N = large; })},
+      {shape_copy, "1073741824 x 1073741824 elements are to be copied; copies have at most 2^31 - 1 tiles of 64 x 64",
+       planned([](Problem& p) { p.N = p.K = large; }, {Type::tf32, Type::f32})},
+      {ld_length, "lda is 5; a row of A has K = 6 elements, so it must be at least 6",
+       planned([](Problem& p) { p.lda = 5; })},
+      {type_value, "the element type has value 99; types are 0 (f32) to 5 (s8)",
+       planned([](Problem& p) { p.kind.type = static_cast<Type>(99); })},
+      {type_value, "no element type is named 'f99'; there are f32, f16",
+       planned([](Problem&) {}, {.kernel = "naive_32x32_f99"})},
+      {type_result, "the results of s8 matrices are f16; they must be f32",
+       planned([](Problem&) {}, {Type::s8, Type::f16})},
+      {type_result, "the results of f16 matrices are bf16; they must be of the same type or f32",
+       planned([](Problem&) {}, {Type::f16, Type::bf16})},
+      {value_unknown, "the order of D has value 7; values are 0 to 1",
+       planned([](Problem& p) { p.order_d = static_cast<Order>(7); })},
+      {alignment_value, "A is said to be aligned to 24 bytes; it must be a power of two, as in 16",
+       planned([](Problem& p) { p.aligned.A = 24; })},
+      {in_place_ld, "D is C, but ldc is 5 and ldd is 7; they must be equal", planned([](Problem& p) {
+         p.beta = Factor::any;
+         p.in_place = true;
+         p.ldc = 5;
+         p.ldd = 7;
+       })},
+      {in_place_stride, "D is C, and begins every 20 elements; C must as well, and does every 40",
+       planned([](Problem& p) {
+         p.beta = Factor::any;
+         p.in_place = true;
+         p.batch = {2, 0, 0, 40, 20};
+       })},
+      {batch_count, "there are -1 products in the batch; there are 0 or more",
+       planned([](Problem& p) { p.batch.count = -1; })},
+      {batch_stride, "A begins -1 elements after the one before; strides of batches are 0 or more",
+       planned([](Problem& p) {
+         p.batch = {2, -1, 0, 0, 20};
+       })},
+      {batch_bytes, "3 matrices B that begin every 9223372036854775807 elements take more than 2^63 bytes",
+       planned([](Problem& p) {
+         p.batch = {3, 0, most, 0, 20};
+       })},
+      {batch_overlap, "D begins 19 elements after the one before; results must not overlap: at least 20",
+       planned([](Problem& p) {
+         p.batch = {2, 0, 0, 0, 19};
+       })},
+      {unsupported_factor, "alpha is in device memory; kernels take it from the host",
+       planned([](Problem& p) { p.alpha = Factor::in_device_memory; })},
+      {unsupported_factor, "beta is in device memory", planned([](Problem& p) { p.beta = Factor::in_device_memory; })},
+      {unsupported_groups, "there are 2 groups of products; kernels do 1 a launch",
+       planned([](Problem& p) { p.groups = 2; })},
+      {unsupported_bias, "a bias is to be added", planned([](Problem& p) { p.epilogue.bias = true; })},
+      {unsupported_activation, "an activation is to follow",
+       planned([](Problem& p) { p.epilogue.activation = Activation::relu; })},
+      {unsupported_scaling, "A and B have scales", planned([](Problem& p) { p.scaling = Scaling::blocks; })},
+      // In a batch, and of column-major results, too.
+      {unsupported_split, "K is to be split in 4; kernels add up all of it in 1", planned([](Problem& p) {
+         p.order_d = column;
+         p.batch = {2, 0, 0, 0, 20};
+         p.split = 4;
+       })},
+  };
+}
+
+std::vector<Case> Refusals::of_operands() {
+  using enum RefusalId;
+  return {
+      {pointer_null, "A is null; it must point to 4 x 6 elements", ran([](Operands& o) { o.A = nullptr; })},
+      {pointer_range, "takes 120 bytes; it must end below 2^63",
+       ran([](Operands& o) { o.B = reinterpret_cast<const void*>(~std::uintptr_t{15}); })},
+      {alignment_element, "D is at 0x80000002; its address must be a multiple of the 4 bytes of an element",
+       ran([](Operands& o) { o.D = static_cast<char*>(o.D) + 2; })},
+      {alignment_stated,
+       "A is at 0x10000004; the problem says that its address is a multiple of 16 bytes: say 4, or move it",
+       ran([](Operands& o) { o.A = static_cast<const char*>(o.A) + 4; }, [](Problem& p) { p.aligned.A = 16; })},
+      {overlap_input, "D is at 0x10000000 and shares elements with A at 0x10000000; it must share none",
+       ran([](Operands& o) { o.D = const_cast<void*>(o.A); })},
+      {overlap_c,
+       "D is at 0x40000004 and shares elements with C at 0x40000000; it must be C, with ldd = ldc, or share none",
+       ran([](Operands& o) { o.D = const_cast<char*>(static_cast<const char*>(o.C)) + 4; })},
+      {in_place_address, "D is at 0x80000000 and C at 0x40000000; the problem says that D is C",
+       ran([](Operands&) {}, [](Problem& p) { p.in_place = true; })},
+      {in_place_address, "D is at 0x40000000 and C at 0x40000000; the problem says that D is not C",
+       ran([](Operands& o) { o.D = const_cast<void*>(o.C); })},
+      {factor_stated, "alpha is 2; the problem says that it is 1",
+       ran([](Operands& o) { o.alpha = 2; }, [](Problem& p) { p.alpha = Factor::one; })},
+  };
+}
+
+std::vector<Case> Refusals::of_choices() {
+  using enum RefusalId;
+  const auto same = [](Problem&) {};
+  const auto aligned = [](Problem& p) { p = problem_of(p.kind, 128, 256, 64); };
+  const GemmKind f16(Type::f16, Type::f16, row, column), f16_rows(Type::f16), tf32_rows(Type::tf32),
+      e4m3(Type::e4m3, Type::f32, row, column);
+  constexpr const char* cluster = "wgmma_cluster_128x256x64_s4_c2x1_e2x64_f16-RC";
+  return {
+      {card_unknown, "no GPU is named 'h201'; the nearest is H200", planned(same, GemmKind(), {}, "h201")},
+      {card_ambiguous, "'a100' may be A100", planned(same, GemmKind(), {}, "a100")},
+      {card_unlisted, "GTX 1080 has compute capability 6.1, of which the library knows no card",
+       [] { library::card_of_device("GTX 1080", 61); }},
+      {card_kernels,
+       "no kernel of the library computes f16 products on Tesla V100 SXM2 16GB, which has compute capability 7.0; the "
+       "least that one needs is 8.0",
+       planned(same, f16, {}, "v100 sxm2 16gb")},
+      {card_kernels,
+       "computes e4m3/f32 products on A100 PCIe 80GB, which has compute capability 8.0; the least that one needs is 8.9",
+       planned(same, e4m3, {}, "a100 pcie 80gb")},
+      {kernel_unknown, "'naive' is no kernel's id; they are written as in naive_32x32_f32",
+       planned(same, {.kernel = "naive"})},
+      {kernel_unknown, "no kernel has the id naive_8x8_f32; those of naive are naive_32x32_f32",
+       planned(same, {.kernel = "naive_8x8_f32"})},
+      {kernel_lesson, "naive_32x32_f32 is a lesson; the library chooses among kernels of multistage",
+       planned(same, {.kernel = "naive_32x32_f32"})},
+      {kernel_type, "multistage_128x128x32_s3_f32 computes f32 products; the problem is of type f16",
+       planned(same, f16, {.kernel = "multistage_128x128x32_s3_f32"})},
+      {kernel_card,
+       "wgmma_cluster needs compute capability 9.0 itself, as wgmma is of sm_90a alone; A100 PCIe 80GB has 8.0",
+       planned(aligned, f16, {.kernel = cluster}, "a100 pcie 80gb")},
+      {kernel_card, "no block of multistage_128x256x32_s4_f32 fits a multiprocessor of RTX 3090",
+       planned(same, GemmKind(), {.kernel = "multistage_128x256x32_s4_f32"}, "rtx 3090")},
+      {kernel_problem, "N is 5; results that are stored in bulk are in multiples of 16 bytes, 8 elements",
+       planned(same, f16, {.kernel = cluster})},
+      {kernel_problem, "(of the transposed product, as D is column-major: A, B and M, N are exchanged)",
+       planned([](Problem& p) { p.order_d = column; }, f16, {.kernel = cluster})},
+      {option_workspace, "with workspace_bytes = 1000: the least workspace that is enough is 65536",
+       planned(aligned, tf32_rows, {.workspace_bytes = 1000})},
+      {option_packs, "with packs of A and B: there are ways with copies of neither A nor B",
+       planned(aligned, f16, {.packs = PackedOperands{true, true}})},
+      {option_fast_accumulation,
+       "with fast_accumulation = false and kernel = wgmma_energy_128x256x128_s4_c2x1_e4m3-f32-RC: sums are left to tensor "
+       "cores, which fast_accumulation = true allows",
+       planned(aligned, e4m3, {.kernel = "wgmma_energy_128x256x128_s4_c2x1_e4m3-f32-RC"})},
+      {option_batch_invariant, "with batch_invariant = true: the kernel for any number of rows does not take this one",
+       planned([](Problem& p) { p = problem_of(p.kind, 2 * large, 256, 64); }, f16, {.batch_invariant = true})},
+      // Several that leave no way by themselves, and such as leave one each.
+      {option_workspace, "is 65536; and kernel = naive_32x32_f32: naive_32x32_f32 is a lesson",
+       planned(aligned, tf32_rows, {.workspace_bytes = 1000, .kernel = "naive_32x32_f32"})},
+      {option_workspace, "with workspace_bytes = 100 and packs of B: the least workspace that is enough is 32768",
+       planned(aligned, f16_rows, {.workspace_bytes = 100, .packs = PackedOperands{false, true}})},
+      {option_packs,
+       "with packs of B and kernel = mma_multistage_128x256x32_s4_f16: there are ways with copies of neither A nor B",
+       planned(aligned, f16_rows,
+               {.kernel = "mma_multistage_128x256x32_s4_f16", .packs = PackedOperands{false, true}})},
+      {plan_id_form, "'1.h200' is no plan's id; they are written as in 1.h200.f16-RCR.", id("1.h200")},
+      {plan_id_card, "its card is H200, which is written h200",
+       id("1.H200.f32-RRR.4x5x6.ld6-5-5-5.at4-4-4-4.vz.multistage_128x128x32_s3_f32.p")},
+      {plan_id_kernel, "D has no elements, and its kernel is multistage_128x128x32_s3_f32; write none",
+       id("1.h200.f32-RRR.0x5x6.ld6-5-5-5.at4-4-4-4.vz.multistage_128x128x32_s3_f32.p")},
+      {plan_id_kernel, "D has elements, and its kernel is none",
+       id("1.h200.f32-RRR.4x5x6.ld6-5-5-5.at4-4-4-4.vz.none.p")},
+      {option_packs,
+       "cannot be made: nothing computes the product on H200 with packs of A: there are ways with copies of neither",
+       id("1.h200.f32-RRR.4x5x0.ld1-5-5-5.at4-4-4-4.vz.multistage_128x128x32_s3_f32.pa")},
+      {kernel_lesson, "cannot be made: nothing computes the product on H200 with kernel = naive_32x32_f32",
+       id("1.h200.f32-RRR.4x5x6.ld6-5-5-5.at4-4-4-4.vz.naive_32x32_f32.p")},
+  };
+}
+
+std::vector<Case> Refusals::of_machines() {
+  using enum RefusalId;
+  std::vector<Case> cases = {
+      {card_multiprocessors, "the card has 1 multiprocessors; wgmma_cluster_128x256x64_s4_c2x1_e2x64_f16-RC needs 2",
+       [] {
+         const auto device = open_emulator({.multiprocessors = 1});
+         Context context(*device);
+         Problem p = problem_of({Type::f16, Type::f16, row, column}, 128, 256, 64);
+         const Plan made = context.plan(p, {.kernel = "wgmma_cluster_128x256x64_s4_c2x1_e2x64_f16-RC"});
+         context.run(made, device->stream(), {address(0), address(1), nullptr, place(3)});
+       }},
+      {workspace_alignment, "the workspace is at 0x8; its address must be a multiple of 256",
+       [this] {
+         Problem p = problem_of({Type::tf32, Type::f32}, 128, 256, 64);
+         context_.run(context_.plan(p), device_->stream(), {address(0), address(1), nullptr, place(3)},
+                      reinterpret_cast<void*>(8));
+       }},
+      {memory_free, "memory needs 4611686018427387904 bytes of memory, of which",
+       [this] { DeviceBuffer(*device_, std::size_t{1} << 62, "memory"); }},
+      {device_build, "this program has no plain build of the kernel",
+       [] {
+         KernelEntry kernel = find_kernel("naive_32x32_f32");
+         kernel.builds[static_cast<std::size_t>(Build::plain)] = nullptr;
+         prepare(kernel, Build::plain, {.M = 1, .N = 1, .K = 1}, {90, 132});
+       }},
+      {device_stream, "the gpu build of a kernel runs on a GPU; this stream belongs to the emulated machine",
+       [this] { require_stream_for(Build::gpu, device_->stream()); }},
+      {shape_copy, "which has 67108864 x 67108864 tiles of 64 x 64; a copy numbers at most 2147483647",
+       [this] {
+         const std::int64_t side = std::int64_t{1} << 32;
+         pack(Build::plain, device_->stream(), {Type::s8, side, side, row, column, side, side}, nullptr, nullptr);
+       }},
+  };
+  if (gpu_count() == 0) cases.push_back({device_none, "there is no GPU to run on", [] { open_gpu(); }});
+  return cases;
+}
+
+std::vector<Case> Refusals::of_c_functions() {
+  using enum RefusalId;
+  const auto multiply = [this](void (*change)(lapidary_matrix & A, lapidary_options & options),
+                               void* stream = nullptr) {
+    return [=, this] {
+      lapidary_matrix A = lapidary_row_major(address(0), LAPIDARY_F32, 4, 6);
+      const lapidary_matrix B = lapidary_row_major(address(1), LAPIDARY_F32, 6, 5),
+                            D = lapidary_row_major(place(3), LAPIDARY_F32, 4, 5);
+      lapidary_options options = {};
+      options.size = sizeof(options);
+      change(A, options);
+      of_c(lapidary_gemm(c_context_, stream, 1, &A, &B, 0, nullptr, &D, &options));
+    };
+  };
+  return {
+      {argument_null, "the place of the context is null; it must point to something",
+       [] { of_c(lapidary_create(LAPIDARY_EMULATED, nullptr)); }},
+      {argument_device, "the device has value 7; devices are 0 (a GPU)",
+       [] {
+         lapidary_context* none = nullptr;
+         of_c(lapidary_create(static_cast<lapidary_device>(7), &none));
+       }},
+      {argument_stream, "the stream is not null; an emulated machine has no streams: give null",
+       multiply([](lapidary_matrix&, lapidary_options&) {}, place(0))},
+      {argument_options, "the size of the options is 3; it must be sizeof(lapidary_options)",
+       multiply([](lapidary_matrix&, lapidary_options& options) { options.size = 3; })},
+      {type_value, "the type of A has value 6; types are 0 (f32) to 5 (s8)",
+       multiply([](lapidary_matrix& A, lapidary_options&) { A.type = static_cast<lapidary_type>(6); })},
+      {shape_b, "B is 6 x 5; as A and D are it must be 7 x 5",
+       multiply([](lapidary_matrix& A, lapidary_options&) { A.cols = 7; })},
+  };
+}
+
+TEST_F(Refusals, OfTheCatalogueAreEachReached) {
+  std::set<RefusalId> reached;
+  for (const auto& cases : {of_products(), of_problems(), of_operands(), of_choices(), of_machines(), of_c_functions()})
+    for (const Case& broken : cases) {
+      const char* const id = refusal_ids[static_cast<std::size_t>(broken.broken)];
+      reached.insert(broken.broken);
+      try {
+        broken.call();
+        ADD_FAILURE() << id << " is not refused: " << broken.told;
+      } catch (const Refusal& refusal) {
+        EXPECT_STREQ(refusal.id(), id);
+        EXPECT_NE(std::string(refusal.what()).find(broken.told), std::string::npos)
+            << id << ": " << refusal.what() << "\n  has no " << broken.told;
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << id << ": of no rule: " << error.what();
+      }
+    }
+  if (gpu_count() > 0) reached.insert(RefusalId::device_none);
+  for (std::size_t i = 0; i < std::size(refusal_ids); ++i)
+    EXPECT_TRUE(reached.count(static_cast<RefusalId>(i))) << refusal_ids[i] << " is reached by no case";
+}
+
+TEST(RefusalIds, AreOfOneRuleEach) {
+  const std::set<std::string_view> ids(std::begin(refusal_ids), std::end(refusal_ids));
+  EXPECT_EQ(ids.size(), std::size(refusal_ids));
+}
+
+}  // namespace
+}  // namespace lapidary
