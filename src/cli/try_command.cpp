@@ -182,8 +182,10 @@ void print_right(const Trial& trial) {
   const EmulatedRun& run = trial.run;
   fmt::print("  {}\n  no race, no illegal access, nothing read before it was written\n", run.verification.message);
   fmt::print("  right in {} random orders of blocks and threads, too\n", trial.launches - 1);
+  std::string others;
   for (std::size_t i = 1; i < trial.factors.size(); ++i)
-    fmt::print("  right with {}, too\n", factors_text(trial.factors[i]));
+    others += fmt::format("{}{} and {}", others.empty() ? "" : ", ", trial.factors[i].alpha, trial.factors[i].beta);
+  if (!others.empty()) fmt::print("  right with other alpha and beta, too: {}\n", others);
   if (trial.other && trial.other->ok()) {
     fmt::print("  right on {} more of the problems of `lapidary check`\n", trial.tried.size());
   } else if (trial.other) {

@@ -91,7 +91,11 @@ bool mbarrier_test_wait(void* barrier, unsigned parity, std::source_location whe
   return running_block().mbarriers().wait(address_of(barrier), parity, false, where, CALLER);
 }
 
-void fence_proxy_async() { running_block().races().fence_proxy(); }
+// What initialised an mbarrier is an ordinary write too, which this fence tells bulk copies of.
+void fence_proxy_async() {
+  running_block().races().fence_proxy();
+  running_block().mbarriers().fence_init();
+}
 
 bool elect(std::uint32_t mask, std::source_location where) { return running_block().collectives().elect(mask, where); }
 

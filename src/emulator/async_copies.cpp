@@ -5,6 +5,7 @@
 
 #include "emulator/access_checker.hpp"
 #include "emulator/access_log.hpp"
+#include "emulator/block.hpp"
 #include "emulator/fault_stop.hpp"
 #include "emulator/machine.hpp"
 #include "emulator/scheduler.hpp"
@@ -41,10 +42,9 @@ void AsyncCopies::issue(const AsyncCopy& copy) {
     checker_.check_alignment(global, copy.bytes, copy.bytes, Access::async_copy, copy.pc);
     if (options_.check) {
       checker_.check_bounds(shared, copy.bytes, Access::async_issue, copy.pc);
-      if (copy.source_bytes) checker_.check_bounds(global, copy.source_bytes, Access::async_copy, copy.pc);
       shared_.set_state(shared, copy.bytes, ByteState::in_flight);
     }
-    if (copy.source_bytes) log_.add(Event(global, copy.source_bytes, Access::async_copy, copy.pc));
+    if (copy.source_bytes) running->block->record(global, copy.source_bytes, Access::async_copy, copy.pc);
     log_.add(Event(shared, copy.bytes, Access::async_issue, copy.pc));
   }
   std::memset(copy.shared, 0xff, copy.bytes);

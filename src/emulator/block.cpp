@@ -132,6 +132,10 @@ void BlockRunner::check_exit() {
 // ---------------------------------------------------------------------------------------------------- accesses
 
 void BlockRunner::record(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc) {
+  if (is_global(access) && !cluster_.memory().contains(address)) {
+    check_elsewhere(address, bytes, is_write(access), pc);
+    return;
+  }
   if (options_.check) checker_.check_bounds(address, bytes, access, pc);
   log_.add(Event(address, bytes, access, pc));
 }
@@ -162,8 +166,13 @@ void BlockRunner::check_elsewhere(std::uintptr_t address, unsigned bytes, bool s
   const ProgramImage image = image_at(address);
   if (image == ProgramImage::none || (image == ProgramImage::constant && store))
     stop_foreign(address, store ? Strong::store : Strong::load, pc);
-  if (image == ProgramImage::variable)
-    races_.touch(Event(address, bytes, store ? Access::global_store : Access::global_load, pc));
+  const Event event(address, bytes, store ? Access::global_store : Access::global_load, pc);
+  checker_.check_alignment(address, bytes, bytes, event.access(), pc);
+  if (image == ProgramImage::constant) return;
+  if (store)
+    races_.touch(event);
+  else
+    races_.put_off(event);
 }
 
 void BlockRunner::strong_access(std::uintptr_t address, unsigned bytes, Strong kind, std::uintptr_t pc) {

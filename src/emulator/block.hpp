@@ -72,7 +72,8 @@ class BlockRunner {
   BulkCopies& bulk_copies() { return bulk_copies_; }
   Warpgroups& warpgroups() { return warpgroups_; }
 
-  /// Checks the bounds of an access of the running lane, which must be of a recorded run, and logs it.
+  /// Checks the bounds of an access of the running lane, which must be of a recorded run, and logs it; of one that is
+  /// declared as of global memory and is not, as check_elsewhere() does.
   void record(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc);
   /// The same of an address that is none of this block's. @returns whether it is another block's of the cluster
   bool record_remote(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc);

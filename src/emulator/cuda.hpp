@@ -178,12 +178,17 @@ LAPIDARY_WRAPPER T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int wi
 }
 #undef LAPIDARY_WHERE
 
-// The operand is converted to the word's type, as CUDA's overloads convert it.
-#define LAPIDARY_ATOMIC(name, operation)                                                                \
+// The operand is converted to the word's type, as CUDA's overloads convert it. Those of another scope are of the
+// device's.
+#define LAPIDARY_ATOMIC_NAMED(name, operation)                                                          \
   template <class T>                                                                                    \
   LAPIDARY_WRAPPER T name(T* address, std::type_identity_t<T> value) {                                  \
     return lapidary::emulator::abi::atomic(lapidary::emulator::abi::Atomic::operation, address, value); \
   }
+#define LAPIDARY_ATOMIC(name, operation)         \
+  LAPIDARY_ATOMIC_NAMED(name, operation)         \
+  LAPIDARY_ATOMIC_NAMED(name##_block, operation) \
+  LAPIDARY_ATOMIC_NAMED(name##_system, operation)
 LAPIDARY_ATOMIC(atomicAdd, add)
 LAPIDARY_ATOMIC(atomicSub, subtract)
 LAPIDARY_ATOMIC(atomicInc, increment)
@@ -195,10 +200,16 @@ LAPIDARY_ATOMIC(atomicOr, bit_or)
 LAPIDARY_ATOMIC(atomicXor, bit_xor)
 LAPIDARY_ATOMIC(atomicExch, exchange)
 #undef LAPIDARY_ATOMIC
-template <class T>
-LAPIDARY_WRAPPER T atomicCAS(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
-  return lapidary::emulator::abi::atomic_compare_exchange(address, expected, desired);
-}
+#undef LAPIDARY_ATOMIC_NAMED
+#define LAPIDARY_ATOMIC_CAS(name)                                                                          \
+  template <class T>                                                                                       \
+  LAPIDARY_WRAPPER T name(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> desired) { \
+    return lapidary::emulator::abi::atomic_compare_exchange(address, expected, desired);                   \
+  }
+LAPIDARY_ATOMIC_CAS(atomicCAS)
+LAPIDARY_ATOMIC_CAS(atomicCAS_block)
+LAPIDARY_ATOMIC_CAS(atomicCAS_system)
+#undef LAPIDARY_ATOMIC_CAS
 
 LAPIDARY_WRAPPER void __threadfence_block() {
   lapidary::emulator::abi::thread_fence(lapidary::emulator::abi::FenceScope::block);
@@ -231,10 +242,21 @@ LAPIDARY_WRAPPER T __ldg(const T* address) {
 #endif
   return *address;
 }
-template <class T>
-LAPIDARY_WRAPPER void __stcs(T* address, T value) {
-  *address = value;
-}
+// Which caches keep what is read or written is a hint.
+#define LAPIDARY_CACHED(load, store)                 \
+  template <class T>                                 \
+  LAPIDARY_WRAPPER T load(const T* address) {        \
+    return *address;                                 \
+  }                                                  \
+  template <class T>                                 \
+  LAPIDARY_WRAPPER void store(T* address, T value) { \
+    *address = value;                                \
+  }
+LAPIDARY_CACHED(__ldcg, __stcg)
+LAPIDARY_CACHED(__ldcs, __stcs)
+LAPIDARY_CACHED(__ldca, __stwb)
+LAPIDARY_CACHED(__ldlu, __stwt)
+#undef LAPIDARY_CACHED
 // Of a float and NaN, the float (PTX ISA, "min").
 template <class T>
 LAPIDARY_WRAPPER T min(T a, T b) {

@@ -180,9 +180,20 @@ void Machine::run(const LaunchShape& shape, ThreadBody body) {
     const std::lock_guard lock(mutex);
     if (next >= clusters) return false;
     const std::size_t number = helpers.size() + 1;
-    while (state_->runners.size() <= number)
-      state_->runners.push_back(std::make_unique<ClusterRunner>(state_->options, state_->memory, state_->grid));
-    helpers.emplace_back(work, std::ref(*state_->runners[number]));
+    try {
+      while (state_->runners.size() <= number)
+        state_->runners.push_back(std::make_unique<ClusterRunner>(state_->options, state_->memory, state_->grid));
+      helpers.emplace_back(work, std::ref(*state_->runners[number]));
+    } catch (const std::exception&) {
+      // Those that wait find each other waiting, and end. It is a lane that asks: nothing may be thrown through it.
+      if (!failure)
+        failure = std::make_exception_ptr(
+            InvalidArgument(fmt::format("{} blocks of kernel {} wait for others, and the host has no thread or memory "
+                                        "for one more; launch fewer, or with fewer threads",
+                                        number, shape.kernel)));
+      next = clusters;
+      return false;
+    }
     return true;
   };
   Residents residents(resident, start);

@@ -1,5 +1,7 @@
 #include "emulator/race_checker.hpp"
 
+#include <utility>
+
 #include "emulator/access_checker.hpp"
 #include "emulator/access_log.hpp"
 #include "emulator/block.hpp"
@@ -24,6 +26,7 @@ void RaceChecker::begin() {
   for (unsigned i = 0; i < place_.threads; ++i) {
     fences_[i].clear();
     told_by_[i].reset();
+    put_off_[i].reset();
   }
 }
 
@@ -38,13 +41,16 @@ void RaceChecker::examine(const Warp& warp) {
 void RaceChecker::examine(const Lane& lane) {
   if (!races_) return;
   if (told_by_[lane.thread]) acquire_word(lane);
+  if (const auto load = std::exchange(put_off_[lane.thread], std::nullopt)) add(lane, &*load, &*load + 1);
   LaneLog& log = log_.of(lane);
   if (log.examined == log.logged) return;
   const Event* const first = log.events.data() + log.examined;
   log.examined = log.logged;
-  if (const auto race = races_->add(thread_of_cluster(lane.thread), fences_of(lane), first,
-                                    log.events.data() + log.logged))
-    stop(*race);
+  add(lane, first, log.events.data() + log.logged);
+}
+
+void RaceChecker::add(const Lane& lane, const Event* first, const Event* last) {
+  if (const auto race = races_->add(thread_of_cluster(lane.thread), fences_of(lane), first, last)) stop(*race);
 }
 
 void RaceChecker::hand_over(const Lane& lane) {
@@ -62,8 +68,13 @@ void RaceChecker::hand_over(const Warp& warp) {
 void RaceChecker::touch(const Event& event) {
   if (!races_) return;
   hand_over(*running);
-  if (const auto race = races_->add(thread_of_cluster(running->thread), fences_of(*running), &event, &event + 1))
-    stop(*race);
+  add(*running, &event, &event + 1);
+}
+
+void RaceChecker::put_off(const Event& load) {
+  if (!races_) return;
+  hand_over(*running);
+  put_off_[running->thread] = load;
 }
 
 void RaceChecker::acquire_word(const Lane& lane) {
@@ -74,14 +85,20 @@ void RaceChecker::acquire_word(const Lane& lane) {
 
 void RaceChecker::forgive_guess(const Event& compare) {
   if (!races_) return;
+  std::optional<Event>& load = put_off_[running->thread];
+  if (load && load->address() == compare.address()) load.reset();
   log_.leave(*running);
   LaneLog& log = log_.of(*running);
-  if (log.examined == log.logged) return;
-  const Event& guess = log.events[log.logged - 1];
-  if (guess.address() != compare.address() || is_write(guess.access())) return;
-  --log.logged;
-  examine(*running);
-  log.examined = ++log.logged;
+  // What is compared may be computed from other loads, which come between.
+  std::size_t guess = log.logged;
+  while (guess > log.examined && !is_write(log.events[guess - 1].access())) {
+    if (log.events[--guess].address() != compare.address()) continue;
+    const std::size_t end = std::exchange(log.logged, guess);
+    examine(*running);
+    log.examined = guess + 1;
+    log.logged = end;
+    return;
+  }
 }
 
 void RaceChecker::touch_strong(const Event& event) {

@@ -54,10 +54,12 @@ class RaceChecker {
 
   /// An access of the running lane that no log has: it is seen at once, after those that the log has.
   void touch(const Event& event);
+  /// The same of a load that may be a guess: it is seen before whatever the lane does next, if it is not forgiven.
+  void put_off(const Event& load);
   /// A strong access of the running lane, before it is made. Nobody else looks at what the log has of it.
   void touch_strong(const Event& event);
-  /// Forgets a plain load of the word that atomicCAS is going to compare, if it is what the running lane did last: what
-  /// it has found is a guess, and the comparison tells (CUDA Programming Guide, "Atomic Functions").
+  /// Forgets a plain load of the word that atomicCAS is going to compare, if the running lane has done nothing but load
+  /// since: what it has found is a guess, and the comparison tells (CUDA Programming Guide, "Atomic Functions").
   void forgive_guess(const Event& compare);
   /// The lane has read a word by a strong access, or is just going to: what the word tells is known to it from then on.
   void told_by(const Lane& lane, const Event& event) { told_by_[lane.thread] = event; }
@@ -88,6 +90,7 @@ class RaceChecker {
 
  private:
   void acquire_word(const Lane& lane);
+  void add(const Lane& lane, const Event* first, const Event* last);
   unsigned thread_of_cluster(unsigned thread) const { return place_.rank * LaunchLimits::threads + thread; }
   void check_begun(unsigned rank, std::uintptr_t pc);
   std::uint32_t fences_of(const Lane& lane) const { return static_cast<std::uint32_t>(fences_[lane.thread].size()); }
@@ -105,6 +108,7 @@ class RaceChecker {
   /// By thread: the strong read behind which its later accesses are. It counts from the time when these are examined,
   /// as it is told of before it is made, and another host thread may write in between.
   std::vector<std::optional<Event>> told_by_{LaunchLimits::threads};
+  std::vector<std::optional<Event>> put_off_{LaunchLimits::threads};  ///< by thread
 };
 
 }  // namespace lapidary::emulator

@@ -55,13 +55,16 @@ void RaceDetector::begin_cluster(std::span<const Block> blocks, unsigned warps_o
     reads_ = zeros<std::uint32_t>(words * 4 * parties_, Touched::densely);
     strong_writes_ = zeros<std::uint32_t>(words * 4 * parties_);
     split_.assign(words, false);
-    clocks_.assign(parties_, Clock(parties_ + 1));
+    clocks_.assign(parties_, Clock(writes_told_until() + 1));
+    found_.resize(copies_);
     lanes_.resize(copies_);
     copy_threads_.assign(copy_parties, 0);
   }
   // Everything that earlier blocks did with this memory is over: all warps know of all intervals so far.
-  began_.assign(parties_ + 1, 0);
+  began_.assign(writes_told_until() + 1, 0);
   for (unsigned party = 0; party < parties_; ++party) began_[party] = clocks_[party][party];
+  for (unsigned party = 0; party < copies_; ++party) began_[writes_of(party)] = began_[party];
+  for (Clock& found : found_) found.clear();
   for (unsigned party = 0; party < parties_; ++party) {
     clocks_[party] = began_;
     ++clocks_[party][party];
@@ -79,6 +82,7 @@ bool RaceDetector::knows_begun(unsigned party, unsigned rank) const {
 }
 
 void RaceDetector::release(unsigned party, Clock& barrier) {
+  join(clocks_[party], found_[party]);
   join(barrier, clocks_[party]);
   ++clocks_[party][party];
 }
@@ -177,15 +181,17 @@ std::optional<Race> RaceDetector::visit(std::size_t index, const Actor& actor, c
                 .first_copy = by >= copies_,
                 .several_lanes = by < copies_ && (mark & 63) == many_lanes};
   };
-  const auto unordered = [&](const std::uint32_t* marks) {
+  const auto unordered = [&](const std::uint32_t* marks, bool strong_ones = false) {
     unsigned by = 0;
-    while (by < parties_ && (!marks[by] || ordered(actor.party, actor.lane, by, marks[by]))) ++by;
+    while (by < parties_ && (!marks[by] || ordered(actor.party, actor.lane, by, marks[by]) ||
+                             (strong_ones && knows_of_writes(actor.party, by, marks[by] >> 6))))
+      ++by;
     return by;
   };
   if (cell.write && !ordered(actor.party, actor.lane, cell.write_party, cell.write))
     return race(cell.write_party, cell.write, cell.write_pc, Access::shared_store);
   if (cell.strong && !strong)
-    if (const unsigned by = unordered(strong_writes); by < parties_)
+    if (const unsigned by = unordered(strong_writes, true); by < parties_)
       return race(by, strong_writes[by], cell.strong_pc, cell.strong_access);
   // No mark of a strong read: a plain write that comes after it is told apart by the reads that find it.
   if (!write && strong) return std::nullopt;
@@ -282,11 +288,14 @@ std::optional<Race> RaceDetector::add_global(unsigned thread, const Event& event
   // Whether nothing orders the access that left a mark before this one.
   const auto concurrent = [&](const GlobalMark& mark) {
     if (mark.block == 0 || !(mark.bytes & now.bytes)) return false;
-    if (mark.block == several_blocks) return clocks_[self][parties_] <= mark.interval;
+    if (mark.block == several_blocks) return clocks_[self][told_until()] <= mark.interval;
     const unsigned by_rank = rank_of(mark);
-    if (by_rank == blocks_.size()) return !told(self, mark.block - 1, mark.warp(), mark.interval);
-    return !ordered(self, lane, party(by_rank, mark.warp()),
-                    mark.interval << 6 | (mark.of_several_lanes() ? many_lanes : mark.thread % 32));
+    if (by_rank == blocks_.size())
+      return !told(clocks_[self], mark.block - 1, mark.warp(), mark.interval) &&
+             !(mark.strong && told(clocks_[self], mark.block - 1, strong_writes_of + mark.warp(), mark.interval));
+    const unsigned by = party(by_rank, mark.warp());
+    return !ordered(self, lane, by, mark.interval << 6 | (mark.of_several_lanes() ? many_lanes : mark.thread % 32)) &&
+           !(mark.strong && knows_of_writes(self, by, mark.interval));
   };
   const auto race = [&](const GlobalMark& mark, Access access, std::uintptr_t pc) {
     const unsigned by = mark.of_several_lanes() ? mark.warp() * 32 : mark.thread, by_rank = rank_of(mark);
@@ -339,6 +348,7 @@ std::optional<Race> RaceDetector::add_global(unsigned thread, const Event& event
 // ---------------------------------------------------------------------------------------------------- words
 
 void RaceDetector::fence(unsigned party, bool device) {
+  join(clocks_[party], found_[party]);
   join(fenced_[0], clocks_[party]);
   if (device) join(fenced_[1], clocks_[party]);
   ++clocks_[party][party];
@@ -352,34 +362,49 @@ void RaceDetector::release_word(unsigned party, std::uintptr_t word, bool global
     for (std::size_t i = 0; i < clock.size(); ++i) clock[i] = std::min(clock[i], clocks_[party][i]);
     return clock;
   };
-  if (fenced_[0].empty()) return;
-  join(flags_[word].clock, covered(fenced_[0]));
-  if (!global || fenced_[1].empty()) return;
-  const Clock clock = covered(fenced_[1]);
-  GridOrder::Ended ended;
-  for (unsigned other = 0; other < copies_; ++other)
-    if (clock[other] > began_[other]) ended[{blocks_[other / warps_].id, other % warps_}] = clock[other];
-  for (const auto& [warp, list] : told_)
-    for (const Told& entry : list)
-      if (entry.release <= clock[parties_]) {
-        std::uint32_t& last = ended[{static_cast<std::uint32_t>(warp >> 5), static_cast<unsigned>(warp & 31)}];
-        last = std::max(last, entry.interval);
-      }
+  const std::uint32_t now = interval(party);
+  Word& mine = flags_[word];
+  mine.written.resize(writes_told_until() + 1);
+  mine.written[writes_of(party)] = now;
+  if (!fenced_[0].empty()) join(mine.clock, covered(fenced_[0]));
+  if (!global) return;
+  GridOrder::Ended ended = {{{blocks_[party / warps_].id, strong_writes_of + party % warps_}, now}};
+  if (!fenced_[1].empty()) {
+    const Clock clock = covered(fenced_[1]);
+    const auto tell = [&](std::uint32_t block, unsigned warp, std::uint32_t interval) {
+      std::uint32_t& last = ended[{block, warp}];
+      last = std::max(last, interval);
+    };
+    for (unsigned other = 0; other < copies_; ++other) {
+      const auto [block, warp] = std::pair(blocks_[other / warps_].id, other % warps_);
+      if (clock[other] > began_[other]) tell(block, warp, clock[other]);
+      const std::size_t writes = writes_of(other);
+      if (clock[writes] > began_[writes]) tell(block, strong_writes_of + warp, clock[writes]);
+    }
+    for (const auto& [key, list] : told_)
+      for (const Told& entry : list)
+        if (const auto warp = static_cast<unsigned>(key & 63); is_told(entry, warp, clock))
+          tell(static_cast<std::uint32_t>(key >> 6), warp, entry.interval);
+  }
   grid_.release(word, ended);
 }
 
 void RaceDetector::acquire_word(unsigned party, std::uintptr_t word, bool global) {
   if (global && grid_.releases() > 0) {
     Word& mine = flags_[word];
-    mine.clock.resize(parties_ + 1);
     const GridOrder::Told news = grid_.told(word, mine.release);
     mine.release = news.number;
-    mine.clock[parties_] = std::max(mine.clock[parties_], news.number);
+    mine.clock.resize(told_until() + 1);
+    mine.clock[told_until()] = std::max(mine.clock[told_until()], news.number);
+    mine.written.resize(writes_told_until() + 1);
+    mine.written[writes_told_until()] = mine.clock[told_until()];
     for (const auto& [warp, interval] : news.ended) {
       const auto own = std::find_if(blocks_.begin(), blocks_.end(),
                                     [&, id = warp.first](const Block& block) { return block.id == id; });
       if (own != blocks_.end()) {
-        std::uint32_t& last = mine.clock[this->party(static_cast<unsigned>(own - blocks_.begin()), warp.second)];
+        const bool writes = warp.second >= strong_writes_of;
+        const unsigned by = this->party(static_cast<unsigned>(own - blocks_.begin()), warp.second % strong_writes_of);
+        std::uint32_t& last = writes ? mine.written[writes_of(by)] : mine.clock[by];
         last = std::max(last, interval);
         continue;
       }
@@ -390,15 +415,22 @@ void RaceDetector::acquire_word(unsigned party, std::uintptr_t word, bool global
       if (!known) list.push_back({news.number, interval});
     }
   }
-  if (const auto found = flags_.find(word); found != flags_.end()) acquire(party, found->second.clock);
+  const auto found = flags_.find(word);
+  if (found == flags_.end()) return;
+  acquire(party, found->second.clock);
+  join(found_[party], found->second.written);
 }
 
-bool RaceDetector::told(unsigned party, std::uint32_t block, unsigned warp, std::uint32_t interval) const {
+// Whether who has that clock is among those that were told.
+bool RaceDetector::is_told(const Told& entry, unsigned warp, const Clock& clock) const {
+  return entry.release <= clock[warp < strong_writes_of ? told_until() : writes_told_until()];
+}
+
+bool RaceDetector::told(const Clock& clock, std::uint32_t block, unsigned warp, std::uint32_t interval) const {
   const auto found = told_.find(key(block, warp));
   if (found == told_.end()) return false;
-  return std::any_of(found->second.begin(), found->second.end(), [&](const Told& entry) {
-    return entry.release <= clocks_[party][parties_] && entry.interval >= interval;
-  });
+  return std::any_of(found->second.begin(), found->second.end(),
+                     [&](const Told& entry) { return is_told(entry, warp, clock) && entry.interval >= interval; });
 }
 
 }  // namespace lapidary::emulator

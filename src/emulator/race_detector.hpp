@@ -22,7 +22,9 @@ constexpr unsigned max_warps = LaunchLimits::threads / 32;
 /// the sense of Flanagan and Freund, "FastTrack" (PLDI 2009). Parties are the warps of a cluster's blocks, and not
 /// threads, as what one lane knows of other warps all lanes may know; and bulk copies, by which barrier tells of their
 /// end.
-/// Behind the parties stands what is known of other clusters: the number of a release in GridOrder.
+/// Behind the parties stand what is known of other clusters, the number of a release in GridOrder; and the same two
+/// things of strong writes alone, by warp: who has found what such a write has left in a word comes after that write,
+/// and mostly not after what its thread has done before.
 using Clock = std::vector<std::uint32_t>;
 
 void join(Clock& into, const Clock& other);
@@ -45,7 +47,9 @@ struct Race {
 /// Strong accesses, atomic and volatile ones, are no race among themselves. What a thread has seen to be written before
 /// a fence is told by its strong writes behind the fence to those whose strong reads find the word (PTX ISA, "Memory
 /// Consistency Model": release and acquire patterns). That the reader needs a fence too is not asked for, as kernels of
-/// NVIDIA's own do without.
+/// NVIDIA's own do without. The strong write itself comes before what the reader does behind a fence or barrier of its
+/// own, whether its writer has a fence or not ("causality order"); without either, whoever happens to come last would
+/// be taken for one who knows that he is.
 class RaceDetector {
  public:
   struct Block {
@@ -85,7 +89,7 @@ class RaceDetector {
 
   /// A fence of a thread of the warp, of its block or of the whole device. Ends the interval.
   void fence(unsigned party, bool device);
-  // What strong accesses of a word tell and are told.
+  // What a strong write of a word, just added, tells, and what a strong access is told.
   void release_word(unsigned party, std::uintptr_t word, bool global);
   void acquire_word(unsigned party, std::uintptr_t word, bool global);
 
@@ -144,14 +148,25 @@ class RaceDetector {
 
   /// What a word tells threads of the cluster, and up to which of its releases those of other clusters are among that.
   struct Word {
-    Clock clock;
-    std::uint32_t release = 0;
+    Clock clock;                ///< what fences have covered
+    Clock written;              ///< by strong writes
+    std::uint32_t release = 0;  ///< that the word was last asked about
   };
   /// What a cluster has been told of a warp of another one: its last interval that had ended at a release.
   struct Told {
     std::uint32_t release, interval;
   };
-  static std::uint64_t key(std::uint32_t block, unsigned warp) { return std::uint64_t{block} << 5 | warp; }
+  /// In GridOrder a warp's strong writes stand as those of a warp of their own.
+  static constexpr unsigned strong_writes_of = max_warps;
+  static std::uint64_t key(std::uint32_t block, unsigned warp) { return std::uint64_t{block} << 6 | warp; }
+
+  // Places in a clock.
+  std::size_t told_until() const { return parties_; }
+  std::size_t writes_of(unsigned party) const { return parties_ + 1 + party; }
+  std::size_t writes_told_until() const { return writes_of(copies_); }
+  bool knows_of_writes(unsigned party, unsigned of, std::uint32_t interval) const {
+    return of < copies_ && clocks_[party][writes_of(of)] >= interval;
+  }
 
   std::size_t locate(std::uintptr_t address) const;
   std::optional<Race> add(unsigned thread, std::uint32_t fences, const Event& event, bool strong);
@@ -159,7 +174,8 @@ class RaceDetector {
   std::optional<Race> visit(std::size_t cell, const Actor& actor, const Event& event, bool strong);
   std::uint32_t mark_of(std::uint32_t last, const Actor& actor) const;
   std::optional<Race> add_global(unsigned thread, const Event& event, bool strong);
-  bool told(unsigned party, std::uint32_t block, unsigned warp, std::uint32_t interval) const;
+  bool told(const Clock& clock, std::uint32_t block, unsigned warp, std::uint32_t interval) const;
+  bool is_told(const Told& entry, unsigned warp, const Clock& clock) const;
   bool ordered(unsigned party, unsigned lane, unsigned by, std::uint32_t mark) const;
   unsigned thread_of(unsigned party, unsigned lane) const;
 
@@ -174,6 +190,7 @@ class RaceDetector {
   Pages<std::uint32_t> reads_, strong_writes_;  ///< parties_ for each cell
   std::vector<bool> split_;                     ///< ... for words that have been accessed by bytes
   std::vector<Clock> clocks_;
+  std::vector<Clock> found_;            ///< by warp: strong writes that it will know of behind a fence or barrier
   std::vector<LaneOrder> lanes_;        ///< by warp
   std::vector<unsigned> copy_threads_;  ///< by party from copies_ on: who issued the last copy
 

@@ -53,7 +53,6 @@ Scheduler::Scheduler(const Options& options, AccessLog& log, WarpCollectives& co
                             -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   stacks_ = static_cast<unsigned char*>(memory);
-  for (unsigned warp = 0; warp < max_warps; ++warp) mprotect(stacks_ + warp * bytes_of_warp, bytes_of_guard, PROT_NONE);
 }
 
 Scheduler::~Scheduler() { munmap(stacks_, stack_bytes()); }
@@ -64,6 +63,9 @@ void Scheduler::begin_launch(const BlockPlace& place, BlockRunner& block) {
   random_order_ = options_.seed != 0;
   threads_ = place.threads;
   warp_count_ = place.warps;
+  // Each takes two of the mappings that the host's system gives a process (vm.max_map_count): none for nothing, where
+  // hundreds of blocks wait for each other.
+  for (; guarded_ < warp_count_; ++guarded_) mprotect(stacks_ + guarded_ * bytes_of_warp, bytes_of_guard, PROT_NONE);
   for (unsigned i = 0; i < warp_count_; ++i) {
     warps_[i] = Warp{};
     warps_[i].id = i;

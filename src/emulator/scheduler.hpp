@@ -87,6 +87,7 @@ class Scheduler {
   bool takes_turns_ = false;  ///< with other blocks of a cluster
   bool random_order_ = false;
   unsigned threads_ = 0, warp_count_ = 0, live_ = 0;
+  unsigned guarded_ = 0;  ///< warps below whose stacks nothing can be written
   unsigned char* stacks_;
   std::unique_ptr<Lane[]> lanes_;
   std::array<Warp, max_warps> warps_;

@@ -27,7 +27,7 @@ EmulatedRun run_emulated(const KernelObject& object, const bench::RandomProblem&
         {.count = true,
          .multiprocessors = multiprocessors,
          .check = check,
-         .threads = order ? 1u : 0u,  // several would run blocks in another order each time
+         .threads = 1,  // several would run blocks in another order each time
          .seed = order,
          .limit_s = most_seconds});
     const KernelData::Outcome outcome = data.run(*device, [&](const KernelArguments& arguments) {

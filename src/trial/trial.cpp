@@ -34,24 +34,45 @@ int try_orders(const KernelObject& object, EmulatedRun& run) {
   return launches;
 }
 
-/// The same problem with factors for which kernels take ways of their own: where beta is 0, and where alpha is 1. Those
-/// that are given stay. Returns what it was tried with; `run` becomes the first that is wrong.
+/// Whether a kernel is given a factor in a parameter that holds this one.
+bool takes_factor(const Call& call, const char* role, float value) {
+  if (!call.has(role)) return false;
+  static const std::regex real = pattern(R"(\b(float|double|half|__half|__nv_bfloat16|nv_bfloat16)\b)");
+  const auto place = std::find(call.roles.begin(), call.roles.end(), role) - call.roles.begin();
+  return value == std::trunc(value) ||
+         std::regex_search(call.kernel->parameters[static_cast<std::size_t>(place)].type, real);
+}
+
+/// The same problem with factors for which kernels take ways of their own: 0 and 1, and what may be taken for them, a
+/// negative number and one between the two. Those that are given stay. Returns what it was tried with; `run` becomes
+/// the first that is wrong.
 std::vector<Factors> try_factors(const KernelObject& object, const Call& call, const Request& request,
                                  EmulatedRun& run) {
   const bench::RandomProblem spec = run.spec;
   std::vector<Factors> tried = {{spec.alpha, spec.beta}};
+  const auto chosen = [&](const char* role, const std::optional<float>& given, float own, float other) {
+    return !given && takes_factor(call, role, other) ? other : own;
+  };
   const auto try_with = [&](float alpha, float beta) {
     if (!run.ok()) return;
+    const Factors one{chosen("alpha", request.alpha, spec.alpha, alpha), chosen("beta", request.beta, spec.beta, beta)};
+    if (std::find(tried.begin(), tried.end(), one) != tried.end()) return;
     bench::RandomProblem other = spec;
-    other.alpha = alpha;
-    other.beta = beta;
-    tried.push_back({alpha, beta});
+    other.alpha = one.alpha;
+    other.beta = one.beta;
+    tried.push_back(one);
     // That C is not read is no more than a promise of BLAS: most kernels that are given beta compute beta C always.
     EmulatedRun again = run_emulated(object, bench::resolve(other), run.shape, run.operands, UnusedC::numbers);
     if (!again.ok()) run = std::move(again);
   };
-  if (call.has("beta") && !request.beta) try_with(spec.alpha, 0);
-  if (call.has("alpha") && !request.alpha) try_with(1, spec.beta);
+  try_with(spec.alpha, 0);
+  try_with(1, spec.beta);
+  try_with(1, 0);
+  try_with(1, 1);
+  try_with(0, spec.beta);
+  try_with(-1, 1);
+  try_with(spec.alpha, -1);
+  try_with(0.5f, 0.5f);
   return tried;
 }
 
@@ -61,15 +82,6 @@ bool takes_far_lines(const Call& call, const char* role) {
   static const std::regex wide = pattern(R"(\b(u?int64_t|size_t|ssize_t|ptrdiff_t|long)\b)");
   const auto place = std::find(call.roles.begin(), call.roles.end(), role) - call.roles.begin();
   return std::regex_search(call.kernel->parameters[static_cast<std::size_t>(place)].type, wide);
-}
-
-/// Whether a kernel is given a factor in a parameter that holds this one.
-bool takes_factor(const Call& call, const char* role, float value) {
-  if (!call.has(role)) return false;
-  static const std::regex real = pattern(R"(\b(float|double|half|__half|__nv_bfloat16|nv_bfloat16)\b)");
-  const auto place = std::find(call.roles.begin(), call.roles.end(), role) - call.roles.begin();
-  return value == std::trunc(value) ||
-         std::regex_search(call.kernel->parameters[static_cast<std::size_t>(place)].type, real);
 }
 
 /// What is left of a problem that rungs are checked on, if the kernel's arguments allow it: bases stay aligned, lines

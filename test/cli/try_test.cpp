@@ -57,7 +57,8 @@ TEST(Try, SaysThatItIsNotRightAtEverySize) {
 }
 TEST(Try, SaysWhichFactorsItIsWrongWith) {
   const std::string kernel = "factors.cu --grid M --block 64 --shared 'K * 4' -m 32 -n 48 -k 16 --kernel ";
-  EXPECT_EQ(Json::parse(run(kernel + "'product<0>' --json").text)["factors"], Json({{2, 3}, {2, 0}, {1, 3}}));
+  EXPECT_EQ(Json::parse(run(kernel + "'product<0>' --json").text)["factors"],
+            Json({{2, 3}, {2, 0}, {1, 3}, {1, 0}, {1, 1}, {0, 3}, {-1, 1}, {2, -1}, {0.5, 0.5}}));
   const Output output = run(kernel + "'product<3>'");
   EXPECT_EQ(output.text.find("WRONG  product"), 0u) << output.text;
   expect_output(output, 1,

@@ -125,7 +125,7 @@ __global__ void bulk_load(float* a, float*, float* c, int) {
   c[threadIdx.x] = x[threadIdx.x];
 }
 
-enum class InitFence { right, none, behind_barrier, of_another_thread };
+enum class InitFence { right, by_proxy, none, behind_barrier, of_another_thread };
 
 /// Who copies is not who has initialised the mbarrier.
 template <InitFence fence>
@@ -134,6 +134,7 @@ __global__ void init_fence(float* a, float*, float*, int) {
   if (threadIdx.x == 0) {
     mbarrier_init(barrier[0], 1);
     if (fence == InitFence::right) fence_mbarrier_init();
+    if (fence == InitFence::by_proxy) fence_proxy_async();
   }
   if (fence == InitFence::of_another_thread && threadIdx.x == 32) fence_mbarrier_init();
   __syncthreads();
@@ -434,6 +435,7 @@ constexpr TestKernel async_fault_table[] = {
     entry<bulk_load<Copy::tried_once>>("bulk_load_tried_once", 1, 64, fault_bytes),
     entry<bulk_load<Copy::tested_once>>("bulk_load_tested_once", 1, 64, fault_bytes),
     entry<init_fence<InitFence::right>>("init_fence", 1, 64, fault_bytes),
+    entry<init_fence<InitFence::by_proxy>>("init_fence_by_proxy", 1, 64, fault_bytes),
     entry<init_fence<InitFence::none>>("no_init_fence", 1, 64, fault_bytes),
     entry<init_fence<InitFence::behind_barrier>>("init_fence_behind_barrier", 1, 64, fault_bytes),
     entry<init_fence<InitFence::of_another_thread>>("init_fence_of_another_thread", 1, 64, fault_bytes),

@@ -458,8 +458,9 @@ TEST(UnnoticedKernels, AreThoseThatTheDocumentationNames) {
 }
 
 TEST(SoundAsyncKernels, AreSilentInEveryOrder) {
-  for (const char* const kernel : {"bulk_load", "init_fence", "load_over_stores", "bulk_store", "peers_mbarrier",
-                                   "peers_mbarrier_by_multicast", "remote_store", "ring", "ring_of_cluster"})
+  for (const char* const kernel :
+       {"bulk_load", "init_fence", "init_fence_by_proxy", "load_over_stores", "bulk_store", "peers_mbarrier",
+        "peers_mbarrier_by_multicast", "remote_store", "ring", "ring_of_cluster"})
     for (unsigned seed = 0; seed <= seeds; ++seed) {
       const Outcome outcome = run(instrumented::async_faulty_kernels()[kernel], {.check = true, .seed = seed});
       EXPECT_EQ(outcome.message, "") << kernel << ", seed " << seed;

@@ -218,6 +218,18 @@ __global__ void atomic_and_load(float*, float*, float* c, int) {
   c[thread_of_grid()] = s[0];
 }
 
+/// Who comes last finds what all others have written, and has not waited for them.
+constexpr int counter_of_the_last_line = __LINE__ + 6;
+template <bool sound>
+__global__ void counter_of_the_last(float*, float*, float* c, int) {
+  __shared__ float s[1];
+  if (threadIdx.x == 0) s[0] = 0;
+  __syncthreads();
+  atomicAdd(&s[0], 1.0f);
+  if (sound) __syncthreads();
+  if (threadIdx.x == blockDim.x - 1) c[thread_of_grid()] = s[0];
+}
+
 /// Of two atomic accesses one alone is ordered after a store, by its thread.
 constexpr int atomic_hides_store_line = __LINE__ + 6;
 template <bool sound>
@@ -579,6 +591,8 @@ constexpr TestKernel fault_table[] = {
                                      within_half_a_warp_line + 2),
     entry<named_barrier<false>>("named_barrier", 2, 64, 0, named_barrier_line, named_barrier_line + 4),
     entry<atomic_and_load<false>>("atomic_and_load", 2, 64, 0, atomic_and_load_line, atomic_and_load_line + 2),
+    entry<counter_of_the_last<false>>("counter_of_the_last", 2, 64, 0, counter_of_the_last_line,
+                                      counter_of_the_last_line + 2),
     entry<atomic_hides_store<false>>("atomic_hides_store", 2, 64, 0, atomic_hides_store_line,
                                      atomic_hides_store_line + 3),
     entry<halves_of_a_word<false>>("halves_of_a_word", 2, 64, 0, halves_of_a_word_line, halves_of_a_word_line),
@@ -632,6 +646,7 @@ constexpr TestKernel sound_table[] = {
     entry<within_half_a_warp<true>>("within_half_a_warp", 2, 64),
     entry<named_barrier<true>>("named_barrier", 2, 64),
     entry<atomic_and_load<true>>("atomic_and_load", 2, 64),
+    entry<counter_of_the_last<true>>("counter_of_the_last", 2, 64),
     entry<atomic_hides_store<true>>("atomic_hides_store", 2, 64),
     entry<halves_of_a_word<true>>("halves_of_a_word", 2, 64),
     entry<global_between_threads<true>>("global_between_threads", 2, 64),

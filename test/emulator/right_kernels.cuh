@@ -280,6 +280,35 @@ __global__ void lock_of_threads(int*, int* b, int*, int) {
   if (threadIdx.x == 0) b[0] = sum;
 }
 
+/// Who has waited for a word comes after its writers, and may access it as any other.
+__global__ void counter_that_who_has_waited_resets(int* a, int* b, int*, int n) {
+  __shared__ int s[64], arrivals;
+  __shared__ volatile int round;
+  const int t = threadIdx.x;
+  if (t == 0) arrivals = 0;
+  if (t == 0) round = 0;
+  __syncthreads();
+  for (int i = 0; i < n; ++i) {
+    s[t] = a[i * 64 + t];
+    __threadfence_block();
+    __syncwarp();
+    if (t % 32 == 0) {
+      atomicAdd(&arrivals, 1);
+      if (t == 0) {
+        spin_until(&arrivals, 2);
+        __threadfence_block();
+        arrivals = 0;
+        __threadfence_block();
+        round = i + 1;
+      }
+      spin_until(&round, i + 1);
+    }
+    __syncwarp();
+    b[i * 64 + t] = s[63 - t];
+    __syncthreads();
+  }
+}
+
 __global__ void histogram_by_atomics(int* a, int* b, int*, int) {
   __shared__ int bins[8];
   const int t = threadIdx.x;
@@ -383,6 +412,38 @@ __global__ void split_k_in_turn(int* a, int* b, int* c, int) {
   if (t == 0) *turn = block + 1;
 }
 
+/// One thread has waited, and another one of its block accesses the words behind a barrier.
+__global__ void word_that_is_waited_for_is_read_again(int* a, int* b, int* c, int) {
+  const int t = threadIdx.x;
+  if (blockIdx.x == 0) {
+    __threadfence();
+    atomicExch(&c[t], a[t] + 1);
+  } else {
+    while (*static_cast<volatile int*>(&c[t]) == 0) {
+    }
+    __syncthreads();
+    b[t] = c[last_thread() - t] - 1;
+    __syncthreads();
+    c[t] = 0;
+  }
+}
+
+/// Block 2 has found what block 1 has written when that had found what block 0 has written.
+__global__ void word_that_another_block_has_waited_for(int* a, int* b, int* c, int) {
+  volatile int* const words = c;
+  if (blockIdx.x == 0) words[0] = a[1];
+  if (blockIdx.x == 1) {
+    spin_until(&words[0], a[1]);
+    __threadfence();
+    words[1] = 1;
+  }
+  if (blockIdx.x == 2) {
+    spin_until(&words[1], 1);
+    __threadfence();
+    b[0] = c[0];
+  }
+}
+
 /// CUDA Programming Guide, "Memory Fence Functions".
 __global__ void last_block_sums_up(int* a, int* b, int* c, int) {
   volatile int* const partial = &c[32];
@@ -424,12 +485,14 @@ __global__ void last_block_of_each_tile(int* a, int* b, int* c, int n) {
   if (atomicAdd(&c[tile], 1) == 1) b[tile] = c[32 + 2 * tile] + c[33 + 2 * tile];
 }
 
-__device__ int arrived, tickets[2];
+__device__ int arrived, tickets[2], sum_of_all;
+__device__ __align__(16) int table_of_all[64];
 
 __global__ void last_block_by_a_device_variable(int* a, int* b, int* c, int) {
   c[blockIdx.x] = a[blockIdx.x];
   __threadfence();
   if (atomicAdd(&arrived, 1) != static_cast<int>(gridDim.x) - 1) return;
+  __threadfence();
   for (unsigned i = 0; i < gridDim.x; ++i) b[i] = c[i];
   arrived = 0;
 }
@@ -442,6 +505,32 @@ __global__ void ticket_lock_in_device_variables(int* a, int* b, int*, int) {
   __threadfence();
   *serving = ticket + 1;
   if (ticket == static_cast<int>(gridDim.x) - 1) tickets[0] = tickets[1] = 0;
+}
+
+/// CUDA Programming Guide, "Atomic Functions": any operation by atomicCAS, which tells whether the word is still what a
+/// plain load has found.
+__global__ void sums_by_compare_and_swap(int* a, int* b, int* c, int) {
+  int old = sum_of_all, expected;
+  do {
+    expected = old;
+    old = atomicCAS(&sum_of_all, expected, expected + a[thread_of_grid()]);
+  } while (old != expected);
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x > 0 || atomicAdd(&c[0], 1) != static_cast<int>(gridDim.x) - 1) return;
+  b[0] = atomicExch(&sum_of_all, 0);
+}
+
+__global__ void copies_of_a_device_variable(int* a, int* b, int*, int) {
+  __shared__ __align__(16) int s[64];
+  const int t = threadIdx.x;
+  table_of_all[t] = a[t];
+  __syncthreads();
+  if (t < 16) cp_async<16>(&s[4 * t], &table_of_all[60 - 4 * t], 16);
+  cp_async_commit_group();
+  cp_async_wait_group<0>();
+  __syncthreads();
+  b[t] = s[t];
 }
 
 /// Counted up by all blocks, which wait for the last one.
@@ -741,6 +830,7 @@ constexpr RightKernel right_table[] = {
     RIGHT(lock_of_warps, 1, 128, 3, 1, [](int) { return 12; }),
     RIGHT(lock_of_threads, 1, 64, 0, 1, [](int) { return 64; }),
     RIGHT(lock_that_is_open_at_first, 1, 64, 0, 1, [](int) { return sum_of(0, 64); }),
+    RIGHT(counter_that_who_has_waited_resets, 1, 64, 3, 192, [](int i) { return reversed(i, 64); }),
     RIGHT(histogram_by_atomics, 4, 64, 0, 8, [](int i) { return in_bin(i, 256); }),
     RIGHT(later_block_waits_for_an_earlier_one, 4, 64, 0, 64, [](int i) { return input(63 - i); }),
     RIGHT(earlier_block_waits_for_a_later_one, 4, 64, 0, 64, [](int i) { return input(63 - i); }),
@@ -749,11 +839,15 @@ constexpr RightKernel right_table[] = {
     RIGHT(queue_between_blocks, 2, 1, 20, 20, input),
     RIGHT(split_k_by_atomics, 4, 64, 0, 64, [](int i) { return sum_of(i, 4, 64); }),
     RIGHT(split_k_in_turn, 4, 64, 0, 64, [](int i) { return sum_of(i, 4, 64); }),
+    RIGHT(word_that_is_waited_for_is_read_again, 2, 64, 0, 64, [](int i) { return input(63 - i); }),
+    RIGHT(word_that_another_block_has_waited_for, 3, 1, 0, 1, [](int) { return input(1); }),
     RIGHT(last_block_sums_up, 5, 64, 0, 1, [](int) { return sum_of(0, 5); }),
     RIGHT(last_block_sums_up_for_all_threads, 4, 64, 0, 64, [](int i) { return sum_of(i, 4, 64); }),
     RIGHT(last_block_of_each_tile, 8, 1, 3, 4, [](int i) { return i < 3 ? sum_of(2 * i, 2) : 0; }),
     RIGHT(last_block_by_a_device_variable, 6, 1, 0, 6, input),
     RIGHT(ticket_lock_in_device_variables, 6, 1, 0, 1, [](int) { return sum_of(0, 6); }),
+    RIGHT(sums_by_compare_and_swap, 4, 64, 0, 1, [](int) { return sum_of(0, 256); }),
+    RIGHT(copies_of_a_device_variable, 1, 64, 0, 64, [](int i) { return input(i / 4 * -4 + 60 + i % 4); }),
     RIGHT(barrier_of_a_grid, 4, 64, 3, 256, [](int i) { return input((i + 3 * 64) % 256); }),
     RIGHT(grid_overwrites_what_all_have_read, 4, 32, 0, 128, [](int) { return input(0) + 5; }),
     RIGHT(decoupled_look_back, 8, 1, 0, 8, [](int i) { return sum_of(0, i + 1); }),

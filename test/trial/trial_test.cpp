@@ -78,6 +78,7 @@ TEST(Trial, VectorisedBlockTiles2dAreRightWhereTilesDivideTheSize) {
 TEST(Trial, DynamicSharedMemoryIsRight) {
   expect_right(in_tiles_of_16({.file = "dynamic.cu", .shared = "2 * 16 * 16 * sizeof(float)"}));
 }
+TEST(Trial, AThousandBlocksMayWaitForEachOther) { expect_right({.file = "many_blocks.cu"}); }
 TEST(Trial, LastBlockSumsUpByAtomicsOnDeviceVariables) { expect_right({.file = "last_block.cu"}); }
 TEST(Trial, BlocksOfAGridWaitForEachOther) {
   // 128 blocks of 256 threads, which multiprocessors of Hopper hold at a time.
@@ -104,6 +105,9 @@ TEST(Trial, WarpMatricesInSharedMemoryAreRightAndLoadedByLdmatrix) {
 }
 TEST(Trial, WarpMatricesOfBfloat16InGlobalMemoryAreRight) {
   expect_right({.file = "wmma_global.cu", .layout = "RCR"}, false);
+}
+TEST(Trial, WarpMatricesInDeviceVariablesAreRight) {
+  expect_right({.file = "wmma_variables.cu", .layout = "RRR"}, false);
 }
 TEST(Trial, SumsInHalfAreToldFromMistakes) {
   for (const Request& request :
@@ -221,7 +225,11 @@ TEST(Trial, FactorsThatKernelsTreatApartAreTried) {
     for (const Factors& one : trial.factors) factors.emplace_back(one.alpha, one.beta);
     return factors;
   };
-  EXPECT_EQ(factors_of(right), (std::vector<std::pair<float, float>>{{2, 3}, {2, 0}, {1, 3}}));
+  using Pairs = std::vector<std::pair<float, float>>;
+  EXPECT_EQ(factors_of(right), (Pairs{{2, 3}, {2, 0}, {1, 3}, {1, 0}, {1, 1}, {0, 3}, {-1, 1}, {2, -1}, {0.5f, 0.5f}}));
+  Request integers = with_factors("product<0>");
+  integers.beta = 1;
+  EXPECT_EQ(factors_of(run(integers)), (Pairs{{2, 1}, {1, 1}, {0, 1}, {-1, 1}, {0.5f, 1}})) << "what is given stays";
   for (const auto& [kernel, factors, mistake] : {std::tuple("product<1>", std::pair(2.f, 0.f), Mistake::no_alpha),
                                                  std::tuple("product<2>", std::pair(2.f, 0.f), Mistake::c_without_beta),
                                                  std::tuple("product<3>", std::pair(1.f, 3.f), Mistake::no_beta_c)}) {
@@ -305,12 +313,10 @@ TEST(Trial, SumsAreLongerThanTilesOnceAtLeast) {
   EXPECT_GT(trial.other->spec.problem.K, 1000);
 }
 
-TEST(Trial, FactorsAreThoseOfRungs) {
+TEST(Trial, FactorsBetweenWholeNumbersAreTried) {
   const Trial trial = run(in_tiles_of_16({.file = "broken.cu", .kernel = "whole_factors"}));
-  EXPECT_TRUE(trial.ok()) << text_of(trial.run);
-  ASSERT_TRUE(trial.other);
-  EXPECT_FALSE(trial.other->ok());
-  EXPECT_NE(trial.other->spec.beta, std::trunc(trial.other->spec.beta));
+  EXPECT_FALSE(trial.ok());
+  EXPECT_NE(trial.run.spec.beta, std::trunc(trial.run.spec.beta));
 }
 
 TEST(Trial, WhatAStoppedLaunchLeftInVariablesIsNotSeen) {
@@ -369,6 +375,10 @@ TEST(Trial, MissingBoundsCheckIsFoundAtRaggedSizes) {
 TEST(Trial, UnalignedVectorIsFound) {
   expect_text(broken("unaligned").fault.value().message,
               {"misaligned global load of 16 bytes", "broken.cu:35", "thread (0, 0, 0)"});
+}
+TEST(Trial, UnalignedVectorOfADeviceVariableIsFound) {
+  expect_text(run({.file = "misaligned_variable.cu"}).run.fault.value().message,
+              {"misaligned global load of 16 bytes", "misaligned_variable.cu:11", "thread (0, 0, 0)"});
 }
 TEST(Trial, ForgottenLastTileIsToldByItsSums) {
   const WrongResults wrong =
