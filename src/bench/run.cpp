@@ -226,12 +226,6 @@ RunResult run_gemm(Device& device, const Rung& rung, const KernelEntry& kernel, 
   return Experiment(device, spec).run(rung, kernel, build);
 }
 
-Build build_for(Device& device) {
-  if (device.kind() == DeviceKind::gpu) return Build::gpu;
-  const emulator::Options& options = device.stream().machine->options();
-  return options.count || options.check ? Build::instrumented : Build::plain;
-}
-
 void require_support(const Rung& rung, const GemmKind& kind, const DeviceProperties& device) {
   const std::string why_not = refusal(rung, kind, device.name, device.compute_capability);
   if (!why_not.empty()) throw InvalidArgument(why_not);

@@ -88,10 +88,6 @@ class Experiment {
 /// @throws what Experiment does
 RunResult run_gemm(Device& device, const Rung& rung, const KernelEntry& kernel, Build build, const RandomProblem& spec);
 
-/// The build of a kernel that a device runs: `gpu` on a GPU, `instrumented` on an emulated machine that counts or
-/// checks, and `plain` on one that does neither.
-Build build_for(Device& device);
-
 /// @throws InvalidArgument if a device lacks what a rung needs for products of a kind
 void require_support(const Rung& rung, const GemmKind& kind, const DeviceProperties& device);
 void require_support(const Rung& rung, const GemmKind& kind, const Device& device);

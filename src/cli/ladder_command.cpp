@@ -57,7 +57,7 @@ void run_entry(Entry& entry, bench::Experiment& experiment, Device& device) {
   emulator::Machine* machine = device.stream().machine;
   if (machine) machine->clear_report();
   try {
-    const bench::RunResult result = experiment.run(*entry.rung, *entry.kernel, bench::build_for(device));
+    const bench::RunResult result = experiment.run(*entry.rung, *entry.kernel, build_for(device.stream()));
     entry.verification = result.verification;
     entry.ran = result.ran;
     entry.why = result.why;

@@ -112,7 +112,7 @@ ExitCode run(const RunArguments& arguments) {
     report::Progress progress;
     experiment.emplace(*device, spec, [&](std::string_view step, double done) { progress.update(step, done); });
     if (!arguments.save.empty()) create_directory(arguments.save);
-    result = experiment->run(rung, kernel, bench::build_for(*device));
+    result = experiment->run(rung, kernel, build_for(device->stream()));
   } catch (const KernelFault& fault) {
     if (!arguments.json) throw;
     add_fault(json, fault.what());

@@ -16,6 +16,12 @@ const char* name_of(Build build) {
   return "gpu";
 }
 
+Build build_for(const Stream& stream) {
+  if (!stream.machine) return Build::gpu;
+  const emulator::Options& options = stream.machine->options();
+  return options.count || options.check ? Build::instrumented : Build::plain;
+}
+
 void require_stream_for(Build build, const Stream& stream) {
   if ((build == Build::gpu) != (stream.machine == nullptr)) {
     const char *const machine = "the emulated machine", *const gpu = "a GPU";

@@ -18,6 +18,10 @@ struct Stream {
   void* cuda = nullptr;
 };
 
+/// The build of a kernel that a stream's device runs: `gpu` on a GPU, `instrumented` on an emulated machine that counts
+/// or checks, and `plain` on one that does neither.
+Build build_for(const Stream& stream);
+
 /// Checks that a build of a kernel runs on a stream: `gpu` on a GPU's, the others on an emulated machine's, and where
 /// that counts or checks, `instrumented` alone.
 /// @throws InvalidArgument

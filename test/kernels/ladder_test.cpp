@@ -105,7 +105,7 @@ class Ladder : public testing::TestWithParam<Configuration> {
 
   void expect_right(Device& device, const std::vector<RandomProblem>& specs) {
     for (const RandomProblem& spec : specs) {
-      const auto result = bench::run_gemm(device, rung, kernel, bench::build_for(device), spec);
+      const auto result = bench::run_gemm(device, rung, kernel, build_for(device.stream()), spec);
       EXPECT_TRUE(result.verification.ok) << describe(spec) << ": " << result.verification.message;
       EXPECT_EQ(result.verification.compared, spec.problem.M * spec.problem.N) << describe(spec);
     }
