@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -57,6 +58,32 @@ struct PackedOperands {
   bool operator==(const PackedOperands&) const = default;
 };
 
+/// A user's own choices, for what was measured to be quicker than what the library would choose: a text of lines such
+/// as
+///
+///   f16-RCR 4096x4096x64 wgmma_staged_128x256x64_s4_e2x64_f16-RC a
+///
+/// types of operands and, where they differ, of results with the orders of A, B and D, as plans' ids have them; M, N,
+/// K; a kernel by its id; and which of A and B are copied first. Empty lines, and what follows a #, do not count.
+class ChoiceTable {
+ public:
+  struct Entry {
+    std::string kernel;
+    PackedOperands packs;
+  };
+
+  /// @throws InvalidArgument naming the line that is none, or that comes twice
+  explicit ChoiceTable(std::string_view text);
+
+  const Entry* find(const Problem& problem) const;
+  /// Of its lines, by which plans name it: 16 hexadecimal digits, FNV-1a.
+  const std::string& hash() const { return hash_; }
+
+ private:
+  std::unordered_map<std::string, Entry> entries_;  ///< by types, orders and sizes
+  std::string hash_;
+};
+
 /// What a choice is asked for beside the problem.
 struct GemmOptions {
   /// The most that may be taken of a workspace, in bytes; what needs more is not chosen.
@@ -69,6 +96,11 @@ struct GemmOptions {
   std::string kernel = {};
   /// Whether A and B are to be copied first; nothing: as is quicker.
   std::optional<PackedOperands> packs = {};
+  /// Which of A and B is there as prepare() copies it, if the plan copies it at all: that costs nothing any more.
+  PackedOperands prepared = {};
+  /// What it says of a problem is done, whatever is expected of it; null: none. It does not count where rows must not
+  /// depend on each other.
+  std::shared_ptr<const ChoiceTable> table = {};
 
   bool operator==(const GemmOptions&) const = default;
 };
@@ -78,8 +110,19 @@ struct PlannedWay {
   std::string kernel;                     ///< its id; empty if none is launched, as D has no elements
   bool packs_a = false, packs_b = false;  ///< copied to a workspace first, as the kernel can read them
   std::size_t workspace_bytes = 0;
-  double seconds = 0;   ///< predicted, at the card's highest clock
-  std::string limiter;  ///< what they go to: "tensor cores"
+  double seconds = 0;            ///< predicted, at the card's highest clock
+  std::string limiter;           ///< what they go to: "tensor cores"
+  bool finishes = false;         ///< the kernel stores sums, and a second launch makes results of them
+  PackedOperands prepared = {};  ///< of the copies, which are there before a run
+};
+
+/// How far a result may be from the exact one at most, before an epilogue and as long as nothing overflows:
+///
+///   products * |alpha| * sum_k |a_k * b_k| + addend * |beta * c| + rounding * |result| + least
+///
+/// Operands of tf32 are exact as tensor cores see them, with 10 fraction bits. Errors of random data are far smaller.
+struct ErrorBound {
+  double products = 0, addend = 0, rounding = 0, least = 0;
 };
 
 namespace library {
@@ -100,6 +143,12 @@ class Plan {
   const std::vector<PlannedWay>& ways() const;
   /// Why this way and not the next best: one sentence.
   std::string why() const;
+  /// Whether a row of the results depends neither on M nor on other rows: the way is that which batch_invariant
+  /// chooses. The same plan on the same card always gives the same results, bit by bit.
+  bool batch_invariant() const;
+  ErrorBound error_bound() const;
+  /// Of the copy of A or B that prepare() is to make for this plan; 0 if it takes that matrix as it is.
+  std::size_t prepared_bytes(Matrix matrix) const;
   /// That a run needs beside its matrices, aligned to 256.
   std::size_t workspace_bytes() const { return way().workspace_bytes; }
 
@@ -120,6 +169,34 @@ Plan plan(const Problem& problem, std::string_view card, const GemmOptions& opti
 /// The plan with that id. @throws InvalidArgument if it is none, or of a kernel that this library does not have
 Plan plan_of(std::string_view id);
 
+/// Alpha or beta: a number, or an f32 in device memory that is read when a product is computed.
+struct Scalar {
+  float value = 0;
+  const float* device = nullptr;
+
+  constexpr Scalar(float number) : value(number) {}
+  static constexpr Scalar in_device_memory(const float* at) {
+    Scalar scalar(0);
+    scalar.device = at;
+    return scalar;
+  }
+};
+
+/// What is done to t = alpha * A * B + beta * C before it is stored, in f32:
+///
+///   D = clamp(scale * activation(t + bias) + residual)
+///
+/// A bias has one number for each column, or each row, of D, of its type, one after the other; the same for all
+/// products of a batch. A residual is a matrix as D is, of its type and order; it may be D. NaN stays NaN.
+struct GemmEpilogue {
+  Bias bias = Bias::none;
+  const void* bias_data = nullptr;
+  Activation activation = Activation::none;
+  std::optional<float> scale = {};
+  std::optional<ConstMatrixView> residual = {};
+  std::optional<std::pair<float, float>> clamp = {};  ///< to these and what is between them
+};
+
 /// A problem and where its matrices are.
 struct Product {
   Problem problem;
@@ -129,8 +206,8 @@ struct Product {
 /// D = alpha * A * B + beta * C as a problem: what gemm() plans and runs. Of alpha and beta it says whether they are 0,
 /// and of alignments up to 16 bytes, which is all that choices depend on. A view without data counts as aligned.
 /// @throws InvalidArgument if shapes, types, strides or numbers of matrices do not fit each other
-Product product_of(float alpha, const ConstMatrixView& A, const ConstMatrixView& B, float beta,
-                   const ConstMatrixView& C, const MatrixView& D);
+Product product_of(Scalar alpha, const ConstMatrixView& A, const ConstMatrixView& B, Scalar beta,
+                   const ConstMatrixView& C, const MatrixView& D, const GemmEpilogue& epilogue = {});
 
 /// What running plans needs of one device and keeps: plans that were made, launches that were prepared, and workspaces.
 /// For any number of threads at a time; those of one emulated machine take turns.
@@ -164,14 +241,25 @@ class Context {
   /// @throws InvalidArgument before the first launch if any of them breaks what the problem says
   void run(const Plan& plan, const Stream& stream, std::span<const Operands> products, void* workspace = nullptr);
 
+  /// Makes the copy of A or B, as of weights, that a plan with GemmOptions::prepared asks for, in the order of the
+  /// stream: once for all runs, whose Operands name it as prepared_a or prepared_b, and whose A or B may be null.
+  /// @param from  where the matrix is, as Operands have it
+  /// @param to  Plan::prepared_bytes() of device memory, aligned to 256
+  /// @throws InvalidArgument if the plan asks for no such copy, or an address is null or not aligned
+  void prepare(const Plan& plan, const Stream& stream, Matrix matrix, const void* from, void* to);
+
   /// Plans and runs D = alpha * A * B + beta * C.
   ///
   /// A is M x K, B is K x N, C and D are M x N, each of them row- or column-major, C and D alike. A and B are of one
-  /// type, C and D of that or of f32. D may be C; it may overlap neither A nor B. With a beta of 0 C is not read, and
-  /// with an alpha of 0 neither A nor B is. Sizes may be 0; where K is, D = beta * C.
+  /// type, C and D of f32, f16 or bf16. D may be C; it may overlap neither A nor B. With a beta of 0 C is not read, and
+  /// with an alpha of 0 neither A nor B counts, nor is read if the host has it. Sizes may be 0; where K is, A * B is 0.
   /// @throws InvalidArgument naming the rule, the value and what is legal
-  void gemm(const Stream& stream, float alpha, const ConstMatrixView& A, const ConstMatrixView& B, float beta,
+  void gemm(const Stream& stream, Scalar alpha, const ConstMatrixView& A, const ConstMatrixView& B, Scalar beta,
             const ConstMatrixView& C, const MatrixView& D, const GemmOptions& options = {});
+  /// The same with an epilogue.
+  void gemm(const Stream& stream, Scalar alpha, const ConstMatrixView& A, const ConstMatrixView& B, Scalar beta,
+            const ConstMatrixView& C, const MatrixView& D, const GemmEpilogue& epilogue,
+            const GemmOptions& options = {});
 
   /// Lets go of all plans, launches and workspaces. Nothing of them may be in use.
   void clear();

@@ -75,14 +75,48 @@ static inline lapidary_matrix lapidary_column_major(const void* data, lapidary_t
   return x;
 }
 
+typedef enum lapidary_bias {
+  LAPIDARY_NO_BIAS = 0,
+  LAPIDARY_BIAS_OF_COLUMNS = 1, /* N numbers: one for each column of D */
+  LAPIDARY_BIAS_OF_ROWS = 2     /* M numbers: one for each row of D */
+} lapidary_bias;
+
+typedef enum lapidary_activation {
+  LAPIDARY_NO_ACTIVATION = 0,
+  LAPIDARY_RELU = 1,
+  LAPIDARY_GELU_ERF = 2,  /* by the error function */
+  LAPIDARY_GELU_TANH = 3, /* its approximation by a hyperbolic tangent */
+  LAPIDARY_SILU = 4
+} lapidary_activation;
+
+/* What is done to t = alpha * A * B + beta * C before it is stored, in f32:
+ *
+ *   D = clamp(scale * activation(t + bias) + residual)
+ *
+ * Set it to zeros, then `size`, then what is asked for. */
+typedef struct lapidary_epilogue {
+  size_t size; /* sizeof(lapidary_epilogue) */
+  lapidary_bias bias;
+  const void* bias_data; /* of the type of D, one number after the other; all products of a batch share it */
+  lapidary_activation activation;
+  int scales; /* whether by `scale` */
+  float scale;
+  const lapidary_matrix* residual; /* as D is, of its type and order; it may be D. Null: none */
+  int clamps;                      /* whether to `low`, `high` and what is between them */
+  float low, high;
+  const float* alpha; /* in device memory, in place of the argument; null: that one */
+  const float* beta;
+} lapidary_epilogue;
+
 /* What a choice is asked for. Set it to zeros, then `size`, then what differs. */
 typedef struct lapidary_options {
-  size_t size;            /* sizeof(lapidary_options) */
-  size_t workspace_bytes; /* the most that may be taken; 0 if `no_workspace` is 0: any */
-  int no_workspace;       /* none at all */
-  int batch_invariant;    /* a row's results depend neither on M nor on other rows */
-  int fast_accumulation;  /* e4m3 may be added up with 13 fraction bits */
-  const char* kernel;     /* the only one that may be chosen, by its id; null: any */
+  size_t size;                       /* sizeof(lapidary_options) */
+  size_t workspace_bytes;            /* the most that may be taken; 0 if `no_workspace` is 0: any */
+  int no_workspace;                  /* none at all */
+  int batch_invariant;               /* a row's results depend neither on M nor on other rows */
+  int fast_accumulation;             /* e4m3 may be added up with 13 fraction bits */
+  const char* kernel;                /* the only one that may be chosen, by its id; null: any */
+  const lapidary_epilogue* epilogue; /* null: none */
 } lapidary_options;
 
 typedef struct lapidary_context lapidary_context;

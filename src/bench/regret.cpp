@@ -1,7 +1,9 @@
 #include "bench/regret.hpp"
 
 #include <cstddef>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "bench/gemm_timer.hpp"
 #include "bench/peer.hpp"
@@ -13,9 +15,39 @@ namespace {
 
 Unit unit_of(Type type) { return type == Type::f32 ? Unit::cuda_cores : tensor_cores_for(type); }
 
-Contestant contestant(Context& context, const Plan& plan) {
-  const auto prepare = [&context, plan](const Problem&) -> Contestant::Launch {
-    return [&context, plan](const Stream& stream, const Operands& operands) { context.run(plan, stream, operands); };
+/// What an epilogue reads beside the rotating operands, and factors in device memory: 0, as nobody looks at results.
+class EpilogueOperands {
+ public:
+  EpilogueOperands(Device& device, const Problem& p)
+      : memory_(device, bytes_of(p), "operands of the epilogue"),
+        bias_(p.epilogue.bias != Bias::none),
+        residual_(p.epilogue.residual),
+        residual_at_(static_cast<std::size_t>(bias_length(p) + 64) * sizeof(float) / 256 * 256) {
+    const std::vector<std::byte> zeros(memory_.bytes());
+    device.upload(memory_.data(), zeros.data(), zeros.size());
+  }
+  Operands added_to(Operands operands) const {
+    if (bias_) operands.bias = memory_.data();
+    if (residual_) operands.residual = static_cast<std::byte*>(memory_.data()) + residual_at_;
+    return operands;
+  }
+
+ private:
+  static std::size_t bytes_of(const Problem& p) {
+    const std::int64_t bias = (bias_length(p) + 64) * static_cast<std::int64_t>(sizeof(float));
+    return static_cast<std::size_t>(bias + (p.epilogue.residual ? shape_of_residual(p).bytes() : 0));
+  }
+
+  DeviceBuffer memory_;
+  bool bias_, residual_;
+  std::size_t residual_at_;
+};
+
+Contestant contestant(Context& context, const EpilogueOperands& others, const Plan& plan) {
+  const auto prepare = [&, plan](const Problem&) -> Contestant::Launch {
+    return [&, plan](const Stream& stream, const Operands& operands) {
+      context.run(plan, stream, others.added_to(operands));
+    };
   };
   return {.name = plan.id(), .unit = unit_of(plan.problem().kind.type), .prepare = prepare};
 }
@@ -36,11 +68,14 @@ Regret measure_regret(Device& device, Context& context, const Problem& problem, 
   GemmTimer timer(device, problem.kind, problem.M, problem.N, problem.K);
   Problem timed = timer.problem();
   timed.aligned = {16, 16, 16, 16};
-  Regret result{context.plan(timed, options.choice), {}, {}, {}};
+  timed.epilogue = problem.epilogue;
+  timed = resolved(timed);
+  const EpilogueOperands others(device, timed);
+  Regret result{context.plan(timed, options.choice), {}, {}, {}, {}};
   std::vector<Contestant> contestants;
   for (const PlannedWay& way : result.plan.ways()) {
     if (way.seconds > options.most_predicted * result.plan.way().seconds) break;
-    contestants.push_back(contestant(context, with_way(result.plan, way)));
+    contestants.push_back(contestant(context, others, with_way(result.plan, way)));
     result.ways.push_back({way, 0});
   }
   const BurstOptions blocks = {.rounds = options.rounds, .rest_s = 0, .burst_s = options.block_s};
@@ -59,6 +94,10 @@ Regret measure_regret(Device& device, Context& context, const Problem& problem, 
   for (std::size_t i = 0; i < result.ways.size(); ++i)
     result.ways[i].seconds = measured.contestants[i].launch_ms.median * 1e-3;
   if (!peers.empty()) result.cublas_seconds = measured.peers.front().launch_ms.median * 1e-3;
+  if (options.bursts && !peers.empty()) {
+    const Measurements full = timer.burst(std::span(contestants).first(1), peers, {}, progress);
+    result.bursts = {full.contestants.front().launch_ms.median * 1e-3, full.peers.front().launch_ms.median * 1e-3};
+  }
   return result;
 }
 

@@ -16,12 +16,18 @@ struct TimedWay {
   double seconds;
 };
 
+/// The choice and the fastest of cuBLAS's algorithms as kernels of the ladder are timed: bursts, each after a rest.
+struct BurstTimes {
+  double chosen_seconds, cublas_seconds;
+};
+
 /// What a choice cost.
 struct Regret {
   Plan plan;
   std::vector<TimedWay> ways;            ///< those that were timed, in the order of the plan: the chosen one first
   std::optional<double> cublas_seconds;  ///< by the fastest of its algorithms; none for what it does not know
   std::string cublas;                    ///< its version
+  std::optional<BurstTimes> bursts;      ///< if they were asked for, and cuBLAS knows the problem
 
   double chosen_seconds() const { return ways.front().seconds; }
   const TimedWay& best() const {
@@ -38,12 +44,14 @@ struct RegretOptions {
   int rounds = 3;
   /// Ways of which the plan expects more than so many times the time of the first one are left out.
   double most_predicted = 3;
+  bool bursts = false;  ///< measure Regret::bursts too, which takes some seconds
 };
 
 /// Times the chosen way of a problem, all others that it may have been and cuBLAS's algorithms, in turns, on a warm
 /// card: blocks of launches without a rest between them, each contestant's median over the rounds. For lists of many
 /// problems; cold bursts and the power limit are measure_ladder()'s. Results are not looked at.
-/// @param problem  M, N, K, types and orders of A and B; lines follow one another, bases are aligned, beta is 0
+/// @param problem  M, N, K, types, orders of A and B, and an epilogue, which cuBLAS is not asked for; lines follow one
+/// another, bases are aligned, beta is 0
 /// @throws InvalidArgument if there is no GPU, or not enough memory
 Regret measure_regret(Device& device, Context& context, const Problem& problem, const RegretOptions& options = {},
                       const OnProgress& progress = {});

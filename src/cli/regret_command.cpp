@@ -31,8 +31,9 @@ struct RegretArguments {
   std::string type = "f16";
   int every = 1;
   double most_seconds = 1e9;
+  bool bursts = false;
   bool json = false;
-  std::string output;
+  std::string output, table;
 };
 
 /// Of positive numbers.
@@ -70,7 +71,20 @@ Json to_json(const bench::Regret& r, const std::string& label) {
           {"label", label},
           {"regret", r.regret()},
           {"cublas_s", r.cublas_seconds ? Json(*r.cublas_seconds) : Json()},
+          {"bursts",
+           r.bursts ? Json({{"chosen_s", r.bursts->chosen_seconds}, {"cublas_s", r.bursts->cublas_seconds}}) : Json()},
           {"ways", ways}};
+}
+
+/// The line of a table of choices (lapidary/gemm.hpp) that has the best way done.
+std::string choice_of(const bench::Regret& r) {
+  // Types and sizes are the third and fourth part of the plan's id.
+  const std::string id = r.plan.id();
+  const std::size_t types = id.find('.', id.find('.') + 1) + 1, sizes = id.find('.', types) + 1;
+  const PlannedWay& best = r.best().way;
+  return fmt::format("{} {} {} {}{}\n", id.substr(types, sizes - 1 - types),
+                     id.substr(sizes, id.find('.', sizes) - sizes), best.kernel, best.packs_a ? "a" : "",
+                     best.packs_b ? "b" : "");
 }
 
 ExitCode regret(const RegretArguments& a) {
@@ -81,6 +95,9 @@ ExitCode regret(const RegretArguments& a) {
   const GemmKind types = parse_kind(a.type);
   std::optional<OutputFile> output;
   if (!a.output.empty()) output.emplace(a.output);
+  std::optional<OutputFile> choices;
+  if (!a.table.empty()) choices.emplace(a.table);
+  std::string better;
   std::vector<bench::TimedProblem> problems;
   for (const std::string& path : a.lists)
     for (const bench::TimedProblem& problem : problem_list(path)) problems.push_back(problem);
@@ -97,6 +114,7 @@ ExitCode regret(const RegretArguments& a) {
   const Interruption interruption;
   const auto begin = std::chrono::steady_clock::now();
   std::vector<double> regrets, ratios;
+  std::vector<double> of_methods;  ///< the choice's time over cuBLAS's as a list is timed, over the same by bursts
   std::string peer;
   Json list = Json::array();
   report::Progress progress;
@@ -105,9 +123,13 @@ ExitCode regret(const RegretArguments& a) {
     const bench::TimedProblem& p = problems[i];
     Problem problem = {.kind = types, .M = p.M, .N = p.N, .K = p.K};
     if (p.orders) problem.kind = {types.type, types.result, p.orders->a, p.orders->b};
-    const bench::Regret r = bench::measure_regret(*device, context, problem);
+    const bench::Regret r = bench::measure_regret(*device, context, problem, {.bursts = a.bursts});
+    if (r.bursts)
+      of_methods.push_back(r.chosen_seconds() / *r.cublas_seconds * r.bursts->cublas_seconds /
+                           r.bursts->chosen_seconds);
     regrets.push_back(r.regret());
     if (!r.cublas.empty()) peer = r.cublas;
+    if (&r.best() != &r.ways.front()) better += choice_of(r);
     if (r.cublas_seconds) ratios.push_back(*r.cublas_seconds / r.chosen_seconds());
     list.push_back(to_json(r, p.label));
     if (a.json) {
@@ -138,8 +160,10 @@ ExitCode regret(const RegretArguments& a) {
                           "operands rotate over copies larger than 3 L2 caches"},
                          {"regret", to_json(of_regret)},
                          {"cublas_over_chosen", to_json(of_ratio)},
+                         {"list_over_bursts", a.bursts ? to_json(distribution_of(of_methods)) : Json()},
                          {"problems", list}};
   if (output) output->write(document.dump() + "\n");
+  if (choices) choices->write(better);
   if (a.json)
     print(document);
   else
@@ -147,6 +171,15 @@ ExitCode regret(const RegretArguments& a) {
         "\n{} problems: regret {:.3f} in the geometric mean, {:.2f} at the 90th percentile, {:.2f} at worst; cuBLAS "
         "takes {:.3f} of the chosen time in the geometric mean\n",
         regrets.size(), of_regret.geometric_mean, of_regret.percentile_90, of_regret.worst, of_ratio.geometric_mean);
+  if (!a.json && !of_methods.empty()) {
+    std::vector<double> off;
+    for (const double ratio : of_methods) off.push_back(std::max(ratio, 1 / ratio));
+    const Distribution of_off = distribution_of(off);
+    fmt::print(
+        "against bursts after rests, the chosen time over cuBLAS's is off by a factor of {:.3f} in the geometric "
+        "mean, {:.3f} at the 90th percentile, {:.3f} at worst\n",
+        of_off.geometric_mean, of_off.percentile_90, of_off.worst);
+  }
   return success;
 }
 
@@ -161,6 +194,9 @@ Command add_regret(App program) {
       .type_name("TYPE");
   app.add_option("--every", a->every, "only every so many of them (1)").check(in_range(1, 1000000));
   app.add_option("--seconds", a->most_seconds, "begin none after that").check(in_range(1, 1000000));
+  app.add_option("--table", a->table, "write what was quicker than the choice as a table for GemmOptions::table")
+      .type_name("FILE");
+  app.add_flag("--bursts", a->bursts, "time the choice and cuBLAS by bursts after rests too, as bench does");
   app.add_option("-o,--output", a->output, "write JSON to a file").type_name("FILE");
   app.add_flag("--json", a->json, "print JSON");
   return {app, [a] { return regret(*a); }};

@@ -33,16 +33,14 @@ int aligned(const Problem& p, Matrix matrix) {
   return p.aligned.D;
 }
 
-void validate_shape(const Problem& p, Matrix matrix) {
-  const MatrixShape x = shape_of(p, matrix);
-  const char* const name = name_of(matrix);
+void validate_shape(const MatrixShape& x, const char* name, char letter,
+                    const std::pair<const char*, const char*>& of) {
   if (x.ld < x.length()) {
     const bool row_major = x.order == Order::row_major;
-    const auto [rows, cols] = sides(matrix);
-    throw Refusal(
-        RefusalId::ld_length,
-        fmt::format("ld{} is {}; a {} of {} has {} = {} elements, so it must be at least {}", lower(name), x.ld,
-                    row_major ? "row" : "column", name, row_major ? cols : rows, x.length(), x.length()));
+    const auto [rows, cols] = of;
+    throw Refusal(RefusalId::ld_length,
+                  fmt::format("ld{} is {}; a {} of {} has {} = {} elements, so it must be at least {}", letter, x.ld,
+                              row_major ? "row" : "column", name, row_major ? cols : rows, x.length(), x.length()));
   }
   if (x.empty()) return;
   std::int64_t extent = 0;
@@ -54,11 +52,7 @@ void validate_shape(const Problem& p, Matrix matrix) {
   }
 }
 
-void validate_pointer(const Problem& p, const Operands& operands, Matrix matrix) {
-  const MatrixShape x = shape_of(p, matrix);
-  if (x.empty()) return;
-  const char* const name = name_of(matrix);
-  const void* const data = operands[matrix];
+void validate_pointer(const MatrixShape& x, const char* name, const void* data) {
   if (!data)
     throw Refusal(RefusalId::pointer_null,
                   fmt::format("{} is null; it must point to {} x {} elements", name, x.rows, x.cols));
@@ -73,6 +67,15 @@ void validate_pointer(const Problem& p, const Operands& operands, Matrix matrix)
     throw Refusal(RefusalId::pointer_range,
                   fmt::format("{} is at {} and takes {} bytes; it must end below 2^63", name, data, x.bytes()));
   }
+}
+
+void validate_pointer(const Problem& p, const Operands& operands, Matrix matrix) {
+  const MatrixShape x = shape_of(p, matrix);
+  if (x.empty()) return;
+  const char* const name = name_of(matrix);
+  const void* const data = operands[matrix];
+  validate_pointer(x, name, data);
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
   if (address % static_cast<unsigned>(aligned(p, matrix)) != 0) {
     throw Refusal(
         RefusalId::alignment_stated,
@@ -97,10 +100,9 @@ struct Bytes {
 
 /// Whether two matrices share an element. Blocks of one larger matrix overlap as ranges of addresses without doing so:
 /// each line of the one with fewer lines is held against the few lines of the other that could meet it.
-bool overlap(const Problem& p, const Operands& operands, Matrix x, Matrix y) {
-  const MatrixShape of_x = shape_of(p, x), of_y = shape_of(p, y);
+bool overlap(const MatrixShape& of_x, const void* x, const MatrixShape& of_y, const void* y) {
   if (of_x.empty() || of_y.empty()) return false;
-  Bytes a(of_x, operands[x]), b(of_y, operands[y]);
+  Bytes a(of_x, x), b(of_y, y);
   if (a.lines > b.lines) std::swap(a, b);
   if (a.end() <= b.begin || b.end() <= a.begin) return false;
   const auto floor_div = [](std::int64_t dividend, std::int64_t divisor) {
@@ -115,8 +117,20 @@ bool overlap(const Problem& p, const Operands& operands, Matrix x, Matrix y) {
   }
   return false;
 }
+bool overlap(const Problem& p, const Operands& operands, Matrix x, Matrix y) {
+  return overlap(shape_of(p, x), operands[x], shape_of(p, y), operands[y]);
+}
 
-void validate_factor(const char* name, Factor known, float value) {
+void validate_factor(const char* name, Factor known, float value, const float* in_device_memory) {
+  if (known == Factor::in_device_memory) {
+    if (!in_device_memory)
+      throw Refusal(RefusalId::pointer_null,
+                    fmt::format("device_{} is null; the problem says that {} is in device memory", name, name));
+    if (reinterpret_cast<std::uintptr_t>(in_device_memory) % sizeof(float) != 0)
+      throw Refusal(RefusalId::alignment_element,
+                    fmt::format("device_{} is {}; its address must be a multiple of the 4 bytes of an f32", name,
+                                static_cast<const void*>(in_device_memory)));
+  }
   if (known == Factor::any || known == Factor::in_device_memory || known == factor_of(value)) return;
   throw Refusal(RefusalId::factor_stated,
                 fmt::format("{} is {}; the problem says that it is {}", name, value, name_of(known)));
@@ -130,6 +144,36 @@ void validate_choice(const char* name, Enum value, Enum last) {
                                                         static_cast<int>(value), static_cast<int>(last)));
   }
 }
+
+void validate_epilogue(const Problem& p, const Operands& operands) {
+  const MatrixShape d = shape_of(p, Matrix::D);
+  if (const std::int64_t length = bias_length(p); length > 0) {
+    const MatrixShape bias = {p.kind.result, 1, length, length, Order::row_major};
+    validate_pointer(bias, "the bias", operands.bias);
+    if (overlap(d, operands.D, bias, operands.bias))
+      throw Refusal(RefusalId::overlap_input,
+                    fmt::format("D is at {} and shares elements with the bias at {}; it must share none, since that is "
+                                "read while D is written",
+                                operands.D, operands.bias));
+  }
+  if (p.epilogue.residual && !d.empty()) {
+    const MatrixShape residual = shape_of_residual(p);
+    validate_pointer(residual, "the residual", operands.residual);
+    const bool same = operands.residual == operands.D && p.ldr == p.ldd;
+    if (!same && overlap(d, operands.D, residual, operands.residual))
+      throw Refusal(RefusalId::overlap_residual,
+                    fmt::format("D is at {} and shares elements with the residual at {}; it must be that, with "
+                                "ldd = ldr, or share none",
+                                operands.D, operands.residual));
+  }
+  if (p.epilogue.clamp && !(operands.low <= operands.high))
+    throw Refusal(RefusalId::epilogue_clamp,
+                  fmt::format("results are to be clamped to {} to {}; the first must be at most the second",
+                              operands.low, operands.high));
+}
+
+constexpr const char* bias_names[] = {"", "bias_of_columns", "bias_of_rows"};
+constexpr const char* activation_names[] = {"", "relu", "gelu_erf", "gelu_tanh", "silu"};
 
 }  // namespace
 
@@ -161,6 +205,17 @@ MatrixShape shape_of(const Problem& p, Matrix matrix) {
   return {p.kind.result, p.M, p.N, p.ldd, p.order_d};
 }
 
+MatrixShape shape_of_residual(const Problem& p) { return {p.kind.result, p.M, p.N, p.ldr, p.order_d}; }
+
+std::int64_t bias_length(const Problem& p) {
+  switch (p.epilogue.bias) {
+    case Bias::none: break;
+    case Bias::of_columns: return p.N;
+    case Bias::of_rows: return p.M;
+  }
+  return 0;
+}
+
 Problem resolved(Problem p) {
   if (p.in_place && p.ldc == 0) p.ldc = p.ldd;
   if (p.in_place && p.ldd == 0) p.ldd = p.ldc;
@@ -168,6 +223,7 @@ Problem resolved(Problem p) {
   if (p.ldb == 0) p.ldb = shape_of(p, Matrix::B).length();
   if (p.ldc == 0) p.ldc = shape_of(p, Matrix::C).length();
   if (p.ldd == 0) p.ldd = shape_of(p, Matrix::D).length();
+  p.ldr = !p.epilogue.residual ? 0 : p.ldr == 0 ? shape_of_residual(p).length() : p.ldr;
   return p;
 }
 
@@ -188,26 +244,22 @@ void validate(const Problem& p) {
                                 static_cast<int>(Type::f32), static_cast<int>(Type::s8)));
     }
   }
-  if (!is_result(p.kind.type) && p.kind.result != Type::f32) {
-    throw Refusal(RefusalId::type_result, fmt::format("the results of {} matrices are {}; they must be f32",
-                                                      name_of(p.kind.type), name_of(p.kind.result)));
-  }
-  if (p.kind.result != p.kind.type && p.kind.result != Type::f32) {
+  if (!is_result(p.kind.result))
     throw Refusal(RefusalId::type_result,
-                  fmt::format("the results of {} matrices are {}; they must be of the same type or f32",
-                              name_of(p.kind.type), name_of(p.kind.result)));
-  }
+                  fmt::format("C and D are of {}; they must be of f32, f16 or bf16", name_of(p.kind.result)));
   for (const auto& [name, order] : {std::pair{"A", p.kind.a}, std::pair{"B", p.kind.b}, std::pair{"D", p.order_d}})
     validate_choice(fmt::format("the order of {}", name).c_str(), order, Order::column_major);
   for (const auto& [name, factor] : {std::pair{"alpha", p.alpha}, std::pair{"beta", p.beta}})
     validate_choice(fmt::format("what is known of {}", name).c_str(), factor, Factor::in_device_memory);
-  validate_choice("the activation", p.epilogue.activation, Activation::gelu);
+  validate_choice("the bias", p.epilogue.bias, Bias::of_rows);
+  validate_choice("the activation", p.epilogue.activation, Activation::silu);
   validate_choice("the scaling", p.scaling, Scaling::blocks);
   for (const auto& [name, size] : {std::pair{"M", p.M}, std::pair{"N", p.N}, std::pair{"K", p.K}}) {
     if (size < 0) throw Refusal(RefusalId::shape_size, fmt::format("{} is {}; sizes must be 0 or more", name, size));
   }
   for (const Matrix matrix : all_matrices) {
-    if (matrix != Matrix::C || p.reads_c()) validate_shape(p, matrix);
+    if (matrix != Matrix::C || p.reads_c())
+      validate_shape(shape_of(p, matrix), name_of(matrix), lower(name_of(matrix)), sides(matrix));
     const int bytes = aligned(p, matrix);
     if (bytes < 1 || !std::has_single_bit(static_cast<unsigned>(bytes))) {
       throw Refusal(RefusalId::alignment_value,
@@ -215,6 +267,7 @@ void validate(const Problem& p) {
                                 name_of(matrix), bytes));
     }
   }
+  if (p.epilogue.residual) validate_shape(shape_of_residual(p), "the residual", 'r', sides(Matrix::D));
   if (p.in_place && p.reads_c() && p.ldc != p.ldd) {
     throw Refusal(RefusalId::in_place_ld,
                   fmt::format("D is C, but ldc is {} and ldd is {}; they must be equal", p.ldc, p.ldd));
@@ -222,10 +275,11 @@ void validate(const Problem& p) {
 }
 
 void validate(const Problem& p, const Operands& operands) {
-  validate_factor("alpha", p.alpha, operands.alpha);
-  validate_factor("beta", p.beta, operands.beta);
+  validate_factor("alpha", p.alpha, operands.alpha, operands.device_alpha);
+  validate_factor("beta", p.beta, operands.beta, operands.device_beta);
+  if (p.epilogue != Epilogue{}) validate_epilogue(p, operands);
   if (p.M == 0 || p.N == 0) return;
-  const bool reads_c = p.reads_c() && operands.beta != 0;
+  const bool reads_c = p.reads_c() && (p.beta == Factor::in_device_memory || operands.beta != 0);
   for (const Matrix matrix : all_matrices)
     if (matrix != Matrix::C || reads_c) validate_pointer(p, operands, matrix);
   for (const Matrix input : {Matrix::A, Matrix::B}) {
@@ -270,6 +324,17 @@ std::string to_string(const GemmKind& kind) {
                      row_major ? "" : fmt::format(" {}{}", letter(kind.a), letter(kind.b)));
 }
 
+std::string to_string(const Epilogue& e) {
+  std::string text;
+  for (const std::string_view part :
+       {std::string_view(bias_names[static_cast<std::size_t>(e.bias)]),
+        std::string_view(activation_names[static_cast<std::size_t>(e.activation)]),
+        std::string_view(e.scale ? "scale" : ""), std::string_view(e.residual ? "residual" : ""),
+        std::string_view(e.clamp ? "clamp" : "")})
+    if (!part.empty()) text += fmt::format("{}{}", text.empty() ? "" : "-", part);
+  return text.empty() ? "none" : text;
+}
+
 const char* name_of(Matrix matrix) {
   constexpr const char* names[] = {"A", "B", "C", "D"};
   return names[static_cast<std::size_t>(matrix)];
@@ -308,6 +373,31 @@ GemmKind parse_kind(std::string_view text) {
   }
   const auto order = [](char letter) { return letter == 'R' ? Order::row_major : Order::column_major; };
   return {type, result, order(orders[0]), order(orders[1])};
+}
+
+Epilogue parse_epilogue(std::string_view text) {
+  Epilogue e;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t end = rest.find('-');
+    const std::string_view part = rest.substr(0, end);
+    rest = end == rest.npos ? std::string_view() : rest.substr(end + 1);
+    for (std::size_t i = 1; i < std::size(bias_names); ++i)
+      if (part == bias_names[i]) e.bias = static_cast<Bias>(i);
+    for (std::size_t i = 1; i < std::size(activation_names); ++i)
+      if (part == activation_names[i]) e.activation = static_cast<Activation>(i);
+    e.scale |= part == "scale";
+    e.residual |= part == "residual";
+    e.clamp |= part == "clamp";
+  }
+  // What was read is written again and held against the text, so that nothing has to be strict.
+  if (to_string(e) != text)
+    throw Refusal(
+        RefusalId::epilogue_text,
+        fmt::format(
+            "'{}' is no epilogue; it is none, or of these in this order, with - between them: bias_of_columns or "
+            "bias_of_rows; relu, gelu_erf, gelu_tanh or silu; scale; residual; clamp",
+            text));
+  return e;
 }
 
 }  // namespace lapidary

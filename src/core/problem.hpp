@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -15,7 +16,7 @@ enum class Order : std::uint8_t { row_major, column_major };
 /// What a product is made of: the types of its matrices, and how A and B lie in memory.
 struct GemmKind {
   Type type;    ///< of A and B
-  Type result;  ///< of C and D: that of A and B, or f32
+  Type result;  ///< of C and D: f32, f16 or bf16
   Order a, b;
 
   constexpr GemmKind(Type type_ = Type::f32) : GemmKind(type_, is_result(type_) ? type_ : Type::f32) {}
@@ -41,15 +42,24 @@ struct Alignments {
 /// So many products of one shape. Strides are elements from a matrix to the next one; 0 for one that all share.
 struct Batch {
   std::int64_t count = 1;
-  std::int64_t stride_a = 0, stride_b = 0, stride_c = 0, stride_d = 0;
+  std::int64_t stride_a = 0, stride_b = 0, stride_c = 0, stride_d = 0, stride_residual = 0;
   constexpr bool operator==(const Batch&) const = default;
 };
 
-/// What is done to each result before it is stored.
-enum class Activation : std::uint8_t { none, relu, gelu };
+/// Functions of one number; kernels/activation.cuh has them.
+enum class Activation : std::uint8_t { none, relu, gelu_erf, gelu_tanh, silu };
+/// An addend for each column, or for each row, of D.
+enum class Bias : std::uint8_t { none, of_columns, of_rows };
+
+/// What is done to t = alpha * A * B + beta * C before it is stored:
+///
+///   D = clamp(scale * activation(t + bias) + residual)
 struct Epilogue {
-  bool bias = false;  ///< an addend for each column of D
+  Bias bias = Bias::none;
   Activation activation = Activation::none;
+  bool scale = false;
+  bool residual = false;  ///< a matrix of the shape, type and order of D, which may be D
+  bool clamp = false;     ///< to what lies between two numbers; NaN stays NaN
   constexpr bool operator==(const Epilogue&) const = default;
 };
 
@@ -66,7 +76,7 @@ enum class Scaling : std::uint8_t { none, matrices, rows_and_columns, blocks };
 struct Problem {
   GemmKind kind = Type::f32;
   std::int64_t M = 0, N = 0, K = 0;
-  std::int64_t lda = 0, ldb = 0, ldc = 0, ldd = 0;
+  std::int64_t lda = 0, ldb = 0, ldc = 0, ldd = 0, ldr = 0;  ///< ldr: of the residual
   Factor alpha = Factor::one, beta = Factor::zero;
   bool in_place = false;  ///< D is C
   Alignments aligned = {};
@@ -83,13 +93,20 @@ struct Problem {
   constexpr bool operator==(const Problem&) const = default;
 };
 
-/// Where a problem's matrices are, in device memory, and its factors. C may be null if beta is 0.
+/// Where a problem's matrices are, in device memory, and its factors. C may be null if beta is 0. What the problem does
+/// not ask for does not count.
 struct Operands {
   const void* A = nullptr;
   const void* B = nullptr;
   const void* C = nullptr;
   void* D = nullptr;
   float alpha = 1, beta = 0;
+  const float *device_alpha = nullptr, *device_beta = nullptr;  ///< of a factor in device memory, where it is
+  const void *bias = nullptr, *residual = nullptr;  ///< of the type of D; the bias one number after the other
+  const void *prepared_a = nullptr,
+             *prepared_b = nullptr;  ///< copies that were made before, for plans that ask for them
+  float scale = 1;
+  float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();  ///< of a clamp
 
   const void* operator[](Matrix matrix) const;
 };
@@ -109,9 +126,12 @@ struct MatrixShape {
   std::int64_t bytes() const;
 };
 MatrixShape shape_of(const Problem& problem, Matrix matrix);
+MatrixShape shape_of_residual(const Problem& problem);
+/// How many numbers a bias has; 0 if there is none.
+std::int64_t bias_length(const Problem& problem);
 
-/// The same with every leading dimension filled in; with `in_place`, a missing one of D is that of C and the other way
-/// round.
+/// The same with every leading dimension filled in, that of a residual only if there is one; with `in_place`, a missing
+/// one of D is that of C and the other way round.
 Problem resolved(Problem problem);
 
 /// Whether every line of every matrix that is touched can be walked in aligned 128-bit vectors without a remainder:
@@ -124,8 +144,8 @@ void validate(const Problem& problem);
 
 /// Checks where a valid, resolved problem's matrices are: those that have elements are not null and aligned as the
 /// problem says, at least to an element; alpha and beta are what it says; D is C if it says so, shares no element with
-/// A or B, and none with C either unless it is C. D may lie between the lines of the others. With a beta of 0, C may be
-/// anywhere.
+/// A, B or a bias, and none with C or a residual either unless it is that matrix. D may lie between the lines of the
+/// others. With a beta of 0, C may be anywhere.
 /// @throws InvalidArgument naming the rule, the value and what is legal
 void validate(const Problem& problem, const Operands& operands);
 
@@ -136,6 +156,8 @@ Problem with_known(Problem problem, const Operands& operands);
 /// "bf16": types of A and B and of C and D alike, all row-major; "bf16/f32": results of f32; "bf16 RC": A row-major, B
 /// column-major.
 std::string to_string(const GemmKind& kind);
+/// "none", or its parts in their order: "bias_of_columns-gelu_tanh-scale-residual-clamp".
+std::string to_string(const Epilogue& epilogue);
 const char* name_of(Matrix matrix);
 const char* name_of(Factor factor);
 
@@ -144,5 +166,7 @@ Type parse_type(std::string_view name);
 /// What to_string() makes of a kind: "bf16", "bf16/f32", "bf16 RC".
 /// @throws InvalidArgument saying how it is written
 GemmKind parse_kind(std::string_view text);
+/// What to_string() makes of an epilogue. @throws InvalidArgument saying how it is written
+Epilogue parse_epilogue(std::string_view text);
 
 }  // namespace lapidary

@@ -5,21 +5,11 @@
 #include "core/launch_shape.hpp"
 #include "core/math.hpp"
 #include "core/refusal.hpp"
+#include "device/by_build.hpp"
 
 namespace lapidary {
-namespace plain {
-void pack_built(const Stream& stream, const Packing& packing, const void* from, void* to);
-}
-#if LAPIDARY_WITH_INSTRUMENTED
-namespace instrumented {
-void pack_built(const Stream& stream, const Packing& packing, const void* from, void* to);
-}
-#endif
-#if LAPIDARY_WITH_CUDA
-namespace gpu {
-void pack_built(const Stream& stream, const Packing& packing, const void* from, void* to);
-}
-#endif
+
+LAPIDARY_BY_BUILD(pack, const Stream& stream, const Packing& packing, const void* from, void* to)
 
 std::int64_t aligned_ld(Type type, std::int64_t length, int bytes) {
   return round_up<std::int64_t>(length, bytes / size_of(type));
@@ -38,7 +28,7 @@ bool can_pack(std::int64_t rows, std::int64_t cols) {
 }
 
 void pack(Build build, const Stream& stream, const Packing& packing, const void* from, void* to) {
-  require_stream_for(build, stream);
+  const auto pack_built = function_of(pack_by_build, build, stream);
   if (packing.rows == 0 || packing.cols == 0) return;
   if (!can_pack(packing.rows, packing.cols))
     throw Refusal(RefusalId::shape_copy,
@@ -46,22 +36,7 @@ void pack(Build build, const Stream& stream, const Packing& packing, const void*
                               "a copy numbers at most {}",
                               packing.rows, packing.cols, ceil_div(packing.rows, side), ceil_div(packing.cols, side),
                               LaunchLimits::grid_x));
-  switch (build) {
-    case Build::plain: return plain::pack_built(stream, packing, from, to);
-    case Build::instrumented:
-#if LAPIDARY_WITH_INSTRUMENTED
-      return instrumented::pack_built(stream, packing, from, to);
-#else
-      break;
-#endif
-    case Build::gpu:
-#if LAPIDARY_WITH_CUDA
-      return gpu::pack_built(stream, packing, from, to);
-#else
-      break;
-#endif
-  }
-  throw Refusal(RefusalId::device_build, fmt::format("this program has no {} build of its kernels", name_of(build)));
+  pack_built(stream, packing, from, to);
 }
 
 }  // namespace lapidary

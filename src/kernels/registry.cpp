@@ -132,7 +132,7 @@ std::string refusal_by_tiles(const KernelEntry& kernel, const Problem& p) {
 std::optional<BrokenRule> unsupported(const Problem& p) {
   using enum RefusalId;
   const auto factor = [](const char* name) {
-    return BrokenRule{unsupported_factor,
+    return BrokenRule{kernel_problem,
                       fmt::format("{} is in device memory; kernels take it from the host, by value", name)};
   };
   if (p.alpha == Factor::in_device_memory) return factor("alpha");
@@ -145,9 +145,9 @@ std::optional<BrokenRule> unsupported(const Problem& p) {
     return {
         {kernel_problem,
          "C and D are column-major; results are row-major: exchange A and B, and take each of them in the other order"}};
-  if (p.epilogue.bias) return {{unsupported_bias, "a bias is to be added to each column; kernels add beta * C alone"}};
-  if (p.epilogue.activation != Activation::none)
-    return {{unsupported_activation, "an activation is to follow; kernels store alpha * A * B + beta * C as it is"}};
+  if (p.epilogue != Epilogue{})
+    return {{kernel_problem,
+             fmt::format("{} is to follow; kernels store alpha * A * B + beta * C as it is", to_string(p.epilogue))}};
   if (p.scaling != Scaling::none) return {{unsupported_scaling, "A and B have scales; kernels scale by alpha alone"}};
   if (p.split != 1)
     return {{unsupported_split, fmt::format("K is to be split in {}; kernels add up all of it in 1", p.split)}};

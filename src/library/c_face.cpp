@@ -72,28 +72,64 @@ View view_of(const lapidary_matrix& x, const char* name) {
   return {x.data, static_cast<Type>(type), x.rows, x.cols, x.row_stride, x.col_stride, x.count, x.batch_stride};
 }
 
+/// What a program that may have been compiled for an earlier version, with fewer members, has set; the others are 0.
+template <class Struct>
+Struct known_of(const Struct* given, std::size_t least, const char* name, const char* type) {
+  Struct known = {};
+  if (!given) return known;
+  if (given->size < least || given->size > sizeof(known))
+    throw Refusal(RefusalId::argument_options, std::string("the size of the ") + name + " is " +
+                                                   std::to_string(given->size) + "; it must be sizeof(" + type + "), " +
+                                                   std::to_string(sizeof(known)));
+  std::memcpy(&known, given, given->size);
+  return known;
+}
+lapidary_options known_of(const lapidary_options* given) {
+  return known_of(given, offsetof(lapidary_options, no_workspace), "options", "lapidary_options");
+}
+lapidary_epilogue known_of(const lapidary_epilogue* given) {
+  return known_of(given, sizeof(lapidary_epilogue), "epilogue", "lapidary_epilogue");
+}
+
+/// One of the values of an enumeration of C, which are those of the one of C++.
+template <class Enum>
+Enum value_of(int value, const char* name, Enum last) {
+  if (value < 0 || value > static_cast<int>(last))
+    throw Refusal(RefusalId::value_unknown, std::string(name) + " has value " + std::to_string(value) +
+                                                "; values are 0 to " + std::to_string(static_cast<int>(last)));
+  return static_cast<Enum>(value);
+}
+
+GemmEpilogue epilogue_of(const lapidary_epilogue& known) {
+  GemmEpilogue epilogue;
+  epilogue.bias = value_of(static_cast<int>(known.bias), "the bias", Bias::of_rows);
+  epilogue.bias_data = known.bias_data;
+  epilogue.activation = value_of(static_cast<int>(known.activation), "the activation", Activation::silu);
+  if (known.scales) epilogue.scale = known.scale;
+  if (known.residual) epilogue.residual = view_of<ConstMatrixView>(*known.residual, "the residual");
+  if (known.clamps) epilogue.clamp = {known.low, known.high};
+  return epilogue;
+}
+
 Product asked_product(float alpha, const lapidary_matrix* A, const lapidary_matrix* B, float beta,
-                      const lapidary_matrix* C, const lapidary_matrix* D) {
+                      const lapidary_matrix* C, const lapidary_matrix* D, const lapidary_options* options) {
+  const lapidary_epilogue epilogue = known_of(known_of(options).epilogue);
+  const auto scalar = [](float value, const float* device) {
+    return device ? Scalar::in_device_memory(device) : Scalar(value);
+  };
   ConstMatrixView c;
   if (C)
     c = view_of<ConstMatrixView>(*C, "C");
-  else if (beta != 0)
+  else if (beta != 0 || epilogue.beta)
     required(C, "C, which is read as beta is not 0,");
-  return lapidary::product_of(alpha, view_of<ConstMatrixView>(required(A, "A"), "A"),
-                              view_of<ConstMatrixView>(required(B, "B"), "B"), beta, c,
-                              view_of<MatrixView>(required(D, "D"), "D"));
+  return lapidary::product_of(scalar(alpha, epilogue.alpha), view_of<ConstMatrixView>(required(A, "A"), "A"),
+                              view_of<ConstMatrixView>(required(B, "B"), "B"), scalar(beta, epilogue.beta), c,
+                              view_of<MatrixView>(required(D, "D"), "D"), epilogue_of(epilogue));
 }
 
 GemmOptions options_of(const lapidary_options* given) {
   GemmOptions options;
-  if (!given) return options;
-  // Of a program that was compiled for an earlier version, which has fewer members.
-  lapidary_options known = {};
-  if (given->size < offsetof(lapidary_options, no_workspace) || given->size > sizeof(known))
-    throw Refusal(RefusalId::argument_options, "the size of the options is " + std::to_string(given->size) +
-                                                   "; it must be sizeof(lapidary_options), " +
-                                                   std::to_string(sizeof(known)));
-  std::memcpy(&known, given, given->size);
+  const lapidary_options known = known_of(given);
   if (known.no_workspace)
     options.workspace_bytes = 0;
   else if (known.workspace_bytes > 0)
@@ -184,7 +220,7 @@ lapidary_status lapidary_gemm(lapidary_context* context, void* stream, float alp
                               const lapidary_options* options) {
   return guarded([&] {
     lapidary_context& on = required(context, "the context");
-    const Product product = asked_product(alpha, A, B, beta, C, D);
+    const Product product = asked_product(alpha, A, B, beta, C, D, options);
     Stream where = on.device->stream();
     if (!where.machine)
       where.cuda = stream;
@@ -201,7 +237,7 @@ lapidary_status lapidary_explain(lapidary_context* context, float alpha, const l
                                  size_t length) {
   return guarded([&] {
     lapidary_context& on = required(context, "the context");
-    const Plan plan = on.context.plan(asked_product(alpha, A, B, beta, C, D).problem, options_of(options));
+    const Plan plan = on.context.plan(asked_product(alpha, A, B, beta, C, D, options).problem, options_of(options));
     copy_text(id, length, plan.id());
     copy_text(why, length, plan.why());
   });

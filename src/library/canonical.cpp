@@ -19,6 +19,8 @@ Problem with_row_major_results(const Problem& problem) {
   std::swap(p.lda, p.ldb);
   std::swap(p.aligned.A, p.aligned.B);
   std::swap(p.batch.stride_a, p.batch.stride_b);
+  if (p.epilogue.bias != Bias::none)
+    p.epilogue.bias = p.epilogue.bias == Bias::of_rows ? Bias::of_columns : Bias::of_rows;
   return p;
 }
 

@@ -12,12 +12,13 @@
 #include <optional>
 #include <shared_mutex>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
 #include "core/refusal.hpp"
 #include "device/prepared.hpp"
-#include "emulator/machine.hpp"
+#include "kernels/finishing.hpp"
 #include "kernels/packing.hpp"
 #include "kernels/registry.hpp"
 #include "lapidary/gemm.hpp"
@@ -49,12 +50,6 @@ struct PlanKeyHash {
   }
 };
 
-Build build_for(const Stream& stream) {
-  if (!stream.machine) return Build::gpu;
-  const emulator::Options& options = stream.machine->options();
-  return options.count || options.check ? Build::instrumented : Build::plain;
-}
-
 const void* advanced(const void* data, std::int64_t elements, Type type) {
   return data ? static_cast<const std::byte*>(data) + elements * size_of(type) : nullptr;
 }
@@ -71,7 +66,24 @@ Operands operands_of(const Problem& p, const Operands& first, std::int64_t produ
   o.B = advanced(first.B, offset(Matrix::B, p.batch.stride_b), p.kind.type);
   o.C = advanced(first.C, offset(Matrix::C, p.batch.stride_c), p.kind.result);
   o.D = const_cast<void*>(advanced(first.D, offset(Matrix::D, p.batch.stride_d), p.kind.result));
+  o.residual = advanced(first.residual, p.epilogue.residual ? product * p.batch.stride_residual : 0, p.kind.result);
   return o;
+}
+
+/// Copies that the plan has for A or B in the place of these.
+Operands with_prepared(const PlanData& plan, Operands operands) {
+  for (const auto& [matrix, place, copy] :
+       {std::tuple(Matrix::A, &operands.A, operands.prepared_a), {Matrix::B, &operands.B, operands.prepared_b}}) {
+    if (!library::prepared_copy(plan, matrix)) continue;
+    const bool aligned = reinterpret_cast<std::uintptr_t>(copy) % library::workspace_alignment == 0;
+    if (!copy || !aligned)
+      throw Refusal(RefusalId::prepared_copy,
+                    fmt::format("the copy of {} is {}; the plan asks for one that prepare() has made, at a "
+                                "multiple of {} bytes",
+                                name_of(matrix), copy, library::workspace_alignment));
+    *place = copy;
+  }
+  return operands;
 }
 
 }  // namespace
@@ -110,7 +122,8 @@ std::shared_ptr<const Prepared> Context::State::prepared(const Plan& plan, Build
       return found->second.by_build[place];
   }
   const library::Way& way = plan.data().way;
-  auto made = std::make_shared<const Prepared>(prepare(*way.kernel->kernel, build, way.problem, card_of(stream)));
+  auto made = std::make_shared<const Prepared>(
+      lapidary::prepare(*way.kernel->kernel, build, way.problem, card_of(stream)));
   const std::unique_lock lock(mutex);
   if (launches.size() >= most_launches) launches.clear();
   launches.try_emplace(&plan.data(), Launches{plan, {}}).first->second.by_build[place] = made;
@@ -164,9 +177,36 @@ Plan Context::plan(const Problem& problem, const GemmOptions& options) {
   return place->second;
 }
 
-void Context::run(const Plan& plan, const Stream& stream, const Operands& asked, void* workspace) {
+void Context::prepare(const Plan& plan, const Stream& stream, Matrix matrix, const void* from, void* to) {
+  const PackedMatrix* const copy = library::prepared_copy(plan.data(), matrix);
+  if (!copy)
+    throw Refusal(
+        RefusalId::prepared_none,
+        fmt::format("the plan takes {} as it is; prepare what GemmOptions::prepared names and the plan copies",
+                    name_of(matrix)));
+  const auto require = [&](const void* address, const char* name, unsigned alignment) {
+    if (!address || reinterpret_cast<std::uintptr_t>(address) % alignment != 0)
+      throw Refusal(RefusalId::prepared_copy,
+                    fmt::format("{} is {}; it must be a multiple of {} bytes", name, address, alignment));
+  };
+  require(from, "from", static_cast<unsigned>(size_of(copy->packing.type)));
+  require(to, "to", library::workspace_alignment);
+  std::unique_lock turn(state_->turn, std::defer_lock);
+  if (stream.machine) turn.lock();
+  pack(build_for(stream), stream, copy->packing, from, to);
+}
+
+void Context::run(const Plan& plan, const Stream& stream, const Operands& given, void* workspace) {
   const PlanData& data = plan.data();
+  const Operands asked = with_prepared(data, given);
   validate(data.problem, asked);
+  const Batch& batch = data.problem.batch;
+  if (data.problem.epilogue.residual && batch.count > 1 && asked.residual == asked.D &&
+      batch.stride_residual != batch.stride_d)
+    throw Refusal(RefusalId::in_place_stride,
+                  fmt::format("D is the residual, and begins every {} elements; the residual must as well, and does "
+                              "every {}",
+                              batch.stride_d, batch.stride_residual));
   if (!data.way.kernel) return;
   // By the BLAS's rule neither A nor B is read where alpha is 0, whatever is there.
   if (asked.alpha == 0 && data.problem.alpha == Factor::any && data.problem.K > 0) {
@@ -187,7 +227,7 @@ void Context::run(const Plan& plan, const Stream& stream, const Operands& asked,
   const Problem problem = library::with_row_major_results(data.problem);
   const Operands first = library::with_row_major_results(data.problem, asked);
   const auto packed = [&](const std::optional<PackedMatrix>& copy, const void* from, bool again) -> const void* {
-    if (!copy) return from;
+    if (!copy || copy->prepared) return from;
     void* const to = static_cast<std::byte*>(workspace) + copy->at;
     if (again) pack(build, stream, copy->packing, from, to);
     return to;
@@ -196,7 +236,14 @@ void Context::run(const Plan& plan, const Stream& stream, const Operands& asked,
     Operands o = operands_of(problem, first, product);
     o.A = packed(data.way.a, o.A, product == 0 || problem.batch.stride_a != 0);
     o.B = packed(data.way.b, o.B, product == 0 || problem.batch.stride_b != 0);
-    prepared->launch(stream, o);
+    if (!data.way.finishing) {
+      prepared->launch(stream, o);
+      continue;
+    }
+    const library::Finishing& finishing = *data.way.finishing;
+    void* const sums = finishing.in_d ? o.D : static_cast<std::byte*>(workspace) + finishing.at;
+    prepared->launch(stream, {.A = o.A, .B = o.B, .D = sums});
+    finish(build, stream, finishing.problem, static_cast<const float*>(sums), data.way.problem.ldd, o);
   }
 }
 

@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "core/refusal.hpp"
 
 namespace lapidary {
 namespace {
+
+constexpr Order all_orders[] = {Order::row_major, Order::column_major};
 
 /// The leading dimension of a matrix whose lines are those of an order; nothing if its strides are not those of one.
 template <class Data>
@@ -28,29 +32,36 @@ struct Lines {
   std::int64_t ld;
 };
 
-Lines lines_of(Matrix matrix, const ConstMatrixView& x) {
-  for (const Order order : {Order::row_major, Order::column_major})
+Lines lines_of(const char* name, const ConstMatrixView& x) {
+  for (const Order order : all_orders)
     if (const auto ld = leading_dimension(x, order)) return {order, *ld};
   throw Refusal(RefusalId::strides_lines,
                 fmt::format("{} is {} x {} with strides {} and {}; one of them must be 1, and the other one at "
                             "least the length of a line",
-                            name_of(matrix), x.rows, x.cols, x.row_stride, x.col_stride));
+                            name, x.rows, x.cols, x.row_stride, x.col_stride));
 }
 
-void require_shape(RefusalId broken, Matrix matrix, std::int64_t rows, std::int64_t cols, const char* what,
+void require_shape(RefusalId broken, const char* name, std::int64_t rows, std::int64_t cols, const char* what,
                    std::int64_t wanted_rows, std::int64_t wanted_cols) {
   if (rows == wanted_rows && cols == wanted_cols) return;
-  throw Refusal(broken, fmt::format("{} is {} x {}; {} it must be {} x {}", name_of(matrix), rows, cols, what,
-                                    wanted_rows, wanted_cols));
+  throw Refusal(broken,
+                fmt::format("{} is {} x {}; {} it must be {} x {}", name, rows, cols, what, wanted_rows, wanted_cols));
+}
+
+void require_like_d(const char* name, const ConstMatrixView& x, const ConstMatrixView& d, RefusalId shape,
+                    RefusalId type) {
+  require_shape(shape, name, x.rows, x.cols, "as D is", d.rows, d.cols);
+  if (x.type != d.type)
+    throw Refusal(
+        type, fmt::format("{} is of {} and D of {}; they must be of one type", name, name_of(x.type), name_of(d.type)));
 }
 
 /// Elements between the matrices of a batch of so many.
-std::int64_t batch_stride(Matrix matrix, const ConstMatrixView& x, std::int64_t count) {
+std::int64_t batch_stride(std::string_view name, const ConstMatrixView& x, std::int64_t count) {
   if (x.count == count) return x.batch_stride;
-  if (x.count == 1 && matrix != Matrix::D) return 0;
+  if (x.count == 1) return 0;
   throw Refusal(RefusalId::batch_matrices,
-                fmt::format("there are {} matrices {}; there must be {}, as of D, or 1 for all", x.count,
-                            name_of(matrix), count));
+                fmt::format("there are {} matrices {}; there must be {}, as of D, or 1 for all", x.count, name, count));
 }
 
 ConstMatrixView as_const(const MatrixView& x) {
@@ -59,52 +70,72 @@ ConstMatrixView as_const(const MatrixView& x) {
 
 }  // namespace
 
-Product product_of(float alpha, const ConstMatrixView& A, const ConstMatrixView& B, float beta,
-                   const ConstMatrixView& C, const MatrixView& D) {
+Product product_of(Scalar alpha, const ConstMatrixView& A, const ConstMatrixView& B, Scalar beta,
+                   const ConstMatrixView& C, const MatrixView& D, const GemmEpilogue& epilogue) {
   const ConstMatrixView d = as_const(D);
-  const bool reads_c = beta != 0;
+  const bool reads_c = beta.device || beta.value != 0;
   for (const auto& [matrix, x] : {std::pair(Matrix::A, &A), std::pair(Matrix::B, &B), std::pair(Matrix::D, &d)})
     if (x->rows < 0 || x->cols < 0)
       throw Refusal(RefusalId::shape_size,
                     fmt::format("{} is {} x {}; sizes are 0 or more", name_of(matrix), x->rows, x->cols));
-  require_shape(RefusalId::shape_b, Matrix::B, B.rows, B.cols, "as A and D are", A.cols, D.cols);
-  require_shape(RefusalId::shape_d, Matrix::D, D.rows, D.cols, "as A and B are", A.rows, B.cols);
+  require_shape(RefusalId::shape_b, "B", B.rows, B.cols, "as A and D are", A.cols, D.cols);
+  require_shape(RefusalId::shape_d, "D", D.rows, D.cols, "as A and B are", A.rows, B.cols);
   if (A.type != B.type)
     throw Refusal(RefusalId::type_b,
                   fmt::format("A is of {} and B of {}; they must be of one type", name_of(A.type), name_of(B.type)));
   if (reads_c) {
-    require_shape(RefusalId::shape_c, Matrix::C, C.rows, C.cols, "as D is", D.rows, D.cols);
-    if (C.type != D.type)
-      throw Refusal(RefusalId::type_c,
-                    fmt::format("C is of {} and D of {}; they must be of one type", name_of(C.type), name_of(D.type)));
+    require_like_d("C", C, d, RefusalId::shape_c, RefusalId::type_c);
   }
   Problem p = {.kind = {A.type, D.type}, .M = D.rows, .N = D.cols, .K = A.cols};
-  const Lines a = lines_of(Matrix::A, A), b = lines_of(Matrix::B, B);
+  const Lines a = lines_of("A", A), b = lines_of("B", B);
   p.kind.a = a.order;
   p.kind.b = b.order;
   p.lda = a.ld;
   p.ldb = b.ld;
-  // A matrix of one line may be of either order: C and D are of one that both can be.
-  std::optional<std::int64_t> ldc, ldd;
-  for (const Order order : {Order::row_major, Order::column_major}) {
-    ldd = leading_dimension(D, order);
-    ldc = reads_c ? leading_dimension(C, order) : ldd;
+  // What is not there counts as D.
+  const ConstMatrixView* const residual = epilogue.residual ? &*epilogue.residual : &d;
+  require_like_d("the residual", *residual, d, RefusalId::shape_residual, RefusalId::type_residual);
+  // A matrix of one line may be of either order: C, D and the residual are of one that all can be.
+  const auto like_d = [&](const ConstMatrixView& x) {
+    return std::any_of(std::begin(all_orders), std::end(all_orders),
+                       [&](Order order) { return leading_dimension(x, order) && leading_dimension(d, order); });
+  };
+  lines_of("D", d);
+  for (const auto& [name, x] : {std::pair("C", reads_c ? &C : &d), {"the residual", residual}}) {
+    lines_of(name, *x);
+    if (!like_d(*x))
+      throw Refusal(RefusalId::strides_order,
+                    fmt::format("{} has strides {} and {}, D has {} and {}; they must be of one order", name,
+                                x->row_stride, x->col_stride, D.row_stride, D.col_stride));
+  }
+  for (const Order order : all_orders) {
+    const auto ldc = leading_dimension(reads_c ? C : d, order), ldd = leading_dimension(d, order),
+               ldr = leading_dimension(*residual, order);
+    if (!ldc || !ldd || !ldr) continue;
     p.order_d = order;
-    if (ldc && ldd) break;
+    p.ldc = *ldc;
+    p.ldd = *ldd;
+    if (epilogue.residual) p.ldr = *ldr;
+    break;
   }
-  if (!ldc || !ldd) {
-    lines_of(Matrix::D, d);
-    lines_of(Matrix::C, C);
-    throw Refusal(RefusalId::strides_order,
-                  fmt::format("C has strides {} and {}, D has {} and {}; they must be of one order", C.row_stride,
-                              C.col_stride, D.row_stride, D.col_stride));
-  }
-  p.ldc = *ldc;
-  p.ldd = *ldd;
-  if (D.count != 1 || A.count != 1 || B.count != 1 || (reads_c && C.count != 1))
-    p.batch = {D.count, batch_stride(Matrix::A, A, D.count), batch_stride(Matrix::B, B, D.count),
-               reads_c ? batch_stride(Matrix::C, C, D.count) : 0, D.batch_stride};
-  const Operands operands = {.A = A.data, .B = B.data, .C = C.data, .D = D.data, .alpha = alpha, .beta = beta};
+  if (D.count != 1 || A.count != 1 || B.count != 1 || (reads_c && C.count != 1) || residual->count != 1)
+    p.batch = {D.count,
+               batch_stride("A", A, D.count),
+               batch_stride("B", B, D.count),
+               reads_c ? batch_stride("C", C, D.count) : 0,
+               D.batch_stride,
+               epilogue.residual ? batch_stride("of the residual", *residual, D.count) : 0};
+  Operands operands = {.A = A.data, .B = B.data, .C = C.data, .D = D.data, .alpha = alpha.value, .beta = beta.value};
+  operands.device_alpha = alpha.device;
+  operands.device_beta = beta.device;
+  if (alpha.device) p.alpha = Factor::in_device_memory;
+  if (beta.device) p.beta = Factor::in_device_memory;
+  p.epilogue = {epilogue.bias, epilogue.activation, epilogue.scale.has_value(), epilogue.residual.has_value(),
+                epilogue.clamp.has_value()};
+  operands.bias = epilogue.bias_data;
+  if (epilogue.residual) operands.residual = residual->data;
+  if (epilogue.scale) operands.scale = *epilogue.scale;
+  if (epilogue.clamp) std::tie(operands.low, operands.high) = *epilogue.clamp;
   p = with_known(p, operands);
   // What kernels do not tell apart is one plan.
   if (p.alpha == Factor::one) p.alpha = Factor::any;
@@ -115,9 +146,15 @@ Product product_of(float alpha, const ConstMatrixView& A, const ConstMatrixView&
   return {p, operands};
 }
 
-void Context::gemm(const Stream& stream, float alpha, const ConstMatrixView& A, const ConstMatrixView& B, float beta,
+void Context::gemm(const Stream& stream, Scalar alpha, const ConstMatrixView& A, const ConstMatrixView& B, Scalar beta,
                    const ConstMatrixView& C, const MatrixView& D, const GemmOptions& options) {
-  const Product product = product_of(alpha, A, B, beta, C, D);
+  gemm(stream, alpha, A, B, beta, C, D, GemmEpilogue(), options);
+}
+
+void Context::gemm(const Stream& stream, Scalar alpha, const ConstMatrixView& A, const ConstMatrixView& B, Scalar beta,
+                   const ConstMatrixView& C, const MatrixView& D, const GemmEpilogue& epilogue,
+                   const GemmOptions& options) {
+  const Product product = product_of(alpha, A, B, beta, C, D, epilogue);
   run(plan(product.problem, options), stream, product.operands);
 }
 

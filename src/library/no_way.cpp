@@ -25,7 +25,7 @@ constexpr unsigned all_parts = 31;
 
 /// Options that have these parts as they are given, and of the others what leaves no way out.
 GemmOptions only(unsigned which, const GemmOptions& given) {
-  GemmOptions o = {.workspace_bytes = SIZE_MAX, .fast_accumulation = true};
+  GemmOptions o = {.workspace_bytes = SIZE_MAX, .fast_accumulation = true, .prepared = given.prepared};
   if (which & of_workspace) o.workspace_bytes = given.workspace_bytes;
   if (which & of_accumulation) o.fast_accumulation = given.fast_accumulation;
   if (which & of_packs) o.packs = given.packs;
@@ -57,12 +57,11 @@ std::size_t least_workspace(const std::vector<Candidate>& ways) {
 }
 
 /// What ways copy: "neither A nor B, or B".
-std::string copies_of(const std::vector<Candidate>& ways) {
+std::string copies_of(const Problem& problem, const std::vector<Candidate>& ways) {
   std::vector<const char*> names;
   for (const PackedOperands packs : {PackedOperands(), {true, false}, {false, true}, {true, true}})
-    if (std::any_of(ways.begin(), ways.end(), [&](const Candidate& candidate) {
-          return packs == PackedOperands{candidate.way.a.has_value(), candidate.way.b.has_value()};
-        }))
+    if (std::any_of(ways.begin(), ways.end(),
+                    [&](const Candidate& candidate) { return packs == candidate.packs(problem); }))
       names.push_back(copied(packs));
   return fmt::format("{}", fmt::join(names, ", or "));
 }
@@ -73,7 +72,7 @@ BrokenRule why_not(const KernelEntry& kernel, const Problem& problem, const Buil
   if (!known)
     return {RefusalId::kernel_lesson, fmt::format("{} is a lesson; the library chooses among kernels of {}",
                                                   kernel.id(), fmt::join(library_rungs(), ", "))};
-  const GemmKind types(kernel.kind.type, kernel.kind.result), asked(problem.kind.type, problem.kind.result);
+  const GemmKind types(kernel.kind.type, kernel.kind.result), asked(problem.kind.type, stored_type(problem));
   if (types != asked)
     return {RefusalId::kernel_type, fmt::format("{} computes {} products; the problem is of type {}", kernel.id(),
                                                 to_string(types), to_string(asked))};
@@ -84,16 +83,20 @@ BrokenRule why_not(const KernelEntry& kernel, const Problem& problem, const Buil
   const bool packs = problem.K > 0 && problem.alpha != Factor::zero;
   BrokenRule broken = {RefusalId::kernel_card,
                        fmt::format("no block of {} fits a multiprocessor of {}", kernel.id(), gpu.name)};
-  if (!way_of(problem, *known, packs, packs, &broken)) broken.why = fmt::format("{}: {}", kernel.id(), broken.why);
+  if (!way_of(problem, *known, {packs, packs}, {}, &broken))
+    broken.why = fmt::format("{}: {}", kernel.id(), broken.why);
   return broken;
 }
 
 /// Of a problem with row-major results that no kernel computes, whatever the options are.
 BrokenRule why_no_kernel(const Problem& problem, const BuiltInCard& card) {
+  // What kernels do not do and the library does.
   Problem one = problem;
   one.batch = {};
+  one.epilogue = {};
+  one.alpha = one.beta = Factor::any;
   if (auto broken = unsupported(one)) return *std::move(broken);
-  const GemmKind types(problem.kind.type, problem.kind.result);
+  const GemmKind types(problem.kind.type, stored_type(problem));
   const KernelEntry* runs = nullptr;
   int least = INT_MAX;  // compute capability
   for (const LibraryKernel& known : library_kernels()) {
@@ -135,7 +138,8 @@ BrokenRule why_parts(unsigned which, const Problem& problem, const BuiltInCard& 
       return broken(RefusalId::option_fast_accumulation,
                     "sums are left to tensor cores, which fast_accumulation = true allows");
     case of_packs:
-      return broken(RefusalId::option_packs, fmt::format("there are ways with copies of {}", copies_of(without)));
+      return broken(RefusalId::option_packs,
+                    fmt::format("there are ways with copies of {}", copies_of(problem, without)));
     case of_rows:
       return broken(
           RefusalId::option_batch_invariant,
@@ -179,7 +183,7 @@ BrokenRule why_no_way(const Problem& problem, const BuiltInCard& card, const Gem
                                  : why_no_kernel(with_row_major_results(problem), card);
   if (by_options) broken.why = fmt::format("nothing computes the product on {} with {}", card.gpu.name, broken.why);
   using enum RefusalId;
-  constexpr RefusalId of_matrices[] = {kernel_problem, shape_tiles, shape_copy, option_packs};
+  constexpr RefusalId of_matrices[] = {kernel_problem, shape_tiles, shape_copy};
   if (problem.order_d == Order::column_major &&
       std::find(std::begin(of_matrices), std::end(of_matrices), broken.id) != std::end(of_matrices))
     broken.why += " (of the transposed product, as D is column-major: A, B and M, N are exchanged)";

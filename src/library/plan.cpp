@@ -18,22 +18,30 @@ namespace lapidary {
 namespace library {
 namespace {
 
-PlanId plan_id(const Problem& problem, const BuiltInCard& card, const PlannedWay& way) {
-  return {slug_of(card.gpu), problem, way.kernel, way.packs_a, way.packs_b};
+PlanId plan_id(const PlanData& plan) {
+  const PlannedWay& way = plan.ways.front();
+  return {slug_of(plan.card->gpu), plan.problem, way.kernel, {way.packs_a, way.packs_b}, way.prepared, plan.table};
+}
+
+/// The same operands where A and B have changed places, as they have in with_row_major_results() of some problems.
+PackedOperands exchanged(const Problem& problem, const PackedOperands& operands) {
+  return problem.order_d == Order::row_major ? operands : PackedOperands{operands.b, operands.a};
 }
 
 bool has_results(const Problem& p) { return p.M > 0 && p.N > 0 && p.batch.count > 0; }
 
-/// The ways to compute a resolved problem with row-major results by kernels that the library chooses among, the
-/// quickest first.
-std::vector<Candidate> candidates(const Problem& problem, const BuiltInCard& card, const GemmOptions& options) {
+/// The ways to compute a resolved problem by kernels that the library chooses among, the quickest first.
+std::vector<Candidate> candidates(const Problem& asked, const BuiltInCard& card, const GemmOptions& options) {
   std::vector<Candidate> found;
-  for (Way& way : ways_of(problem, card.gpu.compute_capability)) {
+  const Problem problem = with_row_major_results(asked);
+  for (Way& way : ways_of(problem, card.gpu.compute_capability, exchanged(asked, options.prepared))) {
     if (way.workspace_bytes > options.workspace_bytes) continue;
     if (way.kernel->kernel->fast_accumulation && !options.fast_accumulation) continue;
     if (!options.kernel.empty() && options.kernel != way.kernel->cost->id) continue;
-    if (options.packs && *options.packs != PackedOperands{way.a.has_value(), way.b.has_value()}) continue;
-    if (const auto time = time_of(way, problem.batch, card)) found.push_back({std::move(way), *time});
+    const auto time = time_of(way, problem.batch, card);
+    if (!time) continue;
+    Candidate candidate = {std::move(way), *time};
+    if (!options.packs || *options.packs == candidate.packs(asked)) found.push_back(std::move(candidate));
   }
   std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
     return std::pair(a.time.seconds, a.copies()) < std::pair(b.time.seconds, b.copies());
@@ -54,13 +62,37 @@ Problem of_any_rows(Problem problem) {
 
 }  // namespace
 
+PackedOperands Candidate::packs(const Problem& asked) const {
+  return exchanged(asked, {way.a.has_value(), way.b.has_value()});
+}
+PackedOperands Candidate::prepared(const Problem& asked) const {
+  return exchanged(asked, {way.a && way.a->prepared, way.b && way.b->prepared});
+}
+PlannedWay Candidate::planned(const Problem& asked) const {
+  return {.kernel = std::string(way.kernel->cost->id),
+          .packs_a = packs(asked).a,
+          .packs_b = packs(asked).b,
+          .workspace_bytes = way.workspace_bytes,
+          .seconds = time.seconds,
+          .limiter = time.limiter,
+          .finishes = way.finishing.has_value(),
+          .prepared = prepared(asked)};
+}
+
 std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card, GemmOptions options) {
   if (options.batch_invariant) {
-    const auto nominal = candidates(with_row_major_results(of_any_rows(problem)), card, options);
+    const auto nominal = candidates(of_any_rows(problem), card, options);
     if (nominal.empty()) return {};
-    options.kernel = nominal.front().planned().kernel;
+    options.kernel = nominal.front().way.kernel->cost->id;
   }
-  return candidates(with_row_major_results(problem), card, options);
+  return candidates(problem, card, options);
+}
+
+const PackedMatrix* prepared_copy(const PlanData& plan, Matrix matrix) {
+  if (matrix != Matrix::A && matrix != Matrix::B) return nullptr;
+  const bool is_a = (matrix == Matrix::A) == (plan.problem.order_d == Order::row_major);
+  const std::optional<PackedMatrix>& copy = is_a ? plan.way.a : plan.way.b;
+  return copy && copy->prepared ? &*copy : nullptr;
 }
 
 void validate_batch(const Problem& p) {
@@ -93,6 +125,10 @@ void validate_batch(const Problem& p) {
     throw Refusal(RefusalId::batch_overlap,
                   fmt::format("D begins {} elements after the one before; results must not overlap: at least {}",
                               b.stride_d, d.extent()));
+  if (p.epilogue.residual && b.stride_residual < 0)
+    throw Refusal(RefusalId::batch_stride,
+                  fmt::format("the residual begins {} elements after the one before; strides of batches are 0 or more",
+                              b.stride_residual));
   if (p.in_place && b.stride_c != b.stride_d)
     throw Refusal(
         RefusalId::in_place_stride,
@@ -109,18 +145,35 @@ const std::string& Plan::card() const { return data_->card->gpu.name; }
 const PlannedWay& Plan::way() const { return data_->ways.front(); }
 const std::vector<PlannedWay>& Plan::ways() const { return data_->ways; }
 
+std::size_t Plan::prepared_bytes(Matrix matrix) const {
+  const PackedMatrix* const copy = prepared_copy(*data_, matrix);
+  if (!copy) return 0;
+  const Packing& p = copy->packing;
+  const std::int64_t lines = p.to == Order::row_major ? p.rows : p.cols;
+  return static_cast<std::size_t>(lines * p.to_ld * size_of(p.type));
+}
+
+bool Plan::batch_invariant() const {
+  if (way().kernel.empty()) return true;
+  const auto best = candidates(of_any_rows(problem()), *data_->card,
+                               {.fast_accumulation = data_->way.kernel->kernel->fast_accumulation});
+  return !best.empty() && best.front().way.kernel->cost->id == way().kernel;
+}
+
 std::string Plan::why() const {
   const auto text = [](const PlannedWay& w) {
-    return fmt::format("{}{}", w.kernel,
+    return fmt::format("{}{}{}", w.kernel,
                        w.packs_a && w.packs_b ? " on copies of A and B"
                        : w.packs_a            ? " on a copy of A"
                        : w.packs_b            ? " on a copy of B"
-                                              : "");
+                                              : "",
+                       w.finishes ? " and a second launch" : "");
   };
   const PlannedWay& best = way();
   if (best.kernel.empty()) return "D has no elements: there is nothing to do";
   std::string why = fmt::format("{} is expected to take {:.4g} us, which go to {}", text(best), best.seconds * 1e6,
                                 best.limiter);
+  if (!data_->table.empty()) return why + fmt::format("; the table {} has it so", data_->table);
   if (ways().size() == 1) return why + "; it is the only way that was weighed";
   return why + fmt::format("; the next best, {}, {:.4g} us", text(ways()[1]), ways()[1].seconds * 1e6);
 }
@@ -135,15 +188,22 @@ Plan plan(const Problem& asked, std::string_view card_name, const GemmOptions& o
   if (!has_results(data->problem)) {
     data->ways.emplace_back();
   } else {
-    const std::vector<Candidate> found = ways_left(data->problem, card, options);
+    GemmOptions chosen = options;
+    const ChoiceTable* const table = options.batch_invariant ? nullptr : options.table.get();
+    if (const ChoiceTable::Entry* const entry = table ? table->find(data->problem) : nullptr) {
+      chosen.kernel = entry->kernel;
+      chosen.packs = entry->packs;
+      data->table = table->hash();
+    }
+    const std::vector<Candidate> found = ways_left(data->problem, card, chosen);
     if (found.empty()) {
-      const BrokenRule broken = why_no_way(data->problem, card, options);
+      const BrokenRule broken = why_no_way(data->problem, card, chosen);
       throw Refusal(broken.id, broken.why);
     }
     data->way = found.front().way;
-    for (const Candidate& candidate : found) data->ways.push_back(candidate.planned());
+    for (const Candidate& candidate : found) data->ways.push_back(candidate.planned(data->problem));
   }
-  data->id = to_string(plan_id(data->problem, card, data->ways.front()));
+  data->id = to_string(plan_id(*data));
   return Plan(std::move(data));
 }
 
@@ -153,6 +213,7 @@ Plan plan_of(std::string_view text) {
   data->card = &find_card(id.card);
   data->problem = id.problem;
   data->id = text;
+  data->table = id.table;
   const auto refuse = [&](RefusalId broken, const std::string& why) {
     throw Refusal(broken, fmt::format("the plan {} cannot be made: {}", text, why));
   };
@@ -174,19 +235,20 @@ Plan plan_of(std::string_view text) {
   const LibraryKernel* const known = library_kernel(find_kernel(id.kernel));
   std::optional<Way> way;
   if (known && known->rung->runs_on(data->card->gpu.compute_capability, known->kernel->kind))
-    way = way_of(problem, *known, id.packs_a, id.packs_b);
+    way = way_of(problem, *known, exchanged(data->problem, id.packs), exchanged(data->problem, id.prepared));
   const auto time = way ? time_of(*way, problem.batch, *data->card) : std::nullopt;
+  if (time) data->ways.push_back(Candidate{*way, *time}.planned(data->problem));
   // Of a matrix without elements there is no copy.
-  if (!time || way->a.has_value() != id.packs_a || way->b.has_value() != id.packs_b) {
+  if (!time || to_string(plan_id(*data)) != text) {
     const BrokenRule broken = why_no_way(data->problem, *data->card,
                                          {.workspace_bytes = SIZE_MAX,
                                           .fast_accumulation = true,
                                           .kernel = id.kernel,
-                                          .packs = PackedOperands{id.packs_a, id.packs_b}});
+                                          .packs = id.packs,
+                                          .prepared = id.prepared});
     refuse(broken.id, broken.why);
   }
   data->way = *std::move(way);
-  data->ways.push_back(Candidate{data->way, *time}.planned());
   return Plan(std::move(data));
 }
 

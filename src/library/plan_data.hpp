@@ -17,7 +17,11 @@ struct PlanData {
   Way way;                       ///< of with_row_major_results(problem)
   std::vector<PlannedWay> ways;  ///< the first one is that way
   std::string id;
+  std::string table;  ///< as PlanId::table
 };
+
+/// The copy of A or B, as the plan's problem has them, that is to be there before a run; null if none is.
+const PackedMatrix* prepared_copy(const PlanData& plan, Matrix matrix);
 
 /// A way with the time that it is expected to take.
 struct Candidate {
@@ -25,18 +29,14 @@ struct Candidate {
   WayTime time;
 
   int copies() const { return (way.a ? 1 : 0) + (way.b ? 1 : 0); }
-  PlannedWay planned() const {
-    return {way.kernel ? std::string(way.kernel->cost->id) : "",
-            way.a.has_value(),
-            way.b.has_value(),
-            way.workspace_bytes,
-            time.seconds,
-            time.limiter};
-  }
+  // As the problem has A and B that was asked for.
+  PackedOperands packs(const Problem& asked) const;
+  PackedOperands prepared(const Problem& asked) const;
+  PlannedWay planned(const Problem& asked) const;
 };
 
 /// The ways that options leave to compute a resolved problem, the quickest first; with batch_invariant those of the
-/// kernel that is chosen for any number of rows.
+/// kernel that is chosen for any number of rows. A user's table does not count.
 std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card, GemmOptions options);
 
 /// What a plan's id says; to_string() and parse_plan_id() are each other's inverse.
@@ -44,16 +44,22 @@ std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card
 ///   1.h200.f16-RCR.4096x4096x64.ld64-64-4096-4096.at16-16-16-16.vz.wgmma_staged_128x256x64_s4_e2x64_f16-RC.pa
 ///
 /// are the version of the form, the card, the types of operands and, where they differ, of results with the orders of
-/// A, B and D; M, N, K; leading dimensions and alignments of A, B, C, D; what is known of alpha and beta (z: it is 0,
-/// o: it is 1, v: any value, m: in device memory), and an i if D is C; of batches n, their number and four strides; the
-/// kernel, "none" if there is nothing to compute; and which of A and B are packed.
+/// A, B and D; M, N, K; leading dimensions, the residual's behind the others if there is one, and alignments of A, B,
+/// C, D; what is known of alpha and beta (z: it is 0,
+/// o: it is 1, v: any value, m: in device memory), and an i if D is C; of batches n, their number and four strides, or
+/// five; of an epilogue e and its text; the kernel, "none" if there is nothing to compute; and which of A and B are
+/// packed, in capitals if
+/// they are prepared; behind that -t and a hash if a user's table chose the way.
 struct PlanId {
   std::string card;  ///< slug_of()
   Problem problem;
   std::string kernel;
-  bool packs_a = false, packs_b = false;
+  PackedOperands packs, prepared;
+  std::string table;  ///< ChoiceTable::hash() of a user's table that chose the way; empty if none did
 };
 std::string to_string(const PlanId& id);
+/// Types and orders as an id has them: "f16-f32-RCR".
+std::string kind_text(const Problem& problem);
 /// @throws InvalidArgument saying how one is written
 PlanId parse_plan_id(std::string_view text);
 

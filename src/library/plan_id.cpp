@@ -74,19 +74,29 @@ void read_kind(std::string_view text, Problem& p) {
 
 }  // namespace
 
+std::string kind_text(const Problem& p) {
+  return fmt::format("{}{}-{}{}{}", name_of(p.kind.type),
+                     p.kind.result == GemmKind(p.kind.type).result ? "" : fmt::format("-{}", name_of(p.kind.result)),
+                     letter_of(p.kind.a), letter_of(p.kind.b), letter_of(p.order_d));
+}
+
 std::string to_string(const PlanId& id) {
   const Problem& p = id.problem;
+  const auto letter = [](const char* letters, bool packs, bool prepared) {
+    return packs ? std::string(1, letters[prepared ? 1 : 0]) : std::string();
+  };
   const auto factor = [](Factor f) { return factor_letters[static_cast<std::size_t>(f)]; };
-  std::string text = fmt::format(
-      "{}.{}.{}{}-{}{}{}.{}x{}x{}.ld{}-{}-{}-{}.at{}-{}-{}-{}.{}{}{}", version, id.card, name_of(p.kind.type),
-      p.kind.result == GemmKind(p.kind.type).result ? "" : fmt::format("-{}", lapidary::name_of(p.kind.result)),
-      letter_of(p.kind.a), letter_of(p.kind.b), letter_of(p.order_d), p.M, p.N, p.K, p.lda, p.ldb, p.ldc, p.ldd,
-      p.aligned.A, p.aligned.B, p.aligned.C, p.aligned.D, factor(p.alpha), factor(p.beta), p.in_place ? "i" : "");
+  std::string text = fmt::format("{}.{}.{}.{}x{}x{}.ld{}-{}-{}-{}{}.at{}-{}-{}-{}.{}{}{}", version, id.card,
+                                 kind_text(p), p.M, p.N, p.K, p.lda, p.ldb, p.ldc, p.ldd,
+                                 p.epilogue.residual ? fmt::format("-{}", p.ldr) : "", p.aligned.A, p.aligned.B,
+                                 p.aligned.C, p.aligned.D, factor(p.alpha), factor(p.beta), p.in_place ? "i" : "");
   if (p.batch != Batch{})
-    text += fmt::format(".n{}-{}-{}-{}-{}", p.batch.count, p.batch.stride_a, p.batch.stride_b, p.batch.stride_c,
-                        p.batch.stride_d);
-  return text +
-         fmt::format(".{}.p{}{}", id.kernel.empty() ? "none" : id.kernel, id.packs_a ? "a" : "", id.packs_b ? "b" : "");
+    text += fmt::format(".n{}-{}-{}-{}-{}{}", p.batch.count, p.batch.stride_a, p.batch.stride_b, p.batch.stride_c,
+                        p.batch.stride_d, p.epilogue.residual ? fmt::format("-{}", p.batch.stride_residual) : "");
+  if (p.epilogue != Epilogue{}) text += fmt::format(".e{}", to_string(p.epilogue));
+  return text + fmt::format(".{}.p{}{}{}", id.kernel.empty() ? "none" : id.kernel,
+                            letter("aA", id.packs.a, id.prepared.a), letter("bB", id.packs.b, id.prepared.b),
+                            id.table.empty() ? "" : fmt::format("-t{}", id.table));
 }
 
 PlanId parse_plan_id(std::string_view text) {
@@ -107,18 +117,28 @@ PlanId parse_plan_id(std::string_view text) {
   const auto after = [](std::string_view field, std::size_t letters) {
     return field.size() < letters ? std::string_view() : field.substr(letters);
   };
-  const auto ld = numbers<std::int64_t, 4>(after(fields.next('.'), 2), '-');
+  const auto ld = numbers<std::int64_t, 5>(after(fields.next('.'), 2), '-');
   const auto aligned = numbers<int, 4>(after(fields.next('.'), 2), '-');
   const std::string_view factors = fields.next('.');
-  std::string_view kernel = fields.next('.');
-  if (!fields.rest().empty() && fields.rest().find('.') != std::string_view::npos) {
-    const auto batch = numbers<std::int64_t, 5>(after(kernel, 1), '-');
-    p.batch = {batch[0], batch[1], batch[2], batch[3], batch[4]};
+  std::string_view kernel = fields.next('.'), epilogue;
+  // Another one follows before the last one.
+  const auto more = [&] { return fields.rest().find('.') != std::string_view::npos; };
+  if (more() && kernel.starts_with('n')) {
+    const auto batch = numbers<std::int64_t, 6>(after(kernel, 1), '-');
+    p.batch = {batch[0], batch[1], batch[2], batch[3], batch[4], batch[5]};
     kernel = fields.next('.');
   }
-  const std::string_view packs = fields.rest();
+  if (more()) {
+    epilogue = after(kernel, 1);
+    kernel = fields.next('.');
+  }
+  const std::string_view last = fields.rest(), packs = last.substr(0, last.find('-'));
+  id.table = after(last, packs.size() + 2);
+  const bool hexadecimal = id.table.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (!id.table.empty() && (id.table.size() != 16 || !hexadecimal)) refuse();
   try {
     read_kind(kind, p);
+    if (!epilogue.empty()) p.epilogue = parse_epilogue(epilogue);
   } catch (const InvalidArgument&) {
     refuse();
   }
@@ -129,13 +149,14 @@ PlanId parse_plan_id(std::string_view text) {
   p.ldb = ld[1];
   p.ldc = ld[2];
   p.ldd = ld[3];
+  p.ldr = ld[4];
   p.aligned = {aligned[0], aligned[1], aligned[2], aligned[3]};
   p.alpha = factor_of_letter(factors, 0);
   p.beta = factor_of_letter(factors, 1);
   p.in_place = factors.ends_with('i');
   id.kernel = kernel == "none" ? "" : kernel;
-  id.packs_a = packs.find('a') != packs.npos;
-  id.packs_b = packs.find('b') != packs.npos;
+  id.prepared = {packs.find('A') != packs.npos, packs.find('B') != packs.npos};
+  id.packs = {id.prepared.a || packs.find('a') != packs.npos, id.prepared.b || packs.find('b') != packs.npos};
   if (to_string(id) != text) refuse();
   return id;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/math.hpp"
+#include "kernels/finishing.hpp"
 
 namespace lapidary::library {
 namespace {
@@ -35,16 +36,50 @@ Problem one_of(const Problem& batch) {
   return p;
 }
 
-/// Has a matrix copied behind what the workspace holds already. @returns whether it is not too large for that
-bool pack(Way& way, std::optional<PackedMatrix>& packed, const MatrixShape& from, Order order) {
+/// Makes the workspace longer by a matrix, of which bytes are counted in 63 bits.
+void reserve(Way& way, const MatrixShape& x) {
+  way.workspace_bytes += static_cast<std::size_t>(
+      round_up<std::int64_t>(x.lines() * x.ld * size_of(x.type), workspace_alignment));
+}
+
+/// Has a matrix copied behind what the workspace holds already, unless the copy is there. @returns whether it is not
+/// too large for that
+bool pack(Way& way, std::optional<PackedMatrix>& packed, const MatrixShape& from, Order order, bool prepared) {
   if (from.empty()) return true;
   if (!can_pack(from.rows, from.cols)) return false;
   MatrixShape to = from;
   to.order = order;
-  const std::int64_t ld = aligned_ld(from.type, to.length(), line_bytes);
-  packed = {{from.type, from.rows, from.cols, from.order, order, from.ld, ld}, way.workspace_bytes};
-  const std::int64_t bytes = to.lines() * ld * size_of(from.type);
-  way.workspace_bytes += static_cast<std::size_t>(round_up<std::int64_t>(bytes, workspace_alignment));
+  to.ld = aligned_ld(from.type, to.length(), line_bytes);
+  packed = {{from.type, from.rows, from.cols, from.order, order, from.ld, to.ld}, way.workspace_bytes, prepared};
+  if (!prepared) reserve(way, to);
+  return true;
+}
+
+/// Whether a second launch has to make results of sums: kernels store alpha * A * B + beta * C, with factors that the
+/// host has, as f32 or in the type of A and B.
+bool needs_finishing(const Problem& p) {
+  const bool stored = p.kind.result == Type::f32 || p.kind.result == p.kind.type;
+  return !stored || p.epilogue != Epilogue{} || p.alpha == Factor::in_device_memory ||
+         p.beta == Factor::in_device_memory;
+}
+
+/// Has the kernel store sums for a second launch, which may be where results will be unless something else that is
+/// read then is there too. @returns whether D is not too large for that
+bool finish_later(Way& way) {
+  Problem& p = way.problem;
+  if (!can_finish(p.M, p.N)) return false;
+  way.finishing = {p, p.kind.result == Type::f32 && !p.epilogue.residual && !(p.in_place && p.reads_c()),
+                   way.workspace_bytes};
+  p.kind.result = Type::f32;
+  p.alpha = Factor::one;
+  p.beta = Factor::zero;
+  p.in_place = false;
+  p.epilogue = {};
+  p.ldr = 0;
+  if (way.finishing->in_d) return true;
+  p.ldd = aligned_ld(Type::f32, p.N, line_bytes);
+  p.aligned.D = workspace_alignment;
+  reserve(way, shape_of(p, Matrix::D));
   return true;
 }
 
@@ -54,10 +89,12 @@ bool lines_aligned(const MatrixShape& x, int base) {
 
 }  // namespace
 
-std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_kernel, bool packs_a, bool packs_b,
-                          BrokenRule* broken) {
+Type stored_type(const Problem& problem) { return needs_finishing(problem) ? Type::f32 : problem.kind.result; }
+
+std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_kernel, const PackedOperands& packs,
+                          const PackedOperands& prepared, BrokenRule* broken) {
   const KernelEntry& kernel = *library_kernel.kernel;
-  if (kernel.kind.type != batch.kind.type || kernel.kind.result != batch.kind.result) return {};
+  if (kernel.kind.type != batch.kind.type || kernel.kind.result != stored_type(batch)) return {};
   Way way;
   way.kernel = &library_kernel;
   way.problem = one_of(batch);
@@ -67,18 +104,28 @@ std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_ker
     const MatrixShape x = shape_of(p, matrix);
     return x.order == order || x.empty();
   };
-  if ((!packs_a && !fits(Matrix::A, kernel.kind.a)) || (!packs_b && !fits(Matrix::B, kernel.kind.b))) return {};
+  if ((!packs.a && !fits(Matrix::A, kernel.kind.a)) || (!packs.b && !fits(Matrix::B, kernel.kind.b))) return {};
+  if (needs_finishing(batch) && !finish_later(way)) {
+    if (broken)
+      *broken = {RefusalId::shape_tiles,
+                 fmt::format("{} x {} results are to be made in a second launch; it numbers at most 2^31 - 1 tiles of "
+                             "32 x 128",
+                             p.M, p.N)};
+    return {};
+  }
   const MatrixShape a = shape_of(p, Matrix::A), b = shape_of(p, Matrix::B);
-  const auto copied = [&](std::optional<PackedMatrix>& packed, const MatrixShape& from, Order order) {
-    if (pack(way, packed, from, order)) return true;
+  const auto copied = [&](std::optional<PackedMatrix>& packed, const MatrixShape& from, Order order, bool asked,
+                          std::int64_t stride) {
+    // Of a batch there would be as many copies.
+    if (pack(way, packed, from, order, asked && (batch.batch.count == 1 || stride == 0))) return true;
     if (broken)
       *broken = {RefusalId::shape_copy,
                  fmt::format("{} x {} elements are to be copied; copies have at most 2^31 - 1 tiles of 64 x 64",
                              from.rows, from.cols)};
     return false;
   };
-  if (packs_a && !copied(way.a, a, kernel.kind.a)) return {};
-  if (packs_b && !copied(way.b, b, kernel.kind.b)) return {};
+  if (packs.a && !copied(way.a, a, kernel.kind.a, prepared.a, batch.batch.stride_a)) return {};
+  if (packs.b && !copied(way.b, b, kernel.kind.b, prepared.b, batch.batch.stride_b)) return {};
   p.kind = kernel.kind;
   const auto ld = [&](Matrix matrix, const MatrixShape& before, const std::optional<PackedMatrix>& packed) {
     return packed ? packed->packing.to_ld : before.empty() ? shape_of(p, matrix).length() : before.ld;
@@ -94,21 +141,21 @@ std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_ker
   return way;
 }
 
-std::vector<Way> ways_of(const Problem& problem, int compute_capability) {
+std::vector<Way> ways_of(const Problem& problem, int compute_capability, const PackedOperands& prepared) {
   std::vector<Way> ways;
   const bool nothing = problem.K == 0 || problem.alpha == Factor::zero;
   const bool a_aligned = lines_aligned(shape_of(problem, Matrix::A), problem.aligned.A),
              b_aligned = lines_aligned(shape_of(problem, Matrix::B), problem.aligned.B);
   for (const LibraryKernel& library_kernel : library_kernels()) {
     const GemmKind& kind = library_kernel.kernel->kind;
-    if (kind.type != problem.kind.type || kind.result != problem.kind.result) continue;
+    if (kind.type != problem.kind.type) continue;
     if (!library_kernel.rung->runs_on(compute_capability, kind)) continue;
     const bool turns_a = kind.a != problem.kind.a, turns_b = kind.b != problem.kind.b;
     for (const bool packs_a : {false, true})
       for (const bool packs_b : {false, true}) {
         if (packs_a && (nothing || (!turns_a && a_aligned))) continue;
         if (packs_b && (nothing || (!turns_b && b_aligned))) continue;
-        if (auto way = way_of(problem, library_kernel, packs_a, packs_b)) ways.push_back(*std::move(way));
+        if (auto way = way_of(problem, library_kernel, {packs_a, packs_b}, prepared)) ways.push_back(*std::move(way));
       }
   }
   return ways;

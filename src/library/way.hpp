@@ -6,6 +6,7 @@
 #include "core/problem.hpp"
 #include "core/refusal.hpp"
 #include "kernels/packing.hpp"
+#include "lapidary/gemm.hpp"
 #include "library/kernel_cost.hpp"
 
 namespace lapidary::library {
@@ -16,27 +17,40 @@ constexpr int workspace_alignment = 256;
 /// A matrix that is copied to a workspace before a kernel reads it.
 struct PackedMatrix {
   Packing packing;
-  std::size_t at = 0;  ///< bytes from the beginning of the workspace
+  std::size_t at = 0;     ///< bytes from the beginning of the workspace
+  bool prepared = false;  ///< the copy is there already, elsewhere
+};
+
+/// The second launch for a product (kernels/finishing.hpp).
+struct Finishing {
+  Problem problem;     ///< of one product with row-major results; resolved
+  bool in_d = false;   ///< whether the kernel stores its sums where the results will be
+  std::size_t at = 0;  ///< or else: bytes from the beginning of the workspace
 };
 
 /// One way to compute a problem with row-major results: copies, and a kernel that is launched for each product of the
-/// batch.
+/// batch, after which a second launch may make results of sums.
 struct Way {
   const LibraryKernel* kernel = nullptr;  ///< null: D has no elements
   Problem problem;                        ///< of one launch, as the kernel takes it; resolved
   std::optional<PackedMatrix> a, b;
+  std::optional<Finishing> finishing;
   std::size_t workspace_bytes = 0;
 };
 
+/// The type of what kernels store for a problem: its results, or sums for a second launch to make results of.
+Type stored_type(const Problem& problem);
+
 /// What a kernel needs to compute a resolved problem with row-major results, if A, B or both are copied first.
+/// @param prepared  of the copies, those that are there before
 /// @param broken  unless null, is told why a kernel of the problem's types does not take it even so
 /// @returns nothing if it is a kernel of other types or orders, or does not take the problem
-std::optional<Way> way_of(const Problem& problem, const LibraryKernel& kernel, bool packs_a, bool packs_b,
-                          BrokenRule* broken = nullptr);
+std::optional<Way> way_of(const Problem& problem, const LibraryKernel& kernel, const PackedOperands& packs,
+                          const PackedOperands& prepared, BrokenRule* broken = nullptr);
 
 /// All ways to compute a resolved problem with row-major results that cards of a compute capability run. Of those that
 /// differ in copies alone none copies what its kernel reads as it is, unless lines are not aligned: then a kernel may
 /// be quicker with a copy.
-std::vector<Way> ways_of(const Problem& problem, int compute_capability);
+std::vector<Way> ways_of(const Problem& problem, int compute_capability, const PackedOperands& prepared);
 
 }  // namespace lapidary::library

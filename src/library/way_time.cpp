@@ -162,6 +162,16 @@ double time_of(const PackedMatrix& packed, const BuiltInCard& card) {
   return bytes / (share * k["dram_bytes_all"] * card.gpu.sms * card.gpu.clock_hz) + k["launch_gap"] * 1e-9;
 }
 
+/// A second launch reads sums, and C and a residual if there are any, and writes results.
+double time_of(const Finishing& finishing, const BuiltInCard& card) {
+  const Problem& p = finishing.problem;
+  const int matrices = 1 + (p.reads_c() ? 1 : 0) + (p.epilogue.residual ? 1 : 0);
+  const double bytes = number(p.M) * number(p.N) * (size_of(Type::f32) + 1.0 * matrices * size_of(p.kind.result));
+  const Calibration& k = *card.calibration;
+  constexpr double share = 0.75;  // of the bandwidth
+  return bytes / (share * k["dram_bytes_all"] * card.gpu.sms * card.gpu.clock_hz) + k["launch_gap"] * 1e-9;
+}
+
 }  // namespace
 
 std::optional<WayTime> time_of(const Way& way, const Batch& batch, const BuiltInCard& card) {
@@ -175,9 +185,11 @@ std::optional<WayTime> time_of(const Way& way, const Batch& batch, const BuiltIn
   double copying = 0;
   const double count = number(batch.count);
   for (const auto& [packed, stride] : {std::pair(&way.a, batch.stride_a), {&way.b, batch.stride_b}})
-    if (*packed) copying += time_of(**packed, card) * (stride == 0 ? 1 : count);
-  if (copying > time.seconds * count) time.limiter = "copies";
-  time.seconds = time.seconds * count + copying;
+    if (*packed && !(*packed)->prepared) copying += time_of(**packed, card) * (stride == 0 ? 1 : count);
+  const double finishing = way.finishing ? time_of(*way.finishing, card) * count : 0;
+  if (std::max(copying, finishing) > time.seconds * count)
+    time.limiter = copying > finishing ? "copies" : "the second launch";
+  time.seconds = time.seconds * count + copying + finishing;
   return time;
 }
 

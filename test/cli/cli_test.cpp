@@ -788,6 +788,23 @@ TEST_F(Program, ShowsOfAnOptionalRungWhatIsOnRecord) {
   EXPECT_EQ(json("list")["not_built"][0]["name"], "f16_cute");
 }
 
+TEST_F(Program, GemmShowsWhatTheLibraryChoosesAndFollowsATable) {
+  const std::string problem = "gemm -m 512 -n 512 -k 64 --type \"f16 RC\" --gpu h200";
+  const Json own = json(problem);
+  ASSERT_GT(own["ways"].size(), 1u);
+  EXPECT_EQ(own["ways"][0]["finishes"], false);
+  const std::string other = own["ways"][1]["kernel"], table = folder_.file("choices.txt");
+  std::ofstream(table) << "f16-RCR 512x512x64 " << other << "\n";
+  const Json told = json(problem + " --table " + table);
+  EXPECT_EQ(told["ways"][0]["kernel"], other);
+  EXPECT_NE(told["plan"].get<std::string>().find("-t"), std::string::npos);
+  const Json finished = json(problem + " --epilogue bias_of_rows-silu");
+  EXPECT_EQ(finished["ways"][0]["finishes"], true);
+  EXPECT_GT(finished["ways"][0]["predicted_s"], own["ways"][0]["predicted_s"]);
+  expect_refused(problem + " --epilogue silu-bias_of_rows", "'silu-bias_of_rows' is no epilogue");
+  expect_refused(problem + " --table " + folder_.file("none"), "cannot read");
+}
+
 TEST_F(Program, AsmCountsTheInstructionsOfTheMainLoop) {
   const Json code = json("asm conflict_free");
   ASSERT_TRUE(code.is_object());

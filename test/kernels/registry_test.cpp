@@ -163,9 +163,9 @@ TEST(Registry, RefusesWhatNoKernelTakes) {
   refused([](Problem& p) { p.batch.count = 0; }, "there are 0 products in the batch");
   refused([](Problem& p) { p.groups = 2; }, "there are 2 groups");
   refused([](Problem& p) { p.order_d = Order::column_major; }, "C and D are column-major");
-  refused([](Problem& p) { p.epilogue.bias = true; }, "a bias");
-  for (const Activation activation : {Activation::relu, Activation::gelu})
-    refused([&](Problem& p) { p.epilogue.activation = activation; }, "an activation");
+  refused([](Problem& p) { p.epilogue.bias = Bias::of_rows; }, "bias_of_rows is to follow");
+  refused([](Problem& p) { p.epilogue.activation = Activation::silu; }, "silu is to follow");
+  refused([](Problem& p) { p.epilogue.scale = p.epilogue.clamp = true; }, "scale-clamp is to follow");
   for (const Scaling scaling : {Scaling::matrices, Scaling::rows_and_columns, Scaling::blocks})
     refused([&](Problem& p) { p.scaling = scaling; }, "A and B have scales");
   refused([](Problem& p) { p.M = 0, p.groups = 2; }, "there are 2 groups");  // of problems without results, too
@@ -543,7 +543,8 @@ TEST_F(Validate, RefusesValuesThatTypesHaveNot) {
   refused([](Problem& p) { p.alpha = static_cast<Factor>(9); },
           "what is known of alpha has value 9; values are 0 to 3");
   refused([](Problem& p) { p.beta = static_cast<Factor>(4); }, "what is known of beta has value 4");
-  refused([](Problem& p) { p.epilogue.activation = static_cast<Activation>(3); }, "the activation has value 3");
+  refused([](Problem& p) { p.epilogue.activation = static_cast<Activation>(5); }, "the activation has value 5");
+  refused([](Problem& p) { p.epilogue.bias = static_cast<Bias>(3); }, "the bias has value 3");
   refused([](Problem& p) { p.scaling = static_cast<Scaling>(4); }, "the scaling has value 4");
   refused([](Problem& p) { p.order_d = static_cast<Order>(7); }, "the order of D has value 7");
 }

@@ -115,6 +115,37 @@ TEST_F(CFace, TakesOptions) {
   EXPECT_EQ(lapidary_gemm(context_, nullptr, 1, &a, &b, 0, nullptr, &d, &options), LAPIDARY_INVALID_ARGUMENT);
 }
 
+TEST_F(CFace, AppliesEpilogues) {
+  const lapidary_matrix a = matrix(0), b = matrix(1), c = matrix(2), d = matrix(3);
+  lapidary_epilogue epilogue = {};
+  epilogue.size = sizeof(epilogue);
+  epilogue.bias = LAPIDARY_BIAS_OF_ROWS;
+  epilogue.bias_data = memory_[2];
+  epilogue.activation = LAPIDARY_RELU;
+  epilogue.scales = 1;
+  epilogue.scale = 0.5F;
+  epilogue.residual = &c;
+  epilogue.alpha = static_cast<const float*>(memory_[0]);
+  epilogue.beta = static_cast<const float*>(memory_[1]);
+  lapidary_options options = {};
+  options.size = sizeof(options);
+  options.epilogue = &epilogue;
+  const auto gemm = [&] { return lapidary_gemm(context_, nullptr, 9, &a, &b, 9, &c, &d, &options); };
+  ASSERT_EQ(gemm(), LAPIDARY_SUCCESS) << lapidary_last_error();
+  for (const float result : results()) ASSERT_EQ(result, (side + 1 + 1) * 0.5F + 1);
+  epilogue.clamps = 1;
+  epilogue.high = 12.5F;
+  ASSERT_EQ(gemm(), LAPIDARY_SUCCESS) << lapidary_last_error();
+  for (const float result : results()) ASSERT_EQ(result, 12.5F);
+  epilogue.activation = static_cast<lapidary_activation>(5);
+  EXPECT_EQ(gemm(), LAPIDARY_INVALID_ARGUMENT);
+  EXPECT_STREQ(lapidary_last_error(), "the activation has value 5; values are 0 to 4");
+  epilogue.size = 8;
+  EXPECT_EQ(gemm(), LAPIDARY_INVALID_ARGUMENT);
+  EXPECT_EQ(lapidary_last_error(),
+            "the size of the epilogue is 8; it must be sizeof(lapidary_epilogue), " + std::to_string(sizeof(epilogue)));
+}
+
 TEST_F(CFace, SurvivesWhateverItIsGiven) {
   std::mt19937 random(11);
   const auto pick = [&](const auto& list) { return list[random() % std::size(list)]; };
@@ -142,8 +173,26 @@ TEST_F(CFace, SurvivesWhateverItIsGiven) {
     // A batch of so many would take as many launches.
     if (x[3].count > 100) x[3].count = 1;
     const float factors[] = {0, 1, -2, std::numeric_limits<float>::quiet_NaN()};
+    lapidary_epilogue epilogue = {};
+    epilogue.size = sizeof(epilogue);
+    if (random() % 4 == 0) {
+      epilogue.bias = static_cast<lapidary_bias>(static_cast<int>(random() % 5) - 1);
+      epilogue.bias_data = random() % 4 ? memory_[random() % 4] : nullptr;
+      epilogue.activation = static_cast<lapidary_activation>(static_cast<int>(random() % 7) - 1);
+      epilogue.scales = random() % 2;
+      epilogue.scale = pick(factors);
+      epilogue.residual = random() % 2 ? &x[random() % 4] : nullptr;
+      epilogue.clamps = random() % 2;
+      epilogue.low = pick(factors);
+      epilogue.high = pick(factors);
+      if (random() % 4 == 0) epilogue.alpha = static_cast<const float*>(memory_[2]);
+      if (random() % 4 == 0) epilogue.beta = static_cast<const float*>(memory_[2]);
+    }
+    lapidary_options options = {};
+    options.size = sizeof(options);
+    options.epilogue = random() % 2 ? &epilogue : nullptr;
     const lapidary_status status = lapidary_gemm(context_, nullptr, pick(factors), given[0], given[1], pick(factors),
-                                                 given[2], given[3], nullptr);
+                                                 given[2], given[3], &options);
     if (status == LAPIDARY_SUCCESS)
       ++succeeded;
     else

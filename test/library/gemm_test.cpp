@@ -10,7 +10,6 @@
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -24,6 +23,8 @@
 
 #include "bench/run.hpp"
 #include "core/error.hpp"
+#include "library/elements.hpp"
+#include "library/library_target.hpp"
 #include "scratch_folder.hpp"
 
 namespace lapidary {
@@ -32,43 +33,11 @@ namespace {
 using bench::Experiment;
 using bench::RandomProblem;
 
-struct Target {
-  const char* name;
-  DeviceKind kind = DeviceKind::emulator;
-  emulator::Options options = {};
-
-  friend std::ostream& operator<<(std::ostream& out, const Target& target) { return out << target.name; }
-};
-
-std::vector<Target> targets() {
-  std::vector<Target> all = {{"plain"}};
-#if LAPIDARY_WITH_INSTRUMENTED
-  all.push_back({"checked", DeviceKind::emulator, {.check = true}});
-#endif
-#if LAPIDARY_WITH_CUDA
-  all.push_back({"gpu", DeviceKind::gpu});
-#endif
-  return all;
-}
-
-class Library : public testing::TestWithParam<Target> {
+class Library : public test::LibraryTarget {
  protected:
-  void SetUp() override {
-    if (GetParam().kind == DeviceKind::emulator)
-      device_ = open_emulator(GetParam().options);
-    else if (gpu_count() == 0)
-      GTEST_SKIP() << "there is no GPU";
-    else
-      device_ = open_gpu();
-    context_ = std::make_unique<Context>(*device_);
-  }
-
-  Device& device() { return *device_; }
-  Context& context() { return *context_; }
-
   /// Computes it by views, as a program does.
   void expect_right(const RandomProblem& spec, const GemmOptions& options = {}) {
-    Experiment experiment(*device_, spec);
+    Experiment experiment(device(), spec);
     const bench::RunResult result = experiment.run([&](const Problem& p, const Operands& o) {
       const auto view = [&](auto* data, Matrix matrix) {
         const MatrixShape x = shape_of(p, matrix);
@@ -76,7 +45,7 @@ class Library : public testing::TestWithParam<Target> {
                                            : column_major_view(data, x.type, x.rows, x.cols, x.ld);
       };
       try {
-        context_->gemm(device_->stream(), o.alpha, view(o.A, Matrix::A), view(o.B, Matrix::B), o.beta,
+        context().gemm(device().stream(), o.alpha, view(o.A, Matrix::A), view(o.B, Matrix::B), o.beta,
                        view(o.C, Matrix::C), view(o.D, Matrix::D), options);
       } catch (const Error& error) {
         ADD_FAILURE() << error.what();
@@ -86,14 +55,10 @@ class Library : public testing::TestWithParam<Target> {
     EXPECT_TRUE(result.verification.ok) << result.verification.message;
   }
 
- protected:
   std::mutex memory_;  ///< of the device, which is no thread's alone
-
- private:
-  std::unique_ptr<Device> device_;
-  std::unique_ptr<Context> context_;
 };
-INSTANTIATE_TEST_SUITE_P(On, Library, testing::ValuesIn(targets()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(On, Library, testing::ValuesIn(test::library_targets()),
+                         [](const auto& info) { return info.param.name; });
 
 constexpr Order orders[] = {Order::row_major, Order::column_major};
 
@@ -167,8 +132,11 @@ class Integers {
  public:
   /// @param elements  of f32, that stand for those of `type`
   Integers(Device& device, Type type, std::vector<float> elements)
-      : device_(&device), type_(type), values_(std::move(elements)), buffer_(device, bytes().size(), "integers") {
-    device.upload(buffer_.data(), bytes().data(), bytes().size());
+      : device_(&device),
+        type_(type),
+        values_(std::move(elements)),
+        buffer_(device, values_.size() * static_cast<std::size_t>(size_of(type)), "integers") {
+    test::upload_as(device, buffer_.data(), type, values_);
   }
   static Integers random(Device& device, Type type, std::size_t count, unsigned seed) {
     std::minstd_rand random(seed);
@@ -180,34 +148,9 @@ class Integers {
   void* data() const { return buffer_.data(); }
   Type type() const { return type_; }
   float operator[](std::int64_t i) const { return values_[static_cast<std::size_t>(i)]; }
-  std::vector<float> download() const {
-    std::vector<std::byte> raw(buffer_.bytes());
-    device_->download(raw.data(), buffer_.data(), raw.size());
-    std::vector<float> found(values_.size());
-    with_type(type_, [&](auto element) {
-      using T = decltype(element);
-      for (std::size_t i = 0; i < found.size(); ++i) {
-        T value;
-        std::memcpy(&value, raw.data() + i * sizeof(T), sizeof(T));
-        found[i] = to_float(value);
-      }
-    });
-    return found;
-  }
+  std::vector<float> download() const { return test::download_of(*device_, buffer_.data(), type_, values_.size()); }
 
  private:
-  std::vector<std::byte> bytes() const {
-    std::vector<std::byte> raw(values_.size() * static_cast<std::size_t>(size_of(type_)));
-    with_type(type_, [&](auto element) {
-      using T = decltype(element);
-      for (std::size_t i = 0; i < values_.size(); ++i) {
-        const T value = from_float<T>(values_[i]);
-        std::memcpy(raw.data() + i * sizeof(T), &value, sizeof(T));
-      }
-    });
-    return raw;
-  }
-
   Device* device_;
   Type type_;
   std::vector<float> values_;
@@ -279,6 +222,81 @@ TEST_P(Library, ProductsMayLieAnywhere) {
   EXPECT_THROW(context().run(plan, device().stream(), products), InvalidArgument);
   device().synchronize();
   EXPECT_EQ(matrices[2].download(), before);
+}
+
+TEST_P(Library, OperandsMayBePreparedOnce) {
+  constexpr std::int64_t M = 40, N = 72, K = 56;
+  for (const Order order_d : orders) {
+    const Integers a = Integers::random(device(), Type::tf32, M * K, 1),
+                   b = Integers::random(device(), Type::tf32, K * N, 2),
+                   c(device(), Type::f32, std::vector<float>(M * N, 99));
+    Problem p = {.kind = {Type::tf32, Type::f32, order_d, order_d}, .M = M, .N = N, .K = K};
+    p.order_d = order_d;
+    const Plan plan = context().plan(p, {.prepared = {.a = true, .b = true}});
+    // Which of the two is not read along K depends on the order.
+    const bool of_b = order_d == Order::row_major;
+    const Matrix which = of_b ? Matrix::B : Matrix::A;
+    ASSERT_GT(plan.prepared_bytes(which), 0u);
+    EXPECT_EQ(plan.prepared_bytes(of_b ? Matrix::A : Matrix::B), 0u);
+    const DeviceBuffer copy(device(), plan.prepared_bytes(which), "prepared");
+    context().prepare(plan, device().stream(), which, (of_b ? b : a).data(), copy.data());
+    Operands o = {.A = a.data(), .B = b.data(), .D = c.data()};
+    (of_b ? o.prepared_b : o.prepared_a) = copy.data();
+    (of_b ? o.B : o.A) = nullptr;
+    for (int run = 0; run < 2; ++run) context().run(plan, device().stream(), o);
+    device().synchronize();
+    const std::vector<float> found = c.download();
+    const bool by_rows = order_d == Order::row_major;
+    for (std::int64_t i = 0; i < M; ++i)
+      for (std::int64_t j = 0; j < N; ++j) {
+        float sum = 0;
+        for (std::int64_t k = 0; k < K; ++k)
+          sum += a[by_rows ? i * K + k : k * M + i] * b[by_rows ? k * N + j : j * K + k];
+        ASSERT_EQ(found[static_cast<std::size_t>(by_rows ? i * N + j : j * M + i)], sum) << i << ", " << j;
+      }
+    (of_b ? o.prepared_b : o.prepared_a) = nullptr;
+    EXPECT_THROW(context().run(plan, device().stream(), o), InvalidArgument);
+    EXPECT_THROW(context().prepare(plan, device().stream(), of_b ? Matrix::A : Matrix::B, a.data(), copy.data()),
+                 InvalidArgument)
+        << "which it takes as it is";
+    EXPECT_THROW(context().prepare(plan, device().stream(), which, nullptr, copy.data()), InvalidArgument);
+  }
+}
+
+/// Data for which errors add up: products of one sign, of sizes that differ.
+TEST_P(Library, ErrorsStayBelowThePlansBound) {
+  constexpr std::int64_t side = 24, K = 1500;
+  std::mt19937 random(9);
+  std::lognormal_distribution<float> spread(0, 2);
+  for (const GemmKind& types : kinds) {
+    if (types.type == Type::s8) continue;  // exact
+    std::vector<float> x(static_cast<std::size_t>(side * K)), y = x;
+    for (auto* const values : {&x, &y})
+      for (float& value : *values)
+        value = with_type(types.type, [&](auto element) {
+          return to_float(from_float<decltype(element)>(std::min(spread(random), 400.0F)));
+        });
+    const Integers a(device(), types.type, x), b(device(), types.type, y),
+        d(device(), types.result, std::vector<float>(side * side, 0));
+    const float alpha = types.result == Type::f16 ? 0x1p-10F : 0.7F;
+    const Product product = product_of(alpha, row_major_view<const void>(a.data(), types.type, side, K),
+                                       column_major_view<const void>(b.data(), types.type, K, side), 0, {},
+                                       row_major_view(d.data(), types.result, side, side));
+    const Plan plan = context().plan(product.problem);
+    context().run(plan, device().stream(), product.operands);
+    device().synchronize();
+    const std::vector<float> found = d.download();
+    const ErrorBound bound = plan.error_bound();
+    for (std::int64_t i = 0; i < side; ++i)
+      for (std::int64_t j = 0; j < side; ++j) {
+        double sum = 0;
+        for (std::int64_t k = 0; k < K; ++k) sum += double{a[i * K + k]} * double{b[j * K + k]};
+        const double exact = double{alpha} * sum, result = found[static_cast<std::size_t>(i * side + j)];
+        ASSERT_LE(std::abs(result - exact),
+                  bound.products * std::abs(exact) + bound.rounding * std::abs(result) + bound.least)
+            << to_string(types) << ": " << i << ", " << j;
+      }
+  }
 }
 
 TEST_P(Library, ReadsNothingThatIsMultipliedByZero) {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <random>
 #include <sstream>
 #include <string>
@@ -106,6 +107,83 @@ TEST(Plan, SaysWhyAndHowLong) {
   EXPECT_LT(p.way().seconds, 250e-6);
   const Plan nothing = plan(problem_of(Type::f32, 0, 5, 7), "h200");
   EXPECT_EQ(nothing.why(), "D has no elements: there is nothing to do");
+}
+
+TEST(Plan, IsAsAUsersTableSays) {
+  const Problem p = problem_of({Type::f16, Type::f16, row, column}, 4096, 4096, 4096);
+  const Plan own = plan(p, "h200");
+  const std::string other = own.ways()[1].kernel, line = "f16-RCR 4096x4096x4096 " + other;
+  const auto table = [](const std::string& text) { return std::make_shared<const ChoiceTable>(text); };
+  const Plan told = plan(p, "h200", {.table = table("# measured\n\n" + line + "  # twice\n")});
+  EXPECT_EQ(told.way().kernel, other);
+  EXPECT_FALSE(told.way().packs_a || told.way().packs_b);
+  EXPECT_NE(told.id().find("-t" + table(line)->hash()), std::string::npos) << told.id();
+  EXPECT_NE(told.why().find("the table " + table(line)->hash() + " has it so"), std::string::npos) << told.why();
+  EXPECT_EQ(plan_of(told.id()).way().kernel, other);
+  EXPECT_EQ(plan_of(told.id()).id(), told.id());
+  EXPECT_NE(table(line + " a")->hash(), table(line)->hash());
+  const Problem another = problem_of({Type::f16, Type::f16, row, column}, 4096, 4096, 2048);
+  EXPECT_EQ(plan(another, "h200", {.table = table(line)}).id(), plan(another, "h200").id());
+  // B is row-major: the kernel needs a copy, which the table has to say.
+  const Problem turned = problem_of({Type::f16, Type::f16, row, row}, 512, 512, 512);
+  const std::string copies = "f16-RRR 512x512x512 wgmma_staged_128x256x64_s4_e2x64_f16-RC";
+  EXPECT_TRUE(plan(turned, "h200", {.table = table(copies + " b")}).way().packs_b);
+  EXPECT_NE(refusal_of([&] { plan(turned, "h200", {.table = table(copies)}); }), "");
+  EXPECT_NE(refusal_of([&] { table(line + "\n" + line); }).find("line 2 of the table"), std::string::npos);
+  EXPECT_NE(refusal_of([&] { table("f16-RCR 4096x4096x4096 no_kernel"); }), "");
+  for (const char* const text : {"f16-RCR", "f16-RCR 1x1x1", " c", " a b"})
+    EXPECT_NE(refusal_of([&] { table(text[0] == ' ' ? line + text : text); }).find("is no choice"), std::string::npos)
+        << text;
+}
+
+TEST(Plan, KnowsWhetherRowsDependOnEachOther) {
+  int free = 0;
+  for (const std::int64_t M : {1, 64, 512, 4096}) {
+    const Problem p = problem_of({Type::f16, Type::f16, row, column}, M, 4096, 4096);
+    EXPECT_TRUE(plan(p, "h200", {.batch_invariant = true}).batch_invariant());
+    free += plan(p, "h200").batch_invariant();
+  }
+  EXPECT_LT(free, 4);
+}
+
+TEST(Plan, CopiesThatArePreparedCostNothing) {
+  Problem p = problem_of({Type::tf32, Type::f32, row, row}, 512, 320, 200);
+  const Plan copies = plan(p, "h200");
+  ASSERT_TRUE(copies.way().packs_b);
+  EXPECT_EQ(copies.prepared_bytes(Matrix::B), 0u);
+  const Plan prepared = plan(p, "h200", {.prepared = {.b = true}});
+  EXPECT_EQ(prepared.workspace_bytes(), 0u);
+  EXPECT_EQ(prepared.prepared_bytes(Matrix::A), 0u);
+  EXPECT_EQ(prepared.prepared_bytes(Matrix::B), 320u * 224 * 4) << "columns of whole lines of 128 bytes";
+  EXPECT_LT(prepared.way().seconds, copies.way().seconds);
+  EXPECT_EQ(prepared.way().prepared, (PackedOperands{false, true}));
+  EXPECT_TRUE(prepared.id().ends_with(".pB")) << prepared.id();
+  EXPECT_EQ(plan_of(prepared.id()).prepared_bytes(Matrix::B), prepared.prepared_bytes(Matrix::B));
+  // Column-major results are those of the transposed product, where A and B change places.
+  p.order_d = column;
+  p.kind = {Type::tf32, Type::f32, column, row};
+  const Plan turned = plan(p, "h200", {.prepared = {.a = true, .b = true}});
+  EXPECT_EQ(turned.way().packs_a, turned.prepared_bytes(Matrix::A) > 0);
+  EXPECT_EQ(turned.way().packs_b, turned.prepared_bytes(Matrix::B) > 0);
+  EXPECT_GT(turned.prepared_bytes(Matrix::A) + turned.prepared_bytes(Matrix::B), 0u);
+  EXPECT_EQ(plan_of(turned.id()).id(), turned.id());
+  p.batch = {2, 512 * 200, 200 * 320, 0, 512 * 320};
+  EXPECT_EQ(plan(p, "h200", {.prepared = {.a = true, .b = true}}).way().prepared, PackedOperands{})
+      << "as many copies as products";
+}
+
+TEST(Plan, BoundsErrors) {
+  const auto bound = [](const GemmKind& kind, std::int64_t K) {
+    return plan(problem_of(kind, 64, 64, K), "h200").error_bound();
+  };
+  const ErrorBound f32 = bound(Type::f32, 1000), f16 = bound({Type::f16, Type::f16, row, column}, 1000);
+  EXPECT_NEAR(f32.products, 1002 * 0x1p-24, 1e-9);
+  EXPECT_EQ(f32.rounding, 0);
+  EXPECT_EQ(f16.rounding, 0x1p-11);
+  EXPECT_GT(f16.products, f32.products);
+  EXPECT_GT(bound({Type::e4m3, Type::f32, row, column}, 1000).products, 1000 * f16.products);
+  EXPECT_EQ(bound({Type::s8, Type::f32, row, column}, 1000).products,
+            bound({Type::s8, Type::f32, row, column}, 16).products);
 }
 
 TEST(Plan, TakesNoMoreWorkspaceThanItMay) {

@@ -74,13 +74,14 @@ class Refusals : public testing::Test {
     ConstMatrixView A = row_major_view(address(0), Type::f32, 4, 6), B = row_major_view(address(1), Type::f32, 6, 5),
                     C = row_major_view(address(2), Type::f32, 4, 5);
     MatrixView D = row_major_view(place(3), Type::f32, 4, 5);
+    GemmEpilogue epilogue = {};
   };
   /// product_of() of changed views, with a beta of 1.
   static std::function<void()> viewed(void (*change)(Views&)) {
     return [=] {
       Views v;
       change(v);
-      product_of(1, v.A, v.B, 1, v.C, v.D);
+      product_of(1, v.A, v.B, 1, v.C, v.D, v.epilogue);
     };
   }
 
@@ -128,6 +129,15 @@ std::vector<Case> Refusals::of_products() {
          v.D = v.D.batched(4, 20);
        })},
       {batch_matrices, "there are 2 matrices C; there must be 1", viewed([](Views& v) { v.C = v.C.batched(2, 20); })},
+      {shape_residual, "the residual is 1 x 5; as D is it must be 4 x 5",
+       viewed([](Views& v) { v.epilogue.residual = row_major_view<const void>(address(4), Type::f32, 1, 5); })},
+      {type_residual, "the residual is of f16 and D of f32; they must be of one type",
+       viewed([](Views& v) { v.epilogue.residual = row_major_view<const void>(address(4), Type::f16, 4, 5); })},
+      {strides_order, "the residual has strides 1 and 4, D has 5 and 1; they must be of one order",
+       viewed([](Views& v) { v.epilogue.residual = column_major_view<const void>(address(4), Type::f32, 4, 5); })},
+      {batch_matrices, "there are 2 matrices of the residual; there must be 1", viewed([](Views& v) {
+         v.epilogue.residual = row_major_view<const void>(address(4), Type::f32, 4, 5).batched(2, 20);
+       })},
   };
 }
 
@@ -147,10 +157,8 @@ std::vector<Case> Refusals::of_problems() {
        planned([](Problem& p) { p.kind.type = static_cast<Type>(99); })},
       {type_value, "no element type is named 'f99'; there are f32, f16",
        planned([](Problem&) {}, {.kernel = "naive_32x32_f99"})},
-      {type_result, "the results of s8 matrices are f16; they must be f32",
-       planned([](Problem&) {}, {Type::s8, Type::f16})},
-      {type_result, "the results of f16 matrices are bf16; they must be of the same type or f32",
-       planned([](Problem&) {}, {Type::f16, Type::bf16})},
+      {type_result, "C and D are of s8; they must be of f32, f16 or bf16",
+       planned([](Problem&) {}, {Type::s8, Type::s8})},
       {value_unknown, "the order of D has value 7; values are 0 to 1",
        planned([](Problem& p) { p.order_d = static_cast<Order>(7); })},
       {alignment_value, "A is said to be aligned to 24 bytes; it must be a power of two, as in 16",
@@ -173,6 +181,17 @@ std::vector<Case> Refusals::of_problems() {
        planned([](Problem& p) {
          p.batch = {2, -1, 0, 0, 20};
        })},
+      {batch_stride, "the residual begins -5 elements after the one before", planned([](Problem& p) {
+         p.epilogue.residual = true;
+         p.batch = {2, 0, 0, 0, 20, -5};
+       })},
+      {epilogue_text, "'relu+bias' is no epilogue; it is none, or of these in this order",
+       [] { parse_epilogue("relu+bias"); }},
+      {shape_tiles, "results are to be made in a second launch; it numbers at most 2^31 - 1 tiles of 32 x 128",
+       planned([](Problem& p) {
+         p.M = p.N = large;
+         p.epilogue.activation = Activation::relu;
+       })},
       {batch_bytes, "3 matrices B that begin every 9223372036854775807 elements take more than 2^63 bytes",
        planned([](Problem& p) {
          p.batch = {3, 0, most, 0, 20};
@@ -181,14 +200,8 @@ std::vector<Case> Refusals::of_problems() {
        planned([](Problem& p) {
          p.batch = {2, 0, 0, 0, 19};
        })},
-      {unsupported_factor, "alpha is in device memory; kernels take it from the host",
-       planned([](Problem& p) { p.alpha = Factor::in_device_memory; })},
-      {unsupported_factor, "beta is in device memory", planned([](Problem& p) { p.beta = Factor::in_device_memory; })},
       {unsupported_groups, "there are 2 groups of products; kernels do 1 a launch",
        planned([](Problem& p) { p.groups = 2; })},
-      {unsupported_bias, "a bias is to be added", planned([](Problem& p) { p.epilogue.bias = true; })},
-      {unsupported_activation, "an activation is to follow",
-       planned([](Problem& p) { p.epilogue.activation = Activation::relu; })},
       {unsupported_scaling, "A and B have scales", planned([](Problem& p) { p.scaling = Scaling::blocks; })},
       // In a batch, and of column-major results, too.
       {unsupported_split, "K is to be split in 4; kernels add up all of it in 1", planned([](Problem& p) {
@@ -215,6 +228,47 @@ std::vector<Case> Refusals::of_operands() {
       {overlap_c,
        "D is at 0x40000004 and shares elements with C at 0x40000000; it must be C, with ldd = ldc, or share none",
        ran([](Operands& o) { o.D = const_cast<char*>(static_cast<const char*>(o.C)) + 4; })},
+      {pointer_null, "the bias is null; it must point to 1 x 5 elements",
+       ran([](Operands&) {}, [](Problem& p) { p.epilogue.bias = Bias::of_columns; })},
+      {pointer_null, "device_alpha is null; the problem says that alpha is in device memory",
+       ran([](Operands&) {}, [](Problem& p) { p.alpha = Factor::in_device_memory; })},
+      {alignment_element, "device_beta is 0x10000002; its address must be a multiple of the 4 bytes of an f32",
+       ran([](Operands& o) { o.device_beta = reinterpret_cast<const float*>(static_cast<const char*>(o.A) + 2); },
+           [](Problem& p) { p.beta = Factor::in_device_memory; })},
+      {overlap_input, "D is at 0x80000000 and shares elements with the bias at 0x80000004",
+       ran([](Operands& o) { o.bias = static_cast<const char*>(o.D) + 4; },
+           [](Problem& p) { p.epilogue.bias = Bias::of_columns; })},
+      {overlap_residual,
+       "D is at 0x80000000 and shares elements with the residual at 0x80000004; it must be that, with ldd = ldr",
+       ran([](Operands& o) { o.residual = static_cast<const char*>(o.D) + 4; },
+           [](Problem& p) { p.epilogue.residual = true; })},
+      {epilogue_clamp, "results are to be clamped to 6 to 0; the first must be at most the second",
+       ran(
+           [](Operands& o) {
+             o.low = 6;
+             o.high = 0;
+           },
+           [](Problem& p) { p.epilogue.clamp = true; })},
+      {in_place_stride, "D is the residual, and begins every 20 elements; the residual must as well, and does every 40",
+       ran([](Operands& o) { o.residual = o.D; },
+           [](Problem& p) {
+             p.epilogue.residual = true;
+             p.batch = {2, 0, 0, 0, 20, 40};
+           })},
+      {prepared_none, "the plan takes B as it is",
+       [this] {
+         context_.prepare(context_.plan({.M = 4, .N = 5, .K = 6}), device_->stream(), Matrix::B, address(1), place(3));
+       }},
+      {prepared_copy, "to is 0x8; it must be a multiple of 256 bytes",
+       [this] {
+         const Plan plan = context_.plan(problem_of({Type::tf32, Type::f32}, 128, 256, 64), {.prepared = {.b = true}});
+         context_.prepare(plan, device_->stream(), Matrix::B, address(1), reinterpret_cast<void*>(8));
+       }},
+      {prepared_copy, "the copy of B is 0x0; the plan asks for one that prepare() has made",
+       [this] {
+         const Plan plan = context_.plan(problem_of({Type::tf32, Type::f32}, 128, 256, 64), {.prepared = {.b = true}});
+         context_.run(plan, device_->stream(), {.A = address(0), .B = address(1), .D = place(3)});
+       }},
       {in_place_address, "D is at 0x80000000 and C at 0x40000000; the problem says that D is C",
        ran([](Operands&) {}, [](Problem& p) { p.in_place = true; })},
       {in_place_address, "D is at 0x40000000 and C at 0x40000000; the problem says that D is not C",
@@ -279,6 +333,9 @@ std::vector<Case> Refusals::of_choices() {
        "with packs of B and kernel = mma_multistage_128x256x32_s4_f16: there are ways with copies of neither A nor B",
        planned(aligned, f16_rows,
                {.kernel = "mma_multistage_128x256x32_s4_f16", .packs = PackedOperands{false, true}})},
+      {table_form, "line 2 of the table of choices is no choice", [] { ChoiceTable("\n4x5x6"); }},
+      {table_twice, "line 2 of the table of choices is the second one for f32-RRR 4x5x6",
+       [] { ChoiceTable("f32-RRR 4x5x6 multistage_128x128x32_s3_f32\nf32-RRR 4x5x6 multistage_128x128x32_s3_f32"); }},
       {plan_id_form, "'1.h200' is no plan's id; they are written as in 1.h200.f16-RCR.", id("1.h200")},
       {plan_id_card, "its card is H200, which is written h200",
        id("1.H200.f32-RRR.4x5x6.ld6-5-5-5.at4-4-4-4.vz.multistage_128x128x32_s3_f32.p")},
@@ -357,6 +414,11 @@ std::vector<Case> Refusals::of_c_functions() {
        multiply([](lapidary_matrix&, lapidary_options&) {}, place(0))},
       {argument_options, "the size of the options is 3; it must be sizeof(lapidary_options)",
        multiply([](lapidary_matrix&, lapidary_options& options) { options.size = 3; })},
+      {argument_options, "the size of the epilogue is 0; it must be sizeof(lapidary_epilogue)",
+       multiply([](lapidary_matrix&, lapidary_options& options) {
+         static const lapidary_epilogue epilogue = {};
+         options.epilogue = &epilogue;
+       })},
       {type_value, "the type of A has value 6; types are 0 (f32) to 5 (s8)",
        multiply([](lapidary_matrix& A, lapidary_options&) { A.type = static_cast<lapidary_type>(6); })},
       {shape_b, "B is 6 x 5; as A and D are it must be 7 x 5",

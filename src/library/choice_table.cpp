@@ -1,0 +1,61 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+
+#include "core/refusal.hpp"
+#include "kernels/registry.hpp"
+#include "lapidary/gemm.hpp"
+#include "library/plan_data.hpp"
+
+namespace lapidary {
+namespace {
+
+/// What a choice is found by.
+std::string key_of(const Problem& p) { return fmt::format("{} {}x{}x{}", library::kind_text(p), p.M, p.N, p.K); }
+
+std::string_view next_word(std::string_view& line) {
+  constexpr std::string_view blanks = " \t\r";
+  line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
+  const std::string_view word = line.substr(0, line.find_first_of(blanks));
+  line.remove_prefix(word.size());
+  return word;
+}
+
+}  // namespace
+
+ChoiceTable::ChoiceTable(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (int number = 1; !text.empty(); ++number) {
+    const std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == text.npos ? text.size() : end + 1);
+    line = line.substr(0, line.find('#'));
+    std::array<std::string_view, 5> word;  // one more than there should be
+    for (std::string_view& next : word) next = next_word(line);
+    const auto& [types, sizes, kernel, packs, more] = word;
+    if (types.empty()) continue;
+    const auto refuse = [&](RefusalId broken, const std::string& why) {
+      throw Refusal(broken, fmt::format("line {} of the table of choices {}; one is written as in "
+                                        "f16-RCR 4096x4096x64 wgmma_staged_128x256x64_s4_e2x64_f16-RC a",
+                                        number, why));
+    };
+    const bool known_packs = packs.empty() || packs == "a" || packs == "b" || packs == "ab";
+    if (kernel.empty() || !more.empty() || !known_packs) refuse(RefusalId::table_form, "is no choice");
+    find_kernel(kernel);
+    const std::string key = fmt::format("{} {}", types, sizes);
+    const Entry entry = {std::string(kernel), {packs.find('a') != packs.npos, packs.find('b') != packs.npos}};
+    if (!entries_.emplace(key, entry).second)
+      refuse(RefusalId::table_twice, fmt::format("is the second one for {}", key));
+    for (const char letter : fmt::format("{} {} {}\n", key, kernel, packs))
+      hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3u;
+  }
+  hash_ = fmt::format("{:016x}", hash);
+}
+
+const ChoiceTable::Entry* ChoiceTable::find(const Problem& problem) const {
+  const auto found = entries_.find(key_of(problem));
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+}  // namespace lapidary

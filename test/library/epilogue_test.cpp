@@ -1,0 +1,325 @@
+// What follows A * B is computed as it is asked for: factors in device memory, biases, activations, scales, residuals
+// and clamps, in any combination, type and order, rounded once; on the emulated machine, where every access is checked,
+// and on a GPU.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/bound.hpp"
+#include "core/error.hpp"
+#include "lapidary/gemm.hpp"
+#include "library/elements.hpp"
+#include "library/library_target.hpp"
+
+namespace lapidary {
+namespace {
+
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+float rounded(Type type, double value) {
+  return with_type(type,
+                   [&](auto element) { return to_float(from_float<decltype(element)>(static_cast<float>(value))); });
+}
+
+/// A matrix on host and device, in a buffer that ends with its last element. What is between its lines is NaN.
+class HostMatrix {
+ public:
+  HostMatrix(Device& device, Type type, std::int64_t rows, std::int64_t cols, Order order, std::int64_t gap,
+             std::int64_t count = 1)
+      : device_(&device),
+        type_(type),
+        rows_(rows),
+        cols_(cols),
+        count_(count),
+        by_rows_(order == Order::row_major),
+        ld_((by_rows_ ? cols : rows) + gap),
+        stride_((by_rows_ ? rows : cols) * ld_),
+        values_(static_cast<std::size_t>(std::max<std::int64_t>(count * stride_ - gap, 1)), nan),
+        buffer_(device, values_.size() * static_cast<std::size_t>(size_of(type)), "matrix") {}
+
+  template <class Value>
+  void fill(Value&& value) {
+    for (std::int64_t b = 0; b < count_; ++b)
+      for (std::int64_t i = 0; i < rows_; ++i)
+        for (std::int64_t j = 0; j < cols_; ++j) values_[at(b, i, j)] = rounded(type_, value());
+    upload();
+  }
+  void upload() { test::upload_as(*device_, buffer_.data(), type_, values_); }
+  std::vector<float> download() const { return test::download_of(*device_, buffer_.data(), type_, values_.size()); }
+
+  std::size_t at(std::int64_t b, std::int64_t i, std::int64_t j) const {
+    return static_cast<std::size_t>(b * stride_ + (by_rows_ ? i * ld_ + j : j * ld_ + i));
+  }
+  double operator()(std::int64_t b, std::int64_t i, std::int64_t j) const { return values_[at(b, i, j)]; }
+  MatrixView view() const {
+    return {buffer_.data(), type_, rows_, cols_, by_rows_ ? ld_ : 1, by_rows_ ? 1 : ld_, count_, stride_};
+  }
+  ConstMatrixView const_view() const {
+    const MatrixView x = view();
+    return {x.data, x.type, x.rows, x.cols, x.row_stride, x.col_stride, x.count, x.batch_stride};
+  }
+  void* data() const { return buffer_.data(); }
+  Type type() const { return type_; }
+
+ private:
+  Device* device_;
+  Type type_;
+  std::int64_t rows_, cols_, count_;
+  bool by_rows_;
+  std::int64_t ld_, stride_;
+  std::vector<float> values_;
+  DeviceBuffer buffer_;
+};
+
+double activated(Activation activation, double x) {
+  switch (activation) {
+    case Activation::none: break;
+    case Activation::relu: return x < 0 ? 0 : x;
+    case Activation::gelu_erf: return x / 2 * std::erfc(-x / std::sqrt(2.0));
+    case Activation::gelu_tanh:
+      return x / 2 * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
+    case Activation::silu: return x / (1 + std::exp(-x));
+  }
+  return x;
+}
+
+/// A product with an epilogue, what it has to be, and how far off it may be.
+struct Case {
+  std::int64_t M, N, K, count = 1;
+  GemmKind kind = {};
+  Order order_d = Order::row_major;
+  std::int64_t gap = 0;
+  double alpha = 1, beta = 0;
+  bool factors_on_device = false, d_is_c = false, d_is_residual = false;
+  Epilogue epilogue = {};
+  float scale = 1, low = 0, high = 0;
+
+  std::string text() const {
+    return fmt::format("{} of {} x {} x {} {}, D {}, gap {}, alpha {}, beta {}{}{}{}: {}", count, M, N, K,
+                       to_string(kind), order_d == Order::row_major ? "R" : "C", gap, alpha, beta,
+                       factors_on_device ? " on the device" : "", d_is_c ? ", D is C" : "",
+                       d_is_residual ? ", D is the residual" : "", to_string(epilogue));
+  }
+};
+
+class Epilogues : public test::LibraryTarget {
+ protected:
+  void expect_right(const Case& x, std::mt19937& random, const GemmOptions& options = {}) {
+    SCOPED_TRACE(x.text());
+    std::normal_distribution<double> normal;
+    const Type type = x.kind.type, result = x.kind.result;
+    const auto number = [&] { return type == Type::s8 ? std::round(20 * normal(random)) : normal(random); };
+    HostMatrix a(device(), type, x.M, x.K, x.kind.a, x.gap, x.count),
+        b(device(), type, x.K, x.N, x.kind.b, x.gap, x.count), c(device(), result, x.M, x.N, x.order_d, x.gap, x.count),
+        d(device(), result, x.M, x.N, x.order_d, x.gap, x.count),
+        residual(device(), result, x.M, x.N, x.order_d, x.gap, x.count),
+        bias(device(), result, 1, x.epilogue.bias == Bias::of_rows ? x.M : x.N, Order::row_major, 0),
+        factors(device(), Type::f32, 1, 2, Order::row_major, 0);
+    for (HostMatrix* const input : {&a, &b}) input->fill(number);
+    for (HostMatrix* const input : {&c, &residual, &bias}) input->fill([&] { return normal(random); });
+    // By the BLAS's rule C is not read where beta is 0.
+    if (x.beta == 0) c.fill([] { return nan; });
+    if (!x.d_is_c) d.upload();
+    HostMatrix& to = x.d_is_c ? c : x.d_is_residual ? residual : d;
+    int factor = 0;
+    factors.fill([&] { return factor++ == 0 ? x.alpha : x.beta; });
+    const auto* const on_device = static_cast<const float*>(factors.data());
+    const auto scalar = [&](double value, int place) {
+      return x.factors_on_device ? Scalar::in_device_memory(on_device + place) : Scalar(static_cast<float>(value));
+    };
+    GemmEpilogue epilogue = {.bias = x.epilogue.bias, .activation = x.epilogue.activation};
+    if (x.epilogue.bias != Bias::none) epilogue.bias_data = bias.data();
+    if (x.epilogue.scale) epilogue.scale = x.scale;
+    if (x.epilogue.residual) epilogue.residual = residual.const_view();
+    if (x.epilogue.clamp) epilogue.clamp = {x.low, x.high};
+    context().gemm(device().stream(), scalar(x.alpha, 0), a.const_view(), b.const_view(), scalar(x.beta, 1),
+                   c.const_view(), to.view(), epilogue, options);
+    device().synchronize();
+    std::vector<float> found = to.download();
+    for (std::int64_t product = 0; product < x.count; ++product)
+      for (std::int64_t i = 0; i < x.M; ++i)
+        for (std::int64_t j = 0; j < x.N; ++j) {
+          double sum = 0, square = 0;
+          for (std::int64_t k = 0; k < x.K; ++k) {
+            const double term = a(product, i, k) * b(product, k, j);
+            sum += term;
+            square += term * term;
+          }
+          const double addend = x.beta != 0 ? x.beta * c(product, i, j) : 0;
+          const double bias_here = x.epilogue.bias == Bias::none      ? 0
+                                   : x.epilogue.bias == Bias::of_rows ? bias(0, 0, i)
+                                                                      : bias(0, 0, j);
+          const double t = (x.alpha != 0 ? x.alpha * sum : 0) + addend + bias_here;
+          const double scale = x.epilogue.scale ? static_cast<double>(x.scale) : 1;
+          const double added = x.epilogue.residual ? residual(product, i, j) : 0;
+          double expected = scale * activated(x.epilogue.activation, t) + added;
+          // Activations are steep 1.13 times at most, and their formulas a few roundings long.
+          const double of_sum = bench::error_bound({type, Type::f32}, x.K, x.alpha, square, addend + bias_here, t);
+          const double error = std::abs(scale) * 1.2 * (of_sum + 8 * 0x1p-23 * (std::abs(t) + std::abs(bias_here))) +
+                               4 * 0x1p-24 * (std::abs(expected) + std::abs(added));
+          if (x.epilogue.clamp) expected = std::min<double>(std::max<double>(expected, x.low), x.high);
+          const double unit = result == Type::f16 ? 0x1p-11 : result == Type::bf16 ? 0x1p-8 : 0x1p-24;
+          const double allowed = error + unit * std::abs(expected) + (result == Type::f16 ? 0x1p-25 : 0);
+          float& there = found[to.at(product, i, j)];
+          ASSERT_LE(std::abs(static_cast<double>(there) - expected), allowed)
+              << product << ": " << i << ", " << j << ": " << there << " instead of " << expected;
+          there = nan;
+        }
+    EXPECT_TRUE(std::all_of(found.begin(), found.end(), [](float value) { return std::isnan(value); }))
+        << "something beside D is written";
+  }
+};
+INSTANTIATE_TEST_SUITE_P(On, Epilogues, testing::ValuesIn(test::library_targets()),
+                         [](const auto& info) { return info.param.name; });
+
+constexpr Type results[] = {Type::f32, Type::f16, Type::bf16};
+
+TEST_P(Epilogues, RandomOnesAreRight) {
+  std::mt19937 random(3);
+  const auto pick = [&](auto... values) {
+    const std::array list = {values...};
+    return list[random() % list.size()];
+  };
+  const auto order = [&] { return pick(Order::row_major, Order::column_major); };
+  const auto one_in = [&](unsigned n) { return random() % n == 0; };
+  for (const Type type : operand_types)
+    for (const Type result : results)
+      for (int i = 0; i < (GetParam().kind == DeviceKind::gpu ? 60 : GetParam().options.check ? 3 : 8); ++i) {
+        Case x{.M = pick(1, 5, 32, 33, 64, 130),
+               .N = pick(1, 3, 16, 31, 128, 132),
+               .K = one_in(8) ? 0 : pick(1, 16, 40, 100)};
+        x.kind = {type, result, order(), order()};
+        x.order_d = order();
+        x.gap = pick(0, 0, 1, 4, 8);
+        x.count = one_in(4) ? 3 : 1;
+        x.alpha = pick(1.0, -0.5, 2.5, 0.0);
+        x.beta = pick(0.0, 0.0, 1.0, -1.5);
+        x.factors_on_device = one_in(3);
+        x.d_is_c = x.beta != 0 && one_in(2);
+        x.epilogue = {
+            pick(Bias::none, Bias::of_columns, Bias::of_rows),
+            pick(Activation::none, Activation::relu, Activation::gelu_erf, Activation::gelu_tanh, Activation::silu),
+            one_in(2), one_in(2), one_in(3)};
+        x.d_is_residual = x.epilogue.residual && !x.d_is_c && one_in(2);
+        x.scale = pick(0.5f, -2.0f, 0.0f);
+        x.low = -1;
+        x.high = pick(0.75f, 2.0f);
+        expect_right(x, random);
+        if (HasFatalFailure()) return;
+      }
+}
+
+TEST_P(Epilogues, EachPartAloneIsRight) {
+  std::mt19937 random(4);
+  Case x{.M = 65, .N = 140, .K = 72, .kind = {Type::f16, Type::f16, Order::row_major, Order::column_major}};
+  std::vector<Epilogue> alone = {
+      {.bias = Bias::of_columns}, {.bias = Bias::of_rows}, {.scale = true}, {.residual = true}, {.clamp = true}};
+  for (const Activation activation : {Activation::relu, Activation::gelu_erf, Activation::gelu_tanh, Activation::silu})
+    alone.push_back({.activation = activation});
+  x.scale = 3;
+  x.low = -0.5;
+  x.high = 8;
+  for (const Epilogue& epilogue : alone)
+    for (const Order order : {Order::row_major, Order::column_major}) {
+      x.epilogue = epilogue;
+      x.order_d = order;
+      expect_right(x, random);
+    }
+}
+
+/// Far from 0, where formulas overflow or cancel, and of NaN.
+TEST_P(Epilogues, ActivationsAreRightEverywhere) {
+  constexpr std::int64_t count = 512;
+  for (const Activation activation :
+       {Activation::relu, Activation::gelu_erf, Activation::gelu_tanh, Activation::silu}) {
+    HostMatrix one(device(), Type::f32, 1, 1, Order::row_major, 0),
+        x(device(), Type::f32, 1, count, Order::row_major, 0), d(device(), Type::f32, 1, count, Order::row_major, 0);
+    one.fill([] { return 1; });
+    int place = 0;
+    x.fill([&] {
+      const int i = place++;
+      return i == 0 ? static_cast<double>(nan) : i == 1 ? 1e30 : i == 2 ? -1e30 : (i - 256) * (i % 2 ? 0.02 : 0.6);
+    });
+    context().gemm(device().stream(), 1, one.const_view(), x.const_view(), 0, {}, d.view(),
+                   GemmEpilogue{.activation = activation});
+    device().synchronize();
+    const std::vector<float> found = d.download();
+    EXPECT_TRUE(std::isnan(found[0]));
+    for (std::int64_t i = 1; i < count; ++i) {
+      const double at = x(0, 0, i), expected = activated(activation, at);
+      // By the tanh's own formula the reference has no relative precision far below 0.
+      EXPECT_NEAR(found[static_cast<std::size_t>(i)], expected, 4e-6 * std::abs(expected) + 1e-12) << at;
+    }
+  }
+}
+
+TEST_P(Epilogues, ResultsAreRoundedOnce) {
+  // 1 + 2^-11 lies between two numbers of f16. What is rounded to it before 2^-12 is added never gets there.
+  HostMatrix a(device(), Type::f16, 1, 2, Order::row_major, 0), b(device(), Type::f16, 2, 1, Order::column_major, 0),
+      d(device(), Type::f16, 1, 1, Order::row_major, 0), bias(device(), Type::f16, 1, 1, Order::row_major, 0);
+  int place = 0;
+  a.fill([&] { return place++ == 0 ? 1 : 0x1p-11; });
+  b.fill([] { return 1; });
+  bias.fill([] { return 0x1p-12; });
+  context().gemm(device().stream(), 1, a.const_view(), b.const_view(), 0, {}, d.view(),
+                 GemmEpilogue{.bias = Bias::of_columns, .bias_data = bias.data()});
+  device().synchronize();
+  EXPECT_EQ(d.download()[0], 1 + 0x1p-10f);
+}
+
+TEST_P(Epilogues, NothingCountsThatAFactorOfZeroOnTheDeviceMultiplies) {
+  std::mt19937 random(5);
+  Case x{.M = 20, .N = 36, .K = 8, .kind = {Type::f16, Type::f16}};
+  x.factors_on_device = true;
+  for (const auto& [alpha, beta] : {std::pair(0.0, 1.0), {1.0, 0.0}, {0.0, 0.0}}) {
+    x.alpha = alpha;
+    x.beta = beta;
+    expect_right(x, random);
+  }
+  HostMatrix bad(device(), Type::f32, 8, 8, Order::row_major, 0), d(device(), Type::f32, 8, 8, Order::row_major, 0),
+      zero(device(), Type::f32, 1, 1, Order::row_major, 0);
+  bad.fill([] { return nan; });
+  zero.fill([] { return 0; });
+  const Scalar at = Scalar::in_device_memory(static_cast<const float*>(zero.data()));
+  context().gemm(device().stream(), at, bad.const_view(), bad.const_view(), at, bad.const_view(), d.view());
+  device().synchronize();
+  for (const float result : d.download()) EXPECT_EQ(result, 0);
+}
+
+TEST_P(Epilogues, ArePartOfAPlansId) {
+  Problem p = {.kind = {Type::e4m3, Type::f16, Order::row_major, Order::column_major}, .M = 64, .N = 48, .K = 32};
+  p.epilogue = {Bias::of_columns, Activation::gelu_tanh, false, true, false};
+  p.ldr = 50;
+  p.batch = {2, 2048, 1536, 0, 3072, 3200};
+  const Plan made = context().plan(p);
+  EXPECT_TRUE(made.way().finishes);
+  EXPECT_NE(made.id().find(".ebias_of_columns-gelu_tanh-residual."), std::string::npos) << made.id();
+  const Plan again = plan_of(made.id());
+  EXPECT_EQ(again.problem(), made.problem());
+  EXPECT_EQ(again.workspace_bytes(), made.workspace_bytes());
+  EXPECT_GE(made.workspace_bytes(), 64u * 48 * 4) << "sums in f32";
+  // Results of f32 that nothing else is read for are made where they are.
+  const Plan in_place = context().plan({.M = 64, .N = 48, .K = 32, .epilogue = {.activation = Activation::relu}});
+  EXPECT_TRUE(in_place.way().finishes);
+  EXPECT_EQ(in_place.workspace_bytes(), 0u);
+}
+
+TEST(EpilogueText, IsReadAsItIsWritten) {
+  EXPECT_THROW(parse_epilogue("gelu"), InvalidArgument);
+  EXPECT_THROW(parse_epilogue("relu-bias_of_rows"), InvalidArgument) << "in another order";
+  for (const char* const text : {"none", "bias_of_rows-silu-scale-residual-clamp", "clamp"})
+    EXPECT_EQ(to_string(parse_epilogue(text)), text);
+}
+
+}  // namespace
+}  // namespace lapidary
