@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #if LAPIDARY_WITH_CUBLAS
-#include <cublasLt.h>
+#include "bench/cublas_lt.hpp"
 #endif
 
 #include <algorithm>
@@ -20,16 +20,20 @@ namespace lapidary::bench {
 #if LAPIDARY_WITH_CUBLAS
 namespace {
 
+/// Of a program that has found them.
+const CublasLt& cublas_lt() { return *CublasLt::loaded(); }
+
 void check_cublas(cublasStatus_t status, const char* what) {
-  if (status != CUBLAS_STATUS_SUCCESS) throw DeviceError(std::string(what) + ": " + cublasLtGetStatusString(status));
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw DeviceError(std::string(what) + ": " + cublas_lt().GetStatusString(status));
 }
 
 /// Objects of the library, by their handles.
 struct Destroy {
-  void operator()(cublasLtHandle_t library) const { cublasLtDestroy(library); }
-  void operator()(cublasLtMatmulDesc_t operation) const { cublasLtMatmulDescDestroy(operation); }
-  void operator()(cublasLtMatrixLayout_t matrix) const { cublasLtMatrixLayoutDestroy(matrix); }
-  void operator()(cublasLtMatmulPreference_t preference) const { cublasLtMatmulPreferenceDestroy(preference); }
+  void operator()(cublasLtHandle_t library) const { cublas_lt().Destroy(library); }
+  void operator()(cublasLtMatmulDesc_t operation) const { cublas_lt().MatmulDescDestroy(operation); }
+  void operator()(cublasLtMatrixLayout_t matrix) const { cublas_lt().MatrixLayoutDestroy(matrix); }
+  void operator()(cublasLtMatmulPreference_t preference) const { cublas_lt().MatmulPreferenceDestroy(preference); }
 };
 template <class Handle>
 using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Destroy>;
@@ -55,7 +59,7 @@ class Cublas {
  public:
   Cublas(const Stream& stream, const GemmKind& kind) : kind_(kind), stream_(static_cast<cudaStream_t>(stream.cuda)) {
     cublasLtHandle_t handle;
-    check_cublas(cublasLtCreate(&handle), "cublasLtCreate");
+    check_cublas(cublas_lt().Create(&handle), "cublasLtCreate");
     library_.reset(handle);
     if (cudaMalloc(&workspace_, workspace_bytes) != cudaSuccess)
       throw InvalidArgument("there is no GPU memory left for the workspace of cuBLAS, 64 MiB");
@@ -67,7 +71,7 @@ class Cublas {
   static std::string version() {
     int parts[3] = {};
     constexpr libraryPropertyType names[] = {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL};
-    for (int i = 0; i < 3; ++i) check_cublas(cublasLtGetProperty(names[i], &parts[i]), "cublasLtGetProperty");
+    for (int i = 0; i < 3; ++i) check_cublas(cublas_lt().GetProperty(names[i], &parts[i]), "cublasLtGetProperty");
     return "cuBLAS " + std::to_string(parts[0]) + "." + std::to_string(parts[1]) + "." + std::to_string(parts[2]);
   }
 
@@ -92,11 +96,11 @@ class Cublas {
           constexpr std::int32_t one = 1, zero = 0;
           const void* const alpha = integers() ? static_cast<const void*>(&one) : &o.alpha;
           const void* const beta = integers() ? static_cast<const void*>(&zero) : &o.beta;
-          check_cublas(
-              cublasLtMatmul(library_.get(), made.operation[chosen.fast_accumulation].get(), alpha, o.B, made.b.get(),
-                             o.A, made.a.get(), beta, reads_c ? o.C : o.D, (reads_c ? made.c : made.d).get(), o.D,
-                             made.d.get(), &chosen.algorithm, workspace_, workspace_bytes, stream_),
-              "cublasLtMatmul");
+          check_cublas(cublas_lt().Matmul(library_.get(), made.operation[chosen.fast_accumulation].get(), alpha, o.B,
+                                          made.b.get(), o.A, made.a.get(), beta, reads_c ? o.C : o.D,
+                                          (reads_c ? made.c : made.d).get(), o.D, made.d.get(), &chosen.algorithm,
+                                          workspace_, workspace_bytes, stream_),
+                       "cublasLtMatmul");
         };
   }
 
@@ -114,8 +118,8 @@ class Cublas {
   /// Of a matrix whose `lines`, `length` elements each, are `ld` elements apart. cuBLAS calls them columns.
   static Matrix matrix(cudaDataType_t type, std::int64_t length, std::int64_t lines, std::int64_t ld) {
     cublasLtMatrixLayout_t layout;
-    check_cublas(cublasLtMatrixLayoutCreate(&layout, type, static_cast<std::uint64_t>(length),
-                                            static_cast<std::uint64_t>(lines), ld),
+    check_cublas(cublas_lt().MatrixLayoutCreate(&layout, type, static_cast<std::uint64_t>(length),
+                                                static_cast<std::uint64_t>(lines), ld),
                  "cublasLtMatrixLayoutCreate");
     return Matrix(layout);
   }
@@ -134,10 +138,10 @@ class Cublas {
               .d = matrix(result, p.N, p.M, p.ldd),
               .algorithms = {}};
     cublasLtMatmulPreference_t handle;
-    check_cublas(cublasLtMatmulPreferenceCreate(&handle), "cublasLtMatmulPreferenceCreate");
+    check_cublas(cublas_lt().MatmulPreferenceCreate(&handle), "cublasLtMatmulPreferenceCreate");
     const Preference preference(handle);
     const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t which, const auto& value) {
-      check_cublas(cublasLtMatmulPreferenceSetAttribute(handle, which, &value, sizeof(value)), "preference");
+      check_cublas(cublas_lt().MatmulPreferenceSetAttribute(handle, which, &value, sizeof(value)), "preference");
     };
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
@@ -148,19 +152,19 @@ class Cublas {
     for (const bool fast_accumulation : {false, true}) {
       if (fast_accumulation && kind_.type != Type::e4m3) continue;
       cublasLtMatmulDesc_t operation;
-      check_cublas(cublasLtMatmulDescCreate(&operation, compute, scalar), "cublasLtMatmulDescCreate");
+      check_cublas(cublas_lt().MatmulDescCreate(&operation, compute, scalar), "cublasLtMatmulDescCreate");
       plan.operation[fast_accumulation].reset(operation);
       const auto set = [&](cublasLtMatmulDescAttributes_t which, const auto& value) {
-        check_cublas(cublasLtMatmulDescSetAttribute(operation, which, &value, sizeof(value)), "operation");
+        check_cublas(cublas_lt().MatmulDescSetAttribute(operation, which, &value, sizeof(value)), "operation");
       };
       set(CUBLASLT_MATMUL_DESC_TRANSA, kind_.b == Order::row_major ? CUBLAS_OP_N : CUBLAS_OP_T);
       set(CUBLASLT_MATMUL_DESC_TRANSB, kind_.a == Order::row_major ? CUBLAS_OP_N : CUBLAS_OP_T);
       set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(fast_accumulation));
       std::array<cublasLtMatmulHeuristicResult_t, most_algorithms> results;
       int found = 0;
-      const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(library_.get(), operation, plan.b.get(),
-                                                                   plan.a.get(), plan.c.get(), plan.d.get(), handle,
-                                                                   most_algorithms, results.data(), &found);
+      const cublasStatus_t status = cublas_lt().MatmulAlgoGetHeuristic(library_.get(), operation, plan.b.get(),
+                                                                       plan.a.get(), plan.c.get(), plan.d.get(), handle,
+                                                                       most_algorithms, results.data(), &found);
       if (status != CUBLAS_STATUS_NOT_SUPPORTED) check_cublas(status, "cublasLtMatmulAlgoGetHeuristic");
       for (int i = 0; i < found; ++i)
         if (const auto& result = results[static_cast<std::size_t>(i)]; result.state == CUBLAS_STATUS_SUCCESS)
@@ -191,7 +195,7 @@ class Cublas {
 }  // namespace
 
 std::optional<Peer> open_peer(Device& device, const GemmKind& kind) {
-  if (kind.result != kind.type && kind.result != Type::f32) return std::nullopt;
+  if (!CublasLt::loaded() || (kind.result != kind.type && kind.result != Type::f32)) return std::nullopt;
   const auto cublas = std::make_shared<Cublas>(device.stream(), kind);
   const auto contestant = [cublas, unit = kind.type == Type::f32 ? Unit::cuda_cores : tensor_cores_for(kind.type)](
                               std::string name, std::size_t algorithm, bool fast_accumulation) -> Contestant {
