@@ -1,4 +1,6 @@
 #include <cstring>
+#include <memory>
+#include <utility>
 
 #include "device/device.hpp"
 #include "emulator/arena.hpp"
@@ -10,7 +12,8 @@ constexpr int emulated_capability = 90;
 
 class EmulatedDevice final : public Device {
  public:
-  explicit EmulatedDevice(const emulator::Options& options) : machine_(options) {}
+  explicit EmulatedDevice(std::unique_ptr<emulator::Machine> machine) : own_(std::move(machine)), machine_(*own_) {}
+  explicit EmulatedDevice(emulator::Machine& machine) : machine_(machine) {}
 
   DeviceKind kind() const override { return DeviceKind::emulator; }
   DeviceProperties properties() const override {
@@ -24,9 +27,13 @@ class EmulatedDevice final : public Device {
   }
   void* allocate(std::size_t bytes, std::string_view label, std::size_t touched,
                  const emulator::Lines& lines) override {
+    const auto between_launches = machine_.turn();
     return machine_.memory().allocate(bytes, label, touched, lines);
   }
-  void free(void* memory) noexcept override { machine_.memory().free(memory); }
+  void free(void* memory) noexcept override {
+    const auto between_launches = machine_.turn();
+    machine_.memory().free(memory);
+  }
   void upload(void* to, const void* from, std::size_t bytes) override {
     if (bytes) std::memcpy(to, from, bytes);
   }
@@ -37,7 +44,8 @@ class EmulatedDevice final : public Device {
   void synchronize() override {}
 
  private:
-  emulator::Machine machine_;
+  std::unique_ptr<emulator::Machine> own_;  ///< null if it is another's
+  emulator::Machine& machine_;
 };
 
 }  // namespace
@@ -48,7 +56,8 @@ Card card_of(const Stream& stream) {
 }
 
 std::unique_ptr<Device> open_emulator(const emulator::Options& options) {
-  return std::make_unique<EmulatedDevice>(options);
+  return std::make_unique<EmulatedDevice>(std::make_unique<emulator::Machine>(options));
 }
+std::unique_ptr<Device> open_emulator(emulator::Machine& machine) { return std::make_unique<EmulatedDevice>(machine); }
 
 }  // namespace lapidary

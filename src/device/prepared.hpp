@@ -20,17 +20,17 @@ Card card_of(const Stream& stream);
 
 /// A place among a kernel's arguments that is filled in when it is launched.
 struct ArgumentSlot {
-  enum class Kind : std::uint8_t { alpha, beta, pointer, tensor_map };
+  enum class Kind : std::uint8_t { alpha, beta, pointer, tensor_map, bias, residual, scale, low, high };
   Kind kind;
-  Matrix matrix;         ///< of which there is the pointer or the tensor map
+  Matrix matrix;         ///< of which there is the pointer or the tensor map; of an operand beside them it says nothing
   std::uint16_t offset;  ///< bytes from the first argument
 };
 
-/// A launch that is decided: a plain value, which may be copied, kept, and launched by several threads at a time, on
-/// emulated machines each on one of its own. Made by prepared() of device/launch.hpp; on a GPU for the device that was
+/// A launch that is decided: a plain value, which may be copied, kept, and launched by several threads at a time; those
+/// on one emulated machine take turns. Made by prepared() of device/launch.hpp; on a GPU for the device that was
 /// current then.
 struct Prepared {
-  static constexpr int most_bytes = 1024, most_slots = 12;
+  static constexpr int most_bytes = 1024, most_slots = 16;
 
   Problem problem;  ///< resolved
   Build build = Build::plain;

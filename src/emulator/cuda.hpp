@@ -222,6 +222,9 @@ LAPIDARY_WRAPPER void __nanosleep(unsigned) { lapidary::emulator::abi::nanosleep
 
 LAPIDARY_WRAPPER int __popc(unsigned bits) { return __builtin_popcount(bits); }
 LAPIDARY_WRAPPER int __ffs(int bits) { return __builtin_ffs(bits); }
+LAPIDARY_WRAPPER unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
+  return static_cast<unsigned>(((std::uint64_t{high} << 32) | low) >> (shift & 31));
+}
 LAPIDARY_WRAPPER int __clz(int bits) { return bits == 0 ? 32 : __builtin_clz(static_cast<unsigned>(bits)); }
 
 template <class To, class From>

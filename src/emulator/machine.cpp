@@ -53,8 +53,8 @@ void validate(const LaunchShape& shape, const void* kernel) {
   check_limit(shape, "blocks a cluster", std::uint64_t{x} * y * z, 1, LaunchLimits::cluster);
   if (shape.grid.x % x || shape.grid.y % y || shape.grid.z % z)
     throw InvalidArgument(fmt::format(
-        "kernel {} is launched with a grid of {} x {} x {} blocks, and clusters of {} x {} x {}; a grid is a multiple of "
-        "its clusters in each direction, such as {} x {} x {}",
+        "kernel {} is launched with a grid of {} x {} x {} blocks, and clusters of {} x {} x {}; a grid is a multiple "
+        "of its clusters in each direction, such as {} x {} x {}",
         shape.kernel, shape.grid.x, shape.grid.y, shape.grid.z, x, y, z, round_up(shape.grid.x, x),
         round_up(shape.grid.y, y), round_up(shape.grid.z, z)));
   check_limit(shape, "bytes of shared memory", shape.shared_bytes, 0, SharedMemory::dynamic_capacity);
@@ -79,18 +79,27 @@ struct Machine::State {
   Arena memory;
   GridOrder grid;
   std::vector<std::unique_ptr<ClusterRunner>> runners;
+  std::mutex turn, companion_mutex;
+  std::shared_ptr<void> companion;
 };
 
 Machine::Machine(const Options& options) : state_(std::make_unique<State>()) {
   state_->options = options;
   if (state_->options.threads == 0) state_->options.threads = std::max(1u, std::thread::hardware_concurrency());
 }
-Machine::~Machine() = default;
-Machine::Machine(Machine&&) noexcept = default;
-Machine& Machine::operator=(Machine&&) noexcept = default;
+// The companion gives its memory back to a machine that is still whole: some standard libraries have a unique_ptr null
+// before what it owns ends.
+Machine::~Machine() { state_->companion.reset(); }
 
 const Options& Machine::options() const { return state_->options; }
 Arena& Machine::memory() { return state_->memory; }
+std::unique_lock<std::mutex> Machine::turn() { return std::unique_lock(state_->turn); }
+
+void* Machine::companion(const std::function<std::shared_ptr<void>()>& make) {
+  const std::lock_guard lock(state_->companion_mutex);
+  if (!state_->companion) state_->companion = make();
+  return state_->companion.get();
+}
 
 // The allocations of this launch. There are few labels, and SiteKey has room for few: what is beyond goes unnamed.
 static std::vector<MemoryRegion> memory_regions(const Arena& memory, std::vector<std::string>& labels) {
@@ -152,6 +161,7 @@ static std::vector<std::uint32_t> order_of(std::uint32_t clusters, std::uint32_t
 
 void Machine::run(const LaunchShape& shape, ThreadBody body) {
   validate(shape, body.kernel);
+  const auto of_this_launch = turn();
   const std::uint32_t grid = shape.grid.x * shape.grid.y * shape.grid.z;
   std::vector<BlockSample> samples;
   if (state_->options.sample) samples = state_->options.sample(shape);

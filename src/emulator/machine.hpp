@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -73,13 +74,14 @@ struct ThreadBody {
 };
 
 /// A GPU on the CPU. Every CUDA thread is a fiber; the threads of a block or a cluster run on one host thread,
-/// others in parallel over the host's cores. Launches are synchronous. Not to be shared between host threads.
+/// others in parallel over the host's cores. Launches are synchronous; those of several host threads follow each other,
+/// and while there may be one, nothing of it but turn() and companion() is to be called.
 class Machine {
  public:
   explicit Machine(const Options& options = {});
   ~Machine();
-  Machine(Machine&&) noexcept;
-  Machine& operator=(Machine&&) noexcept;
+  Machine(const Machine&) = delete;  // nor moved: streams and the companion know it by its address
+  Machine& operator=(const Machine&) = delete;
 
   /// Runs a grid to its end.
   /// @throws InvalidArgument if the shape breaks a limit of the machine
@@ -93,6 +95,12 @@ class Machine {
   const Options& options() const;
   /// Its global memory.
   Arena& memory();
+  /// Waits for the launch of another thread to end, and keeps others from beginning: who changes the memory holds it.
+  std::unique_lock<std::mutex> turn();
+
+  /// What lives as long as the machine does, such as the context of gemm() on it. For any number of threads.
+  /// @param make  makes it; called by the first call alone. It may use the machine until it has ended itself
+  void* companion(const std::function<std::shared_ptr<void>()>& make);
 
  private:
   struct State;

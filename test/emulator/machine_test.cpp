@@ -14,6 +14,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "core/error.hpp"
@@ -314,6 +315,43 @@ TEST(Launch, RefusesShapesBeyondTheLimits) {
   EXPECT_EQ(message({"k", 1, {8, 1, 65}}), "kernel k is launched with 65 threads in z; 1 to 64 are legal");
   EXPECT_EQ(message({"k", 1, {33, 32}}), "kernel k is launched with 1056 threads a block; 1 to 1024 are legal");
   EXPECT_NE(message({"k", 1, 32, 1 << 20}).find("1048576 bytes of shared memory"), std::string::npos);
+}
+
+// Streams and companions keep its address, so a copy or a moved machine would leave them with one that is gone.
+static_assert(!std::is_move_constructible_v<emulator::Machine> && !std::is_move_assignable_v<emulator::Machine>);
+
+// As the context of gemm() does.
+TEST(Companion, IsMadeOnceAndEndsWhileTheMachineIsWhole) {
+  struct Companion {
+    emulator::Machine& machine;
+    bool& ended;
+    std::unique_ptr<Device> device = open_emulator(machine);
+    std::unique_ptr<DeviceArray<int>> order = std::make_unique<DeviceArray<int>>(*device, 10);
+
+    ~Companion() {
+      const TestKernel& kernel = plain::machine_kernels()["order_of_blocks"];
+      const DeviceArray<int> begun(*device, 1);
+      kernel.launch(device->stream(), kernel.shape, begun.data(), order->data(), nullptr, 0);
+      std::vector<int> blocks = order->content(), all(10);
+      std::sort(blocks.begin(), blocks.end());
+      std::iota(all.begin(), all.end(), 0);
+      ended = blocks == all;
+    }
+  };
+  bool ended = false;
+  int made = 0;
+  {
+    emulator::Machine machine({.threads = 1});
+    const auto make = [&] {
+      ++made;
+      return std::shared_ptr<void>(std::make_shared<Companion>(machine, ended));
+    };
+    void* const first = machine.companion(make);
+    EXPECT_EQ(machine.companion(make), first);
+    EXPECT_EQ(made, 1);
+    EXPECT_FALSE(ended);
+  }
+  EXPECT_TRUE(ended) << "it has not run a kernel on the machine at its end";
 }
 
 #if !defined(__clang__)  // of which nothing tells the bounds
