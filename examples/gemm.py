@@ -1,4 +1,5 @@
-"""D = A * B from Python, by ctypes alone: on the GPU if there is one, on the emulated machine otherwise.
+"""D = A * B from Python, by ctypes alone: on the GPU if there is one that kernels run on, on the emulated machine
+otherwise.
 
   python3 gemm.py [PATH OF liblapidary.so]
 """
@@ -32,7 +33,8 @@ def check(status):
 
 
 context = ctypes.c_void_p()
-check(lapidary.lapidary_create(GPU if lapidary.lapidary_gpu_count() else EMULATED, ctypes.byref(context)))
+if lapidary.lapidary_create(GPU, ctypes.byref(context)) != 0:
+    check(lapidary.lapidary_create(EMULATED, ctypes.byref(context)))
 
 
 def matrix(rows, cols, values=None):

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -36,19 +37,26 @@ struct BasicMatrixView {
   BasicMatrixView batched(std::int64_t matrices, std::int64_t stride) const {
     return {data, type, rows, cols, row_stride, col_stride, matrices, stride};
   }
+  /// What may be written may be read.
+  template <class Read>
+  requires(std::is_same_v<const Data, Read> && !std::is_const_v<Data>) operator BasicMatrixView<Read>() const {
+    return {data, type, rows, cols, row_stride, col_stride, count, batch_stride};
+  }
 };
 using MatrixView = BasicMatrixView<void>;
 using ConstMatrixView = BasicMatrixView<const void>;
+/// Of what a pointer to Data points to: elements are of the type that the view says, whatever Data is.
+template <class Data>
+using MatrixViewOf = std::conditional_t<std::is_const_v<Data>, ConstMatrixView, MatrixView>;
 
 /// A matrix whose rows begin every `ld` elements; 0 stands for `cols`.
 template <class Data>
-BasicMatrixView<Data> row_major_view(Data* data, Type type, std::int64_t rows, std::int64_t cols, std::int64_t ld = 0) {
+MatrixViewOf<Data> row_major_view(Data* data, Type type, std::int64_t rows, std::int64_t cols, std::int64_t ld = 0) {
   return {data, type, rows, cols, ld == 0 ? cols : ld, 1};
 }
 /// A matrix whose columns begin every `ld` elements; 0 stands for `rows`.
 template <class Data>
-BasicMatrixView<Data> column_major_view(Data* data, Type type, std::int64_t rows, std::int64_t cols,
-                                        std::int64_t ld = 0) {
+MatrixViewOf<Data> column_major_view(Data* data, Type type, std::int64_t rows, std::int64_t cols, std::int64_t ld = 0) {
   return {data, type, rows, cols, 1, ld == 0 ? rows : ld};
 }
 
@@ -64,7 +72,8 @@ struct PackedOperands {
 ///   f16-RCR 4096x4096x64 wgmma_staged_128x256x64_s4_e2x64_f16-RC a
 ///
 /// types of operands and, where they differ, of results with the orders of A, B and D, as plans' ids have them; M, N,
-/// K; a kernel by its id; and which of A and B are copied first. Empty lines, and what follows a #, do not count.
+/// K, and with a point between an epilogue, as in 4096x4096x64.bias_of_columns-relu; a kernel by its id; and which of A
+/// and B are copied first. Empty lines, and what follows a #, do not count.
 class ChoiceTable {
  public:
   struct Entry {
@@ -80,7 +89,7 @@ class ChoiceTable {
   const std::string& hash() const { return hash_; }
 
  private:
-  std::unordered_map<std::string, Entry> entries_;  ///< by types, orders and sizes
+  std::unordered_map<std::string, Entry> entries_;  ///< by types, orders, sizes and epilogue
   std::string hash_;
 };
 
@@ -121,6 +130,7 @@ struct PlannedWay {
 ///   products * |alpha| * sum_k |a_k * b_k| + addend * |beta * c| + rounding * |result| + least
 ///
 /// Operands of tf32 are exact as tensor cores see them, with 10 fraction bits. Errors of random data are far smaller.
+/// Results of s32 are exact, modulo 2^32: all is 0.
 struct ErrorBound {
   double products = 0, addend = 0, rounding = 0, least = 0;
 };
@@ -210,7 +220,8 @@ Product product_of(Scalar alpha, const ConstMatrixView& A, const ConstMatrixView
                    const ConstMatrixView& C, const MatrixView& D, const GemmEpilogue& epilogue = {});
 
 /// What running plans needs of one device and keeps: plans that were made, launches that were prepared, and workspaces.
-/// For any number of threads at a time; those of one emulated machine take turns.
+/// For any number of threads at a time; those of one emulated machine take turns. A GPU is the current CUDA device of
+/// the thread that runs or prepares something on it.
 ///
 /// Where the environment variable LAPIDARY_LOG names a file when a context is made, each plan that it makes is a line
 /// at the end of it: the plan's id and why; "-" is standard error.
@@ -229,14 +240,20 @@ class Context {
   Plan plan(const Problem& problem, const GemmOptions& options = {});
 
   /// Computes what a plan says, on operands that are as its problem says, in the order of the stream. On a GPU it
-  /// returns at once, on the emulated machine when it is done. A batch is as many launches.
+  /// returns at once, on the emulated machine when it is done. A batch is as many launches; over all of it, no D may
+  /// share an element with an A, a B or the bias, nor with a C or a residual unless each D is its own.
+  ///
+  /// An alpha of 0 that the plan's problem leaves open is another plan's, which reads neither A nor B. The first run
+  /// makes and prepares it. If it needs more than the plan's workspace_bytes(), as where the plan's kernel does what
+  /// follows by itself, it takes the context's own workspace, whatever is given.
   /// @param workspace  Plan::workspace_bytes() of device memory, aligned to 256, that nothing else uses until this is
   /// done; null: the context's own of that stream, which is allocated if it is too small
-  /// @throws InvalidArgument if the operands break what the plan's problem says; DeviceError, or on the emulated
-  /// machine KernelFault, if a launch or a kernel fails
+  /// @throws InvalidArgument before anything is launched, if the operands break what the plan's problem says or memory
+  /// is missing; DeviceError, or on the emulated machine KernelFault, if a launch or a kernel fails
   void run(const Plan& plan, const Stream& stream, const Operands& operands, void* workspace = nullptr);
 
-  /// The same for matrices that lie anywhere: one product after the other, each as the plan says, which is of one.
+  /// The same for matrices that lie anywhere: one product after the other, each as the plan says, which is of one. A
+  /// product may read what one before it in the list has stored.
   /// @param products  in host memory
   /// @throws InvalidArgument before the first launch if any of them breaks what the problem says
   void run(const Plan& plan, const Stream& stream, std::span<const Operands> products, void* workspace = nullptr);
@@ -251,8 +268,10 @@ class Context {
   /// Plans and runs D = alpha * A * B + beta * C.
   ///
   /// A is M x K, B is K x N, C and D are M x N, each of them row- or column-major, C and D alike. A and B are of one
-  /// type, C and D of f32, f16 or bf16. D may be C; it may overlap neither A nor B. With a beta of 0 C is not read, and
-  /// with an alpha of 0 neither A nor B counts, nor is read if the host has it. Sizes may be 0; where K is, A * B is 0.
+  /// type, C and D of f32, f16 or bf16, or where A and B are of s8 of s32: D is A * B modulo 2^32 then, alpha 1, beta
+  /// 0, and there is no epilogue. D may be C; it may overlap neither A nor B. With a beta of 0 C is not read, and with
+  /// an alpha of 0 what A and B hold does not count, nor is it read if the host has alpha. Sizes may be 0; where K is,
+  /// A * B is 0.
   /// @throws InvalidArgument naming the rule, the value and what is legal
   void gemm(const Stream& stream, Scalar alpha, const ConstMatrixView& A, const ConstMatrixView& B, Scalar beta,
             const ConstMatrixView& C, const MatrixView& D, const GemmOptions& options = {});
@@ -268,5 +287,21 @@ class Context {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// The context of gemm() on the device of a stream, which is an emulated machine or, of any other stream, the current
+/// CUDA device. The first call makes it, of whichever thread. That of an emulated machine ends with the machine, that
+/// of a GPU with the program; clear() lets go of what either holds, and is to be called before cudaDeviceReset(), as
+/// contexts and devices of one's own are to be ended.
+/// @throws InvalidArgument as open_gpu()
+Context& default_context(const Stream& stream);
+
+/// Context::gemm() in the default context of the stream's device.
+/// @param stream  of the current CUDA device, or of an emulated machine. Device::download() waits for the device's own
+/// stream and CUDA's default one; work on others is to be waited for first
+void gemm(const Stream& stream, Scalar alpha, const ConstMatrixView& A, const ConstMatrixView& B, Scalar beta,
+          const ConstMatrixView& C, const MatrixView& D, const GemmOptions& options = {});
+/// The same with an epilogue.
+void gemm(const Stream& stream, Scalar alpha, const ConstMatrixView& A, const ConstMatrixView& B, Scalar beta,
+          const ConstMatrixView& C, const MatrixView& D, const GemmEpilogue& epilogue, const GemmOptions& options = {});
 
 }  // namespace lapidary

@@ -28,14 +28,16 @@ typedef enum lapidary_status {
   LAPIDARY_INTERNAL_ERROR = 5    /* none of these: please report it */
 } lapidary_status;
 
-/* Of elements. Sums are of f32, of s8 integers until they are scaled. C and D are f32, f16 or bf16. */
+/* Of elements. Sums are of f32, of s8 integers until they are scaled. C and D are f32, f16 or bf16, or where A and B
+ * are s8 s32: then D is A * B modulo 2^32, alpha is 1 and beta 0, and there is no epilogue. */
 typedef enum lapidary_type {
   LAPIDARY_F32 = 0,
   LAPIDARY_F16 = 1,
   LAPIDARY_BF16 = 2,
   LAPIDARY_TF32 = 3,
   LAPIDARY_E4M3 = 4,
-  LAPIDARY_S8 = 5
+  LAPIDARY_S8 = 5,
+  LAPIDARY_S32 = 6 /* of C and D alone */
 } lapidary_type;
 
 typedef enum lapidary_device {
@@ -46,7 +48,8 @@ typedef enum lapidary_device {
 
 /* A matrix in the memory of a device, or `count` of them: element (i, j) of matrix b is
  * data[b * batch_stride + i * row_stride + j * col_stride], in elements. One of row_stride and col_stride is 1, the
- * other one at least the length of a line. A batch_stride of 0: all are one and the same, which results must not be. */
+ * other one at least the length of a line. A batch_stride of 0: all are one and the same, which results must not be. A
+ * count of 0, which is what an initializer that leaves it out gives, stands for 1; for an empty batch call nothing. */
 typedef struct lapidary_matrix {
   void* data;
   lapidary_type type;
@@ -131,15 +134,25 @@ const char* lapidary_last_error(void);
  * version to version. "" if it failed otherwise, or if there was none. */
 const char* lapidary_last_refusal(void);
 
-/* How many GPUs there are that kernels of this library run on. */
+/* How many GPUs there are that kernels of this library run on. The current CUDA device need not be one of them. */
 int lapidary_gpu_count(void);
 
-/* A context on a device. lapidary_destroy() ends it; null is let pass. */
+/* A context on a device. LAPIDARY_GPU is refused where kernels do not run on the current CUDA device, or where there is
+ * none. lapidary_destroy() ends it; null is let pass. */
 lapidary_status lapidary_create(lapidary_device device, lapidary_context** context);
 void lapidary_destroy(lapidary_context* context);
 
+/* Lets go of all that a context keeps between calls: plans, launches and workspaces. Nothing of them may be in use. The
+ * default context is made by the first call that it is for, and ends with the program: null clears it, and does nothing
+ * where there is none yet. Before cudaDeviceReset() it is to be cleared, and contexts of one's own to be destroyed;
+ * after that, contexts are made anew. */
+lapidary_status lapidary_clear(lapidary_context* context);
+
 /* Memory of a context's device, aligned to 256 bytes, for those who have no other way to get it: on a GPU what
- * cudaMalloc() gives does as well. Copies are done when they return. */
+ * cudaMalloc() gives does as well. Copies are done when they return. On a GPU they wait for work on the default stream,
+ * as lapidary_gemm() with a null stream has, and for that alone: what was given to another stream is to be waited for
+ * before its results are downloaded or its operands overwritten. lapidary_synchronize() waits for all work of the
+ * device. */
 lapidary_status lapidary_allocate(lapidary_context* context, size_t bytes, void** memory);
 lapidary_status lapidary_free(lapidary_context* context, void* memory);
 lapidary_status lapidary_upload(lapidary_context* context, void* to, const void* from, size_t bytes);
@@ -147,15 +160,17 @@ lapidary_status lapidary_download(lapidary_context* context, void* to, const voi
 lapidary_status lapidary_synchronize(lapidary_context* context);
 
 /* D = alpha * A * B + beta * C, in the order of a stream: a cudaStream_t, null for the default one and on emulated
- * machines. On a GPU it returns before the product is there. A is M x K, B is K x N, C and D are M x N, each row- or
- * column-major, C and D alike; A and B of one type. D may be C; it overlaps neither A nor B. With a beta of 0, C is not
- * read and may be null; with an alpha of 0, neither A nor B is read. `options` may be null. */
+ * machines. A null context is the default one of the current CUDA device. On a GPU it returns before the product is
+ * there. A is M x K, B is K x N, C and D are M x N, each row- or column-major, C and D alike; A and B of one type. D
+ * may be C; it overlaps neither A nor B. With a beta of 0, C is not read and may be null; with an alpha of 0, neither A
+ * nor B is read. `options` may be null. */
 lapidary_status lapidary_gemm(lapidary_context* context, void* stream, float alpha, const lapidary_matrix* A,
                               const lapidary_matrix* B, float beta, const lapidary_matrix* C, const lapidary_matrix* D,
                               const lapidary_options* options);
 
-/* How lapidary_gemm() would do that: the text of the plan's id, and why, of at most `length` bytes with the 0 at their
- * ends; what does not fit is cut off. Either may be null. Matrices may have no data: they then count as aligned. */
+/* How lapidary_gemm() would do that in that context: the text of the plan's id, and why, of at most `length` bytes with
+ * the 0 at their ends; what does not fit is cut off. Either may be null. Matrices may have no data: they then count as
+ * aligned. */
 lapidary_status lapidary_explain(lapidary_context* context, float alpha, const lapidary_matrix* A,
                                  const lapidary_matrix* B, float beta, const lapidary_matrix* C,
                                  const lapidary_matrix* D, const lapidary_options* options, char* id, char* why,

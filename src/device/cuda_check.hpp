@@ -15,7 +15,7 @@ inline void check_cuda(cudaError_t status, const char* what) {
 }
 
 /// Lets a kernel have the shared memory and the cluster of a launch on the current device, if it must be asked for.
-/// Asks once for each kernel and device.
+/// At each preparation, as a device may have been reset.
 /// @throws DeviceError
 void enable_on_gpu(const void* kernel, const LaunchShape& shape);
 

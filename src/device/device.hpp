@@ -41,26 +41,33 @@ class Device {
                          const emulator::Lines& lines) = 0;
   virtual void free(void* memory) noexcept = 0;
 
-  /// Copies between host and device memory, in order with the work on `stream()`; finished on return.
+  /// Copies between host and device memory, in order with the work on `stream()` and on CUDA's default stream; finished
+  /// on return. Work on other streams is to be waited for first.
   virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
   virtual void download(void* to, const void* from, std::size_t bytes) = 0;
 
+  /// Of a GPU one that runs in order with CUDA's default stream.
   virtual Stream stream() = 0;
-  /// Waits for all work. @throws DeviceError if any of it failed
+  /// Waits for all work on the device, whatever its stream. @throws DeviceError if any of it failed
   virtual void synchronize() = 0;
 };
 
 /// The emulated machine; its counters are at `stream().machine->report()`.
 std::unique_ptr<Device> open_emulator(const emulator::Options& options = {});
+/// The same on a machine that there is already, which outlives the device.
+std::unique_ptr<Device> open_emulator(emulator::Machine& machine);
 
-/// How many GPUs there are that this program's kernels run on; 0 in a build without CUDA.
+/// How many GPUs there are that this program's kernels run on, of which the current one need not be one; 0 in a build
+/// without CUDA.
 int gpu_count();
 /// The current CUDA device. @throws InvalidArgument if there is none, saying whether the build, the driver or the card
-/// is missing
+/// is missing, or if kernels do not run on it or by its driver, saying which would do
 std::unique_ptr<Device> open_gpu();
 
-/// The current CUDA device as a card. @throws as open_gpu()
+/// The current CUDA device as a card, whether kernels run on it or not. @throws as current_gpu()
 Card gpu_card();
+/// Its number among those of this process. @throws InvalidArgument if there is none; DeviceError if CUDA fails
+int current_gpu();
 
 /// Device memory that frees itself.
 class DeviceBuffer {

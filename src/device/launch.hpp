@@ -19,7 +19,7 @@
 
 namespace lapidary::inline LAPIDARY_BUILD {
 
-/// What a kernel needs of a device before its first launch; asked for once for each kernel and device.
+/// What a kernel needs of a device before its first launch; asked for at each preparation.
 /// @throws DeviceError, or InvalidArgument if a block has less shared memory
 inline void enable([[maybe_unused]] const void* kernel, [[maybe_unused]] const LaunchShape& shape) {
 #if defined(__CUDACC__)
@@ -166,6 +166,11 @@ void start_prepared(const Prepared& prepared, const Stream& stream, const Operan
       case ArgumentSlot::Kind::beta: std::memcpy(at, &operands.beta, sizeof(float)); break;
       case ArgumentSlot::Kind::pointer: std::memcpy(at, &address, sizeof(address)); break;
       case ArgumentSlot::Kind::tensor_map: replace_address(*reinterpret_cast<TensorMap*>(at), address); break;
+      case ArgumentSlot::Kind::bias: std::memcpy(at, &operands.bias, sizeof(operands.bias)); break;
+      case ArgumentSlot::Kind::residual: std::memcpy(at, &operands.residual, sizeof(operands.residual)); break;
+      case ArgumentSlot::Kind::scale: std::memcpy(at, &operands.scale, sizeof(float)); break;
+      case ArgumentSlot::Kind::low: std::memcpy(at, &operands.low, sizeof(float)); break;
+      case ArgumentSlot::Kind::high: std::memcpy(at, &operands.high, sizeof(float)); break;
     }
   }
   start<Parameters...>(stream, prepared.shape, prepared.kernel, bytes);

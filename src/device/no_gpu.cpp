@@ -19,5 +19,6 @@ namespace {
 
 std::unique_ptr<Device> open_gpu() { no_gpu(); }
 Card gpu_card() { no_gpu(); }
+int current_gpu() { no_gpu(); }
 
 }  // namespace lapidary

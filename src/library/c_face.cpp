@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -9,6 +10,7 @@
 #include "core/refusal.hpp"
 #include "lapidary/gemm.hpp"
 #include "lapidary/lapidary.h"
+#include "library/default_context.hpp"
 
 struct lapidary_context {
   explicit lapidary_context(std::unique_ptr<lapidary::Device> on) : device(std::move(on)), context(*device) {}
@@ -66,10 +68,12 @@ T& required(T* pointer, const char* name) {
 template <class View>
 View view_of(const lapidary_matrix& x, const char* name) {
   const int type = static_cast<int>(x.type);
-  if (type < LAPIDARY_F32 || type > LAPIDARY_S8)
+  if (type < LAPIDARY_F32 || type > LAPIDARY_S32)
     throw Refusal(RefusalId::type_value, std::string("the type of ") + name + " has value " + std::to_string(type) +
-                                             "; types are 0 (f32) to 5 (s8)");
-  return {x.data, static_cast<Type>(type), x.rows, x.cols, x.row_stride, x.col_stride, x.count, x.batch_stride};
+                                             "; types are 0 (f32) to 6 (s32)");
+  // Who leaves out what is behind the strides has one matrix.
+  const std::int64_t count = x.count == 0 ? 1 : x.count;
+  return {x.data, static_cast<Type>(type), x.rows, x.cols, x.row_stride, x.col_stride, count, x.batch_stride};
 }
 
 /// What a program that may have been compiled for an earlier version, with fewer members, has set; the others are 0.
@@ -117,11 +121,8 @@ Product asked_product(float alpha, const lapidary_matrix* A, const lapidary_matr
   const auto scalar = [](float value, const float* device) {
     return device ? Scalar::in_device_memory(device) : Scalar(value);
   };
-  ConstMatrixView c;
-  if (C)
-    c = view_of<ConstMatrixView>(*C, "C");
-  else if (beta != 0 || epilogue.beta)
-    required(C, "C, which is read as beta is not 0,");
+  ConstMatrixView c;  // what is not read may be anything
+  if (beta != 0 || epilogue.beta) c = view_of<ConstMatrixView>(required(C, "C, which is read as beta is not 0,"), "C");
   return lapidary::product_of(scalar(alpha, epilogue.alpha), view_of<ConstMatrixView>(required(A, "A"), "A"),
                               view_of<ConstMatrixView>(required(B, "B"), "B"), scalar(beta, epilogue.beta), c,
                               view_of<MatrixView>(required(D, "D"), "D"), epilogue_of(epilogue));
@@ -149,6 +150,9 @@ std::unique_ptr<Device> open(lapidary_device device) {
   throw Refusal(RefusalId::argument_device, "the device has value " + std::to_string(static_cast<int>(device)) +
                                                 "; devices are 0 (a GPU), 1 (emulated) and 2 (emulated and checked)");
 }
+
+/// Null stands for the default one of the current CUDA device.
+Context& context_of(lapidary_context* context) { return context ? context->context : default_context({}); }
 
 void copy_text(char* to, std::size_t length, const std::string& text) {
   if (!to || length == 0) return;
@@ -180,6 +184,12 @@ lapidary_status lapidary_create(lapidary_device device, lapidary_context** conte
 }
 
 void lapidary_destroy(lapidary_context* context) { delete context; }
+
+lapidary_status lapidary_clear(lapidary_context* context) {
+  return guarded([&] {
+    if (Context* const kept = context ? &context->context : library::made_default_context()) kept->clear();
+  });
+}
 
 lapidary_status lapidary_allocate(lapidary_context* context, size_t bytes, void** memory) {
   return guarded([&] {
@@ -219,15 +229,16 @@ lapidary_status lapidary_gemm(lapidary_context* context, void* stream, float alp
                               const lapidary_matrix* B, float beta, const lapidary_matrix* C, const lapidary_matrix* D,
                               const lapidary_options* options) {
   return guarded([&] {
-    lapidary_context& on = required(context, "the context");
+    Context& on = context_of(context);
     const Product product = asked_product(alpha, A, B, beta, C, D, options);
-    Stream where = on.device->stream();
-    if (!where.machine)
-      where.cuda = stream;
-    else if (stream)
-      throw Refusal(RefusalId::argument_stream,
-                    "the stream is not null; an emulated machine has no streams: give null");
-    on.context.run(on.context.plan(product.problem, options_of(options)), where, product.operands);
+    Stream where = {.cuda = stream};
+    if (context && context->device->kind() == DeviceKind::emulator) {
+      if (stream)
+        throw Refusal(RefusalId::argument_stream,
+                      "the stream is not null; an emulated machine has no streams: give null");
+      where = context->device->stream();
+    }
+    on.run(on.plan(product.problem, options_of(options)), where, product.operands);
   });
 }
 
@@ -236,8 +247,8 @@ lapidary_status lapidary_explain(lapidary_context* context, float alpha, const l
                                  const lapidary_matrix* D, const lapidary_options* options, char* id, char* why,
                                  size_t length) {
   return guarded([&] {
-    lapidary_context& on = required(context, "the context");
-    const Plan plan = on.context.plan(asked_product(alpha, A, B, beta, C, D, options).problem, options_of(options));
+    const Plan plan = context_of(context).plan(asked_product(alpha, A, B, beta, C, D, options).problem,
+                                               options_of(options));
     copy_text(id, length, plan.id());
     copy_text(why, length, plan.why());
   });

@@ -44,16 +44,17 @@ const BuiltInCard& find_card(std::string_view name) {
 }
 
 const BuiltInCard& card_of_device(std::string_view name, int compute_capability) {
-  const BuiltInCard* alike = nullptr;
+  const BuiltInCard* nearest = nullptr;
   for (const BuiltInCard& card : built_in_cards()) {
-    if (card.gpu.answers_to(name)) return card;
-    if (!alike && card.gpu.compute_capability == compute_capability) alike = &card;
+    const int known = card.gpu.compute_capability;
+    if (known == compute_capability && card.gpu.answers_to(name)) return card;
+    if (known <= compute_capability && (!nearest || known > nearest->gpu.compute_capability)) nearest = &card;
   }
-  if (alike) return *alike;
+  if (nearest) return *nearest;
   throw Refusal(
       RefusalId::card_unlisted,
       fmt::format(
-          "{} has compute capability {}.{}, of which the library knows no card; name the one to plan for, as in h200",
+          "{} has compute capability {}.{}, and the library knows no card of that or less; name the one to plan for, as in h200",
           name, compute_capability / 10, compute_capability % 10));
 }
 

@@ -22,7 +22,8 @@ const BuiltInCard& h200();
 /// @throws InvalidArgument as model::find_gpu()
 const BuiltInCard& find_card(std::string_view name);
 
-/// That of the name that a driver gives a device; of one that there is no row of the first of its compute capability.
+/// That of the name that a driver gives a device; of one that there is no row of the first of its compute capability,
+/// or else of the one below it that is nearest, whose kernels run there as well.
 /// @throws InvalidArgument if there is none of either
 const BuiltInCard& card_of_device(std::string_view name, int compute_capability);
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -11,10 +12,12 @@
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
+#include <span>
 #include <string>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "core/refusal.hpp"
 #include "device/prepared.hpp"
@@ -22,12 +25,15 @@
 #include "kernels/packing.hpp"
 #include "kernels/registry.hpp"
 #include "lapidary/gemm.hpp"
+#include "library/batch_overlap.hpp"
 #include "library/canonical.hpp"
 #include "library/plan_data.hpp"
+#include "library/stream_key.hpp"
 
 namespace lapidary {
 namespace {
 
+using library::BatchBytes;
 using library::PackedMatrix;
 using library::PlanData;
 
@@ -70,11 +76,62 @@ Operands operands_of(const Problem& p, const Operands& first, std::int64_t produ
   return o;
 }
 
-/// Copies that the plan has for A or B in the place of these.
-Operands with_prepared(const PlanData& plan, Operands operands) {
+/// Has a problem take A or B as it was copied before.
+void take_copy(Problem& p, Matrix matrix, const Packing& packing) {
+  const bool is_a = matrix == Matrix::A, by_row = packing.to == Order::row_major;
+  // Packings are of the product with row-major results, which of others is the transposed one.
+  (is_a ? p.kind.a : p.kind.b) = by_row == (p.order_d == Order::row_major) ? Order::row_major : Order::column_major;
+  (is_a ? p.lda : p.ldb) = packing.to_ld;
+  (is_a ? p.aligned.A : p.aligned.B) = library::workspace_alignment;
+}
+
+/// Checks all products of a batch, of which validate() has seen the first, before one of them is launched.
+void validate_others(const Problem& p, const Operands& o) {
+  const Batch& batch = p.batch;
+  if (p.epilogue.residual && o.residual == o.D && batch.stride_residual != batch.stride_d)
+    throw Refusal(RefusalId::in_place_stride,
+                  fmt::format("D is the residual, and begins every {} elements; the residual must as well, and does "
+                              "every {}",
+                              batch.stride_d, batch.stride_residual));
+  const auto bytes = [&](const char* name, const MatrixShape& x, const void* data, std::int64_t stride) {
+    const auto found = BatchBytes::of(x, data, batch.count, stride);
+    if (!found)
+      throw Refusal(RefusalId::pointer_range,
+                    fmt::format("the first {} is at {}, and {} begin every {} elements; the last one must end below "
+                                "2^63",
+                                name, data, batch.count, stride));
+    return *found;
+  };
+  const BatchBytes d = bytes("D", shape_of(p, Matrix::D), o.D, batch.stride_d);
+  const auto require_apart = [&](RefusalId broken, const char* name, const MatrixShape& x, const void* data,
+                                 std::int64_t stride, const char* legal) {
+    if (x.empty() || !BatchBytes::meet(d, bytes(name, x, data, stride))) return;
+    throw Refusal(broken,
+                  fmt::format("the D of the batch, from {} on every {} elements, share some with {}, from {} on "
+                              "every {}; over the whole batch they must share none{}",
+                              o.D, batch.stride_d, name, data, stride, legal));
+  };
+  require_apart(RefusalId::overlap_input, "A", shape_of(p, Matrix::A), o.A, batch.stride_a, "");
+  require_apart(RefusalId::overlap_input, "B", shape_of(p, Matrix::B), o.B, batch.stride_b, "");
+  if (const std::int64_t length = bias_length(p); length > 0)
+    require_apart(RefusalId::overlap_input, "the bias", {p.kind.result, 1, length, length, Order::row_major}, o.bias, 0,
+                  "");
+  if (p.epilogue.residual && o.residual != o.D)
+    require_apart(RefusalId::overlap_residual, "the residual", shape_of_residual(p), o.residual, batch.stride_residual,
+                  ", or each be its residual");
+  const bool reads_c = p.reads_c() && (p.beta == Factor::in_device_memory || o.beta != 0);
+  if (reads_c && !p.in_place)
+    require_apart(RefusalId::overlap_c, "C", shape_of(p, Matrix::C), o.C, batch.stride_c, ", or each be its C");
+}
+
+/// Operands of a run as its launches read them: copies that the plan has for A or B in the place of these.
+/// @throws Refusal if any of a batch breaks what the plan's problem says
+Operands checked(const PlanData& plan, Operands operands) {
+  std::optional<Problem> of_copies;
   for (const auto& [matrix, place, copy] :
        {std::tuple(Matrix::A, &operands.A, operands.prepared_a), {Matrix::B, &operands.B, operands.prepared_b}}) {
-    if (!library::prepared_copy(plan, matrix)) continue;
+    const PackedMatrix* const packed = library::prepared_copy(plan, matrix);
+    if (!packed) continue;
     const bool aligned = reinterpret_cast<std::uintptr_t>(copy) % library::workspace_alignment == 0;
     if (!copy || !aligned)
       throw Refusal(RefusalId::prepared_copy,
@@ -82,8 +139,19 @@ Operands with_prepared(const PlanData& plan, Operands operands) {
                                 "multiple of {} bytes",
                                 name_of(matrix), copy, library::workspace_alignment));
     *place = copy;
+    if (!of_copies) of_copies = plan.problem;
+    take_copy(*of_copies, matrix, packed->packing);
   }
+  const Problem& problem = of_copies ? *of_copies : plan.problem;
+  validate(problem, operands);
+  if (problem.batch.count > 1 && problem.M > 0 && problem.N > 0) validate_others(problem, operands);
   return operands;
+}
+
+/// Whether neither A nor B is read though the plan reads them: by the BLAS's rule they are not where alpha is 0,
+/// whatever is there.
+bool drops_products(const Problem& problem, const Operands& operands) {
+  return operands.alpha == 0 && problem.alpha == Factor::any && problem.K > 0;
 }
 
 }  // namespace
@@ -96,8 +164,19 @@ struct Context::State {
     if (const char* const file = std::getenv("LAPIDARY_LOG"); file && *file) log = file;
   }
 
+  /// A plan with what it is launched by.
+  struct Use {
+    const PlanData* plan = nullptr;
+    std::shared_ptr<const Prepared> prepared;
+    void* workspace = nullptr;
+  };
+
+  Plan plan(const Problem& problem, const GemmOptions& options);
+  Plan without_products(const Plan& plan);
   std::shared_ptr<const Prepared> prepared(const Plan& plan, Build build, const Stream& stream);
   void* workspace(const Stream& stream, std::size_t bytes);
+  void run(const Plan& plan, const Stream& stream, std::span<const Operands> products, void* workspace);
+  static void launch(const Use& use, Build build, const Stream& stream, const Operands& operands);
   void write_log(const Plan& plan) const;
 
   Device& device;
@@ -109,10 +188,32 @@ struct Context::State {
     std::array<std::shared_ptr<const Prepared>, 3> by_build;
   };
   std::unordered_map<const PlanData*, Launches> launches;
-  std::map<std::pair<void*, void*>, DeviceBuffer> workspaces;  ///< by the members of a stream
-  std::string log;                                             ///< a file, "-" for standard error, empty for none
+  std::map<library::StreamKey, DeviceBuffer> workspaces;
+  std::string log;  ///< a file, "-" for standard error, empty for none
   std::mutex turn;  ///< of those who use an emulated machine, or a workspace of the context
 };
+
+Plan Context::State::plan(const Problem& problem, const GemmOptions& options) {
+  const PlanKey key = {resolved(problem), options};
+  {
+    const std::shared_lock lock(mutex);
+    if (const auto found = plans.find(key); found != plans.end()) return found->second;
+  }
+  Plan made = lapidary::plan(problem, card.gpu.name, options);
+  const std::unique_lock lock(mutex);
+  if (plans.size() >= most_plans) plans.clear();
+  const auto [place, is_new] = plans.emplace(key, std::move(made));
+  if (is_new) write_log(place->second);
+  return place->second;
+}
+
+/// What is run in a plan's place where alpha is 0. All ways to do that need a workspace of one size: room for sums if
+/// something follows that is not done where they are.
+Plan Context::State::without_products(const Plan& of) {
+  Problem problem = of.problem();
+  problem.alpha = Factor::zero;
+  return plan(problem, {});
+}
 
 std::shared_ptr<const Prepared> Context::State::prepared(const Plan& plan, Build build, const Stream& stream) {
   const auto place = static_cast<std::size_t>(build);
@@ -133,7 +234,7 @@ std::shared_ptr<const Prepared> Context::State::prepared(const Plan& plan, Build
 void* Context::State::workspace(const Stream& stream, std::size_t bytes) {
   if (bytes == 0) return nullptr;
   const std::unique_lock lock(mutex);
-  const std::pair<void*, void*> key(stream.machine, stream.cuda);
+  const library::StreamKey key = library::key_of(stream);
   auto found = workspaces.find(key);
   if (found != workspaces.end() && found->second.bytes() < bytes) {
     workspaces.erase(found);
@@ -141,6 +242,60 @@ void* Context::State::workspace(const Stream& stream, std::size_t bytes) {
   }
   if (found == workspaces.end()) found = workspaces.emplace(key, DeviceBuffer(device, bytes, "workspace")).first;
   return found->second.data();
+}
+
+/// @param products  checked
+void Context::State::run(const Plan& plan, const Stream& stream, std::span<const Operands> products, void* workspace) {
+  const Problem& problem = plan.problem();
+  if (!plan.data().way.kernel || products.empty()) return;
+  const std::size_t bytes = plan.workspace_bytes();
+  if (bytes > 0 && reinterpret_cast<std::uintptr_t>(workspace) % library::workspace_alignment != 0)
+    throw Refusal(RefusalId::workspace_alignment,
+                  fmt::format("the workspace is at {}; its address must be a multiple of {}", workspace,
+                              library::workspace_alignment));
+  const auto drops = [&](const Operands& operands) { return drops_products(problem, operands); };
+  std::optional<Plan> other;
+  if (std::any_of(products.begin(), products.end(), drops)) other = without_products(plan);
+  const std::size_t bytes_of_other = other ? other->workspace_bytes() : 0;
+  const bool fits = bytes_of_other <= bytes;
+  const std::size_t own_bytes = std::max(workspace ? 0 : bytes, workspace && fits ? 0 : bytes_of_other);
+  // A workspace of the stream is one launch's until the last one that uses it is on its way.
+  std::unique_lock own_turn(turn, std::defer_lock);
+  if (stream.machine || own_bytes > 0) own_turn.lock();
+  // Whatever may be refused is done before the first launch.
+  const Build build = build_for(stream);
+  void* const own = this->workspace(stream, own_bytes);
+  Use use, use_of_other;
+  if (!other || !std::all_of(products.begin(), products.end(), drops))
+    use = {&plan.data(), prepared(plan, build, stream), workspace ? workspace : own};
+  if (other) use_of_other = {&other->data(), prepared(*other, build, stream), workspace && fits ? workspace : own};
+  for (const Operands& operands : products)
+    launch(other && drops(operands) ? use_of_other : use, build, stream, operands);
+}
+
+void Context::State::launch(const Use& use, Build build, const Stream& stream, const Operands& operands) {
+  const library::Way& way = use.plan->way;
+  const Problem problem = library::with_row_major_results(use.plan->problem);
+  const Operands first = library::with_row_major_results(use.plan->problem, operands);
+  const auto packed = [&](const std::optional<PackedMatrix>& copy, const void* from, bool again) -> const void* {
+    if (!copy || copy->prepared) return from;
+    void* const to = static_cast<std::byte*>(use.workspace) + copy->at;
+    if (again) pack(build, stream, copy->packing, from, to);
+    return to;
+  };
+  for (std::int64_t product = 0; product < problem.batch.count; ++product) {
+    Operands o = operands_of(problem, first, product);
+    o.A = packed(way.a, o.A, product == 0 || problem.batch.stride_a != 0);
+    o.B = packed(way.b, o.B, product == 0 || problem.batch.stride_b != 0);
+    if (!way.finishing) {
+      use.prepared->launch(stream, o);
+      continue;
+    }
+    const library::Finishing& finishing = *way.finishing;
+    void* const sums = finishing.in_d ? o.D : static_cast<std::byte*>(use.workspace) + finishing.at;
+    use.prepared->launch(stream, {.A = o.A, .B = o.B, .D = sums});
+    finish(build, stream, finishing.problem, static_cast<const float*>(sums), way.problem.ldd, o);
+  }
 }
 
 void Context::State::write_log(const Plan& plan) const {
@@ -163,19 +318,7 @@ Context::~Context() = default;
 
 const std::string& Context::card() const { return state_->card.gpu.name; }
 
-Plan Context::plan(const Problem& problem, const GemmOptions& options) {
-  const PlanKey key = {resolved(problem), options};
-  {
-    const std::shared_lock lock(state_->mutex);
-    if (const auto found = state_->plans.find(key); found != state_->plans.end()) return found->second;
-  }
-  Plan made = lapidary::plan(problem, card(), options);
-  const std::unique_lock lock(state_->mutex);
-  if (state_->plans.size() >= State::most_plans) state_->plans.clear();
-  const auto [place, is_new] = state_->plans.emplace(key, std::move(made));
-  if (is_new) state_->write_log(place->second);
-  return place->second;
-}
+Plan Context::plan(const Problem& problem, const GemmOptions& options) { return state_->plan(problem, options); }
 
 void Context::prepare(const Plan& plan, const Stream& stream, Matrix matrix, const void* from, void* to) {
   const PackedMatrix* const copy = library::prepared_copy(plan.data(), matrix);
@@ -196,60 +339,16 @@ void Context::prepare(const Plan& plan, const Stream& stream, Matrix matrix, con
   pack(build_for(stream), stream, copy->packing, from, to);
 }
 
-void Context::run(const Plan& plan, const Stream& stream, const Operands& given, void* workspace) {
-  const PlanData& data = plan.data();
-  const Operands asked = with_prepared(data, given);
-  validate(data.problem, asked);
-  const Batch& batch = data.problem.batch;
-  if (data.problem.epilogue.residual && batch.count > 1 && asked.residual == asked.D &&
-      batch.stride_residual != batch.stride_d)
-    throw Refusal(RefusalId::in_place_stride,
-                  fmt::format("D is the residual, and begins every {} elements; the residual must as well, and does "
-                              "every {}",
-                              batch.stride_d, batch.stride_residual));
-  if (!data.way.kernel) return;
-  // By the BLAS's rule neither A nor B is read where alpha is 0, whatever is there.
-  if (asked.alpha == 0 && data.problem.alpha == Factor::any && data.problem.K > 0) {
-    Problem without_products = data.problem;
-    without_products.alpha = Factor::zero;
-    return run(this->plan(without_products), stream, asked, workspace);
-  }
-  if (plan.workspace_bytes() > 0 && reinterpret_cast<std::uintptr_t>(workspace) % library::workspace_alignment != 0)
-    throw Refusal(RefusalId::workspace_alignment,
-                  fmt::format("the workspace is at {}; its address must be a multiple of {}", workspace,
-                              library::workspace_alignment));
-  // A workspace of the stream is one launch's until the last one that uses it is on its way.
-  std::unique_lock turn(state_->turn, std::defer_lock);
-  if (stream.machine || (!workspace && plan.workspace_bytes() > 0)) turn.lock();
-  const Build build = build_for(stream);
-  const std::shared_ptr<const Prepared> prepared = state_->prepared(plan, build, stream);
-  if (!workspace) workspace = state_->workspace(stream, plan.workspace_bytes());
-  const Problem problem = library::with_row_major_results(data.problem);
-  const Operands first = library::with_row_major_results(data.problem, asked);
-  const auto packed = [&](const std::optional<PackedMatrix>& copy, const void* from, bool again) -> const void* {
-    if (!copy || copy->prepared) return from;
-    void* const to = static_cast<std::byte*>(workspace) + copy->at;
-    if (again) pack(build, stream, copy->packing, from, to);
-    return to;
-  };
-  for (std::int64_t product = 0; product < problem.batch.count; ++product) {
-    Operands o = operands_of(problem, first, product);
-    o.A = packed(data.way.a, o.A, product == 0 || problem.batch.stride_a != 0);
-    o.B = packed(data.way.b, o.B, product == 0 || problem.batch.stride_b != 0);
-    if (!data.way.finishing) {
-      prepared->launch(stream, o);
-      continue;
-    }
-    const library::Finishing& finishing = *data.way.finishing;
-    void* const sums = finishing.in_d ? o.D : static_cast<std::byte*>(workspace) + finishing.at;
-    prepared->launch(stream, {.A = o.A, .B = o.B, .D = sums});
-    finish(build, stream, finishing.problem, static_cast<const float*>(sums), data.way.problem.ldd, o);
-  }
+void Context::run(const Plan& plan, const Stream& stream, const Operands& operands, void* workspace) {
+  const Operands one = checked(plan.data(), operands);
+  state_->run(plan, stream, {&one, 1}, workspace);
 }
 
 void Context::run(const Plan& plan, const Stream& stream, std::span<const Operands> products, void* workspace) {
-  for (const Operands& operands : products) validate(plan.problem(), operands);
-  for (const Operands& operands : products) run(plan, stream, operands, workspace);
+  std::vector<Operands> all;
+  all.reserve(products.size());
+  for (const Operands& operands : products) all.push_back(checked(plan.data(), operands));
+  state_->run(plan, stream, all, workspace);
 }
 
 void Context::clear() {

@@ -64,15 +64,11 @@ std::int64_t batch_stride(std::string_view name, const ConstMatrixView& x, std::
                 fmt::format("there are {} matrices {}; there must be {}, as of D, or 1 for all", x.count, name, count));
 }
 
-ConstMatrixView as_const(const MatrixView& x) {
-  return {x.data, x.type, x.rows, x.cols, x.row_stride, x.col_stride, x.count, x.batch_stride};
-}
-
 }  // namespace
 
 Product product_of(Scalar alpha, const ConstMatrixView& A, const ConstMatrixView& B, Scalar beta,
                    const ConstMatrixView& C, const MatrixView& D, const GemmEpilogue& epilogue) {
-  const ConstMatrixView d = as_const(D);
+  const ConstMatrixView d = D;
   const bool reads_c = beta.device || beta.value != 0;
   for (const auto& [matrix, x] : {std::pair(Matrix::A, &A), std::pair(Matrix::B, &B), std::pair(Matrix::D, &d)})
     if (x->rows < 0 || x->cols < 0)
@@ -118,6 +114,13 @@ Product product_of(Scalar alpha, const ConstMatrixView& A, const ConstMatrixView
     if (epilogue.residual) p.ldr = *ldr;
     break;
   }
+  // Of an empty batch some operand is none either; or else it was forgotten to say how many D there are.
+  if (D.count == 0 && A.count != 0 && B.count != 0 && (!reads_c || C.count != 0) &&
+      (!epilogue.residual || residual->count != 0))
+    throw Refusal(RefusalId::batch_matrices,
+                  fmt::format("there are 0 matrices D, {} A and {} B; there must be as many D as others, or of those 0 "
+                              "as well",
+                              A.count, B.count));
   if (D.count != 1 || A.count != 1 || B.count != 1 || (reads_c && C.count != 1) || residual->count != 1)
     p.batch = {D.count,
                batch_stride("A", A, D.count),
@@ -137,8 +140,8 @@ Product product_of(Scalar alpha, const ConstMatrixView& A, const ConstMatrixView
   if (epilogue.scale) operands.scale = *epilogue.scale;
   if (epilogue.clamp) std::tie(operands.low, operands.high) = *epilogue.clamp;
   p = with_known(p, operands);
-  // What kernels do not tell apart is one plan.
-  if (p.alpha == Factor::one) p.alpha = Factor::any;
+  // What kernels do not tell apart is one plan. Of results of s32 an alpha of 1 is all that there is.
+  if (p.alpha == Factor::one && p.kind.result != Type::s32) p.alpha = Factor::any;
   if (p.beta == Factor::one) p.beta = Factor::any;
   constexpr int enough = 16;
   for (int* const aligned : {&p.aligned.A, &p.aligned.B, &p.aligned.C, &p.aligned.D})

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <random>
 #include <string>
@@ -59,9 +61,7 @@ TEST_F(CFace, SaysWhatWasWrong) {
     EXPECT_EQ(status, LAPIDARY_INVALID_ARGUMENT);
     EXPECT_EQ(lapidary_last_error(), message);
   };
-  EXPECT_STREQ(lapidary_last_refusal(), "");
-  expect(lapidary_gemm(nullptr, nullptr, 1, &a, &b, 0, nullptr, &d, nullptr),
-         "the context is null; it must point to something");
+  expect(lapidary_synchronize(nullptr), "the context is null; it must point to something");
   expect(lapidary_gemm(context_, nullptr, 1, nullptr, &b, 0, nullptr, &d, nullptr),
          "A is null; it must point to something");
   expect(lapidary_gemm(context_, nullptr, 1, &a, &b, 1, nullptr, &d, nullptr),
@@ -71,9 +71,9 @@ TEST_F(CFace, SaysWhatWasWrong) {
   expect(lapidary_create(static_cast<lapidary_device>(7), &context_),
          "the device has value 7; devices are 0 (a GPU), 1 (emulated) and 2 (emulated and checked)");
   lapidary_matrix odd = matrix(0);
-  odd.type = static_cast<lapidary_type>(6);
+  odd.type = static_cast<lapidary_type>(7);
   expect(lapidary_gemm(context_, nullptr, 1, &odd, &b, 0, nullptr, &d, nullptr),
-         "the type of A has value 6; types are 0 (f32) to 5 (s8)");
+         "the type of A has value 7; types are 0 (f32) to 6 (s32)");
   odd = matrix(0);
   odd.data = nullptr;
   expect(lapidary_gemm(context_, nullptr, 1, &odd, &b, 0, nullptr, &d, nullptr),
@@ -100,6 +100,73 @@ TEST(SharedObject, ThrowsWhatProgramsCatch) {
   }
 }
 
+/// What a matrix of ones times itself is on a GPU, in the context and on the stream that null stands for.
+void expect_right_on_the_gpu() {
+  constexpr int side = 24;
+  lapidary_context* gpu = nullptr;
+  ASSERT_EQ(lapidary_create(LAPIDARY_GPU, &gpu), LAPIDARY_SUCCESS) << lapidary_last_error();
+  std::vector<float> values(side * side, 1);
+  const std::size_t bytes = values.size() * sizeof(float);
+  void *ones = nullptr, *results = nullptr;
+  EXPECT_EQ(lapidary_allocate(gpu, bytes, &ones), LAPIDARY_SUCCESS);
+  EXPECT_EQ(lapidary_allocate(gpu, bytes, &results), LAPIDARY_SUCCESS);
+  EXPECT_EQ(lapidary_upload(gpu, ones, values.data(), bytes), LAPIDARY_SUCCESS);
+  const lapidary_matrix a = lapidary_row_major(ones, LAPIDARY_F32, side, side),
+                        d = lapidary_row_major(results, LAPIDARY_F32, side, side);
+  for (const float alpha : {2.0F, -1.0F}) {
+    EXPECT_EQ(lapidary_gemm(nullptr, nullptr, alpha, &a, &a, 0, nullptr, &d, nullptr), LAPIDARY_SUCCESS)
+        << lapidary_last_error();
+    EXPECT_EQ(lapidary_download(gpu, values.data(), results, bytes), LAPIDARY_SUCCESS);
+    for (const float value : values) ASSERT_EQ(value, alpha * side);
+    EXPECT_EQ(lapidary_clear(nullptr), LAPIDARY_SUCCESS);
+  }
+  EXPECT_EQ(lapidary_free(gpu, ones), LAPIDARY_SUCCESS);
+  EXPECT_EQ(lapidary_free(gpu, results), LAPIDARY_SUCCESS);
+  lapidary_destroy(gpu);
+}
+
+TEST_F(CFace, NullIsTheContextOfTheCurrentGpu) {
+  const lapidary_matrix a = matrix(0), b = matrix(1), d = matrix(3);
+  char id[400] = "";
+  EXPECT_EQ(lapidary_clear(nullptr), LAPIDARY_SUCCESS) << "where there is none there is nothing to let go of";
+  const bool there = lapidary_gpu_count() > 0;
+  const lapidary_status expected = there ? LAPIDARY_SUCCESS : LAPIDARY_INVALID_ARGUMENT;
+  EXPECT_EQ(lapidary_explain(nullptr, 1, &a, &b, 0, nullptr, &d, nullptr, id, nullptr, sizeof(id)), expected);
+  EXPECT_EQ(id[0] != 0, there);
+  EXPECT_EQ(lapidary_clear(nullptr), LAPIDARY_SUCCESS);
+  if (there) return expect_right_on_the_gpu();
+  EXPECT_EQ(lapidary_gemm(nullptr, nullptr, 1, &a, &b, 0, nullptr, &d, nullptr), expected);
+  EXPECT_EQ(std::string(lapidary_last_error()).substr(0, 26), "there is no GPU to run on:") << lapidary_last_error();
+  EXPECT_STREQ(lapidary_last_refusal(), "device.none");
+}
+
+TEST_F(CFace, TakesAMatrixWithoutACountForOne) {
+  const lapidary_matrix a = {memory_[0], LAPIDARY_F32, side, side, side, 1, 0, 0},
+                        d = {memory_[3], LAPIDARY_F32, side, side, side, 1, 0, 0};
+  ASSERT_EQ(lapidary_gemm(context_, nullptr, -1, &a, &a, 0, nullptr, &d, nullptr), LAPIDARY_SUCCESS)
+      << lapidary_last_error();
+  for (const float result : results()) ASSERT_EQ(result, -side);
+}
+
+TEST_F(CFace, LooksAtNothingThatIsNotRead) {
+  const lapidary_matrix a = matrix(0), b = matrix(1), d = matrix(3);
+  lapidary_matrix c = {};
+  c.type = static_cast<lapidary_type>(99);
+  c.rows = -1;
+  ASSERT_EQ(lapidary_gemm(context_, nullptr, 1, &a, &b, 0, &c, &d, nullptr), LAPIDARY_SUCCESS) << lapidary_last_error();
+  for (const float result : results()) ASSERT_EQ(result, side);
+  EXPECT_EQ(lapidary_gemm(context_, nullptr, 1, &a, &b, 1, &c, &d, nullptr), LAPIDARY_INVALID_ARGUMENT);
+}
+
+TEST_F(CFace, IsCleared) {
+  const lapidary_matrix a = matrix(0), b = matrix(1), d = matrix(3);
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_EQ(lapidary_gemm(context_, nullptr, 1, &a, &b, 0, nullptr, &d, nullptr), LAPIDARY_SUCCESS);
+    for (const float result : results()) ASSERT_EQ(result, side);
+    EXPECT_EQ(lapidary_clear(context_), LAPIDARY_SUCCESS);
+  }
+}
+
 TEST_F(CFace, TakesOptions) {
   const lapidary_matrix a = matrix(0), b = matrix(1), d = matrix(3);
   lapidary_options options = {};
@@ -113,6 +180,22 @@ TEST_F(CFace, TakesOptions) {
   EXPECT_STREQ(why, "multist") << "cut off";
   options.kernel = "none";
   EXPECT_EQ(lapidary_gemm(context_, nullptr, 1, &a, &b, 0, nullptr, &d, &options), LAPIDARY_INVALID_ARGUMENT);
+}
+
+TEST_F(CFace, AddsUpIntegersAsTheyAre) {
+  std::vector<std::int8_t> elements(side * side, -100);
+  ASSERT_EQ(lapidary_upload(context_, memory_[0], elements.data(), elements.size()), LAPIDARY_SUCCESS);
+  const lapidary_matrix a = lapidary_row_major(memory_[0], LAPIDARY_S8, side, side),
+                        d = lapidary_row_major(memory_[3], LAPIDARY_S32, side, side);
+  ASSERT_EQ(lapidary_gemm(context_, nullptr, 1, &a, &a, 0, nullptr, &d, nullptr), LAPIDARY_SUCCESS)
+      << lapidary_last_error();
+  std::vector<std::int32_t> found(side * side);
+  ASSERT_EQ(lapidary_download(context_, found.data(), memory_[3], side * side * 4), LAPIDARY_SUCCESS);
+  for (const std::int32_t result : found) ASSERT_EQ(result, side * 10000);
+  EXPECT_EQ(lapidary_gemm(context_, nullptr, 2, &a, &a, 0, nullptr, &d, nullptr), LAPIDARY_INVALID_ARGUMENT);
+  EXPECT_STREQ(lapidary_last_refusal(), "factor.s32");
+  EXPECT_EQ(lapidary_gemm(context_, nullptr, 1, &d, &d, 0, nullptr, &d, nullptr), LAPIDARY_INVALID_ARGUMENT);
+  EXPECT_STREQ(lapidary_last_refusal(), "type.value");
 }
 
 TEST_F(CFace, AppliesEpilogues) {

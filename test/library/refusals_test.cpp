@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/refusal.hpp"
+#include "device/gpu_refusal.hpp"
 #include "kernels/packing.hpp"
 #include "kernels/registry.hpp"
 #include "lapidary/gemm.hpp"
@@ -129,6 +130,8 @@ std::vector<Case> Refusals::of_products() {
          v.D = v.D.batched(4, 20);
        })},
       {batch_matrices, "there are 2 matrices C; there must be 1", viewed([](Views& v) { v.C = v.C.batched(2, 20); })},
+      {batch_matrices, "there are 0 matrices D, 1 A and 1 B; there must be as many D as others, or of those 0 as well",
+       viewed([](Views& v) { v.D = v.D.batched(0, 20); })},
       {shape_residual, "the residual is 1 x 5; as D is it must be 4 x 5",
        viewed([](Views& v) { v.epilogue.residual = row_major_view<const void>(address(4), Type::f32, 1, 5); })},
       {type_residual, "the residual is of f16 and D of f32; they must be of one type",
@@ -143,6 +146,7 @@ std::vector<Case> Refusals::of_products() {
 
 std::vector<Case> Refusals::of_problems() {
   using enum RefusalId;
+  const GemmKind sums(Type::s8, Type::s32);
   return {
       {shape_size, "N is -3; sizes must be 0 or more", planned([](Problem& p) { p.N = -3; })},
       {shape_bytes, "A is 4 x 6 f32 with leading dimension 9223372036854775807; it must take less than 2^63 bytes",
@@ -153,12 +157,16 @@ std::vector<Case> Refusals::of_problems() {
        planned([](Problem& p) { p.N = p.K = large; }, {Type::tf32, Type::f32})},
       {ld_length, "lda is 5; a row of A has K = 6 elements, so it must be at least 6",
        planned([](Problem& p) { p.lda = 5; })},
-      {type_value, "the element type has value 99; types are 0 (f32) to 5 (s8)",
+      {type_value, "the element type has value 99; types are 0 (f32) to 6 (s32)",
        planned([](Problem& p) { p.kind.type = static_cast<Type>(99); })},
       {type_value, "no element type is named 'f99'; there are f32, f16",
        planned([](Problem&) {}, {.kernel = "naive_32x32_f99"})},
-      {type_result, "C and D are of s8; they must be of f32, f16 or bf16",
+      {type_value, "A and B are of s32; they must be of f32, f16, bf16, tf32, e4m3 or s8",
+       planned([](Problem&) {}, {Type::s32, Type::s32})},
+      {type_result, "C and D are of s8, A and B of s8; C and D must be of f32, f16 or bf16, or of s32",
        planned([](Problem&) {}, {Type::s8, Type::s8})},
+      {type_result, "C and D are of s32, A and B of f16; C and D must be of f32, f16 or bf16",
+       planned([](Problem&) {}, {Type::f16, Type::s32})},
       {value_unknown, "the order of D has value 7; values are 0 to 1",
        planned([](Problem& p) { p.order_d = static_cast<Order>(7); })},
       {alignment_value, "A is said to be aligned to 24 bytes; it must be a power of two, as in 16",
@@ -185,6 +193,15 @@ std::vector<Case> Refusals::of_problems() {
          p.epilogue.residual = true;
          p.batch = {2, 0, 0, 0, 20, -5};
        })},
+      {factor_s32, "what is known of alpha is any number; where C and D are of s32 it must be 1",
+       planned([](Problem& p) { p.alpha = Factor::any; }, sums)},
+      {factor_s32, "alpha is 0; where", planned([](Problem& p) { p.alpha = Factor::zero; }, sums)},
+      {factor_s32, "alpha is in device memory", planned([](Problem& p) { p.alpha = Factor::in_device_memory; }, sums)},
+      {factor_s32, "beta is 1; where C and D are of s32 it must be 0",
+       planned([](Problem& p) { p.beta = Factor::one; }, sums)},
+      {epilogue_s32, "the epilogue is relu; where C and D are of s32 it must be none",
+       planned([](Problem& p) { p.epilogue.activation = Activation::relu; }, sums)},
+      {epilogue_s32, "the epilogue is residual; where", planned([](Problem& p) { p.epilogue.residual = true; }, sums)},
       {epilogue_text, "'relu+bias' is no epilogue; it is none, or of these in this order",
        [] { parse_epilogue("relu+bias"); }},
       {shape_tiles, "results are to be made in a second launch; it numbers at most 2^31 - 1 tiles of 32 x 128",
@@ -255,6 +272,37 @@ std::vector<Case> Refusals::of_operands() {
              p.epilogue.residual = true;
              p.batch = {2, 0, 0, 0, 20, 40};
            })},
+      // Of a batch, whose first product breaks no rule.
+      {overlap_input,
+       "the D of the batch, from 0x10000060 on every 20 elements, share some with A, from 0x10000000 on every 24; over "
+       "the whole batch they must share none",
+       ran([](Operands& o) { o.D = static_cast<char*>(const_cast<void*>(o.A)) + 96; },
+           [](Problem& p) {
+             p.batch = {2, 24, 30, 20, 20};
+           })},
+      {overlap_input, "share some with the bias, from 0x800000c0 on every 0",
+       ran([](Operands& o) { o.bias = static_cast<const char*>(o.D) + 192; },
+           [](Problem& p) {
+             p.batch = {3, 24, 30, 20, 40};
+             p.epilogue.bias = Bias::of_columns;
+             p.ldd = 11;
+           })},
+      {overlap_c, "share some with C, from 0x40000000 on every 20; over the whole batch they must share none, or each",
+       ran([](Operands& o) { o.D = static_cast<char*>(const_cast<void*>(o.C)) + 80; },
+           [](Problem& p) {
+             p.batch = {2, 24, 30, 20, 20};
+           })},
+      {overlap_residual, "share some with the residual, from 0x80000050 on every 20",
+       ran([](Operands& o) { o.residual = static_cast<const char*>(o.D) + 80; },
+           [](Problem& p) {
+             p.epilogue.residual = true;
+             p.batch = {2, 24, 30, 20, 20, 20};
+           })},
+      {pointer_range, "the first B is at 0x20000000, and 2 begin every 2305843009213693888 elements",
+       ran([](Operands&) {},
+           [](Problem& p) {
+             p.batch = {2, 24, (std::int64_t{1} << 61) - 64, 20, 20};
+           })},
       {prepared_none, "the plan takes B as it is",
        [this] {
          context_.prepare(context_.plan({.M = 4, .N = 5, .K = 6}), device_->stream(), Matrix::B, address(1), place(3));
@@ -288,7 +336,7 @@ std::vector<Case> Refusals::of_choices() {
   return {
       {card_unknown, "no GPU is named 'h201'; the nearest is H200", planned(same, GemmKind(), {}, "h201")},
       {card_ambiguous, "'a100' may be A100", planned(same, GemmKind(), {}, "a100")},
-      {card_unlisted, "GTX 1080 has compute capability 6.1, of which the library knows no card",
+      {card_unlisted, "GTX 1080 has compute capability 6.1, and the library knows no card of that or less",
        [] { library::card_of_device("GTX 1080", 61); }},
       {card_kernels,
        "no kernel of the library computes f16 products on Tesla V100 SXM2 16GB, which has compute capability 7.0; the "
@@ -301,7 +349,7 @@ std::vector<Case> Refusals::of_choices() {
        planned(same, {.kernel = "naive"})},
       {kernel_unknown, "no kernel has the id naive_8x8_f32; those of naive are naive_32x32_f32",
        planned(same, {.kernel = "naive_8x8_f32"})},
-      {kernel_lesson, "naive_32x32_f32 is a lesson; the library chooses among kernels of multistage",
+      {kernel_lesson, "naive_32x32_f32 is a lesson; the library chooses among kernels of mma_multistage",
        planned(same, {.kernel = "naive_32x32_f32"})},
       {kernel_type, "multistage_128x128x32_s3_f32 computes f32 products; the problem is of type f16",
        planned(same, f16, {.kernel = "multistage_128x128x32_s3_f32"})},
@@ -370,6 +418,11 @@ std::vector<Case> Refusals::of_machines() {
        }},
       {memory_free, "memory needs 4611686018427387904 bytes of memory, of which",
        [this] { DeviceBuffer(*device_, std::size_t{1} << 62, "memory"); }},
+      // By what open_gpu() asks; no machine has every card and driver.
+      {device_card, "Tesla T4 has compute capability 7.5; kernels need 8.0 or newer",
+       [] { require_none(card_refusal("Tesla T4", 75, 13000, 13000, "80;90a-real")); }},
+      {device_driver, "the driver supports CUDA 12.8, and this program needs one that supports 13.0 or newer",
+       [] { require_none(driver_refusal(12080, 13010)); }},
       {device_build, "this program has no plain build of the kernel",
        [] {
          KernelEntry kernel = find_kernel("naive_32x32_f32");
@@ -419,8 +472,8 @@ std::vector<Case> Refusals::of_c_functions() {
          static const lapidary_epilogue epilogue = {};
          options.epilogue = &epilogue;
        })},
-      {type_value, "the type of A has value 6; types are 0 (f32) to 5 (s8)",
-       multiply([](lapidary_matrix& A, lapidary_options&) { A.type = static_cast<lapidary_type>(6); })},
+      {type_value, "the type of A has value 7; types are 0 (f32) to 6 (s32)",
+       multiply([](lapidary_matrix& A, lapidary_options&) { A.type = static_cast<lapidary_type>(7); })},
       {shape_b, "B is 6 x 5; as A and D are it must be 7 x 5",
        multiply([](lapidary_matrix& A, lapidary_options&) { A.cols = 7; })},
   };

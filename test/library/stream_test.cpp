@@ -1,18 +1,25 @@
-// On a GPU products are captured in CUDA graphs and replayed, run on several streams at a time, and reach beyond 2^31
-// elements.
+// On a GPU products are captured in CUDA graphs and replayed, run on several streams at a time, in order with copies on
+// the default one, and reach beyond 2^31 elements; and the device may be reset.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "lapidary/gemm.hpp"
+#include "library/stream_key.hpp"
 
 namespace lapidary {
 namespace {
 
-void check(cudaError_t status) { ASSERT_EQ(status, cudaSuccess) << cudaGetErrorString(status); }
+/// Ends the test if CUDA fails, whatever function is in between.
+void check(cudaError_t status) {
+  if (status != cudaSuccess) throw std::runtime_error(cudaGetErrorString(status));
+}
 
 class OnStreams : public testing::Test {
  protected:
@@ -48,9 +55,8 @@ TEST_F(OnStreams, GraphsReplayCopiesAndProducts) {
   const std::size_t bytes = n * n * sizeof(float);
   const DeviceBuffer a(*device_, bytes, "A"), b(*device_, bytes, "B"), d(*device_, bytes, "D");
   const auto gemm = [&](cudaStream_t stream) {
-    context_->gemm({.cuda = stream}, 1, column_major_view<const void>(a.data(), Type::f32, n, n),
-                   column_major_view<const void>(b.data(), Type::f32, n, n), 0, {},
-                   row_major_view(d.data(), Type::f32, n, n));
+    context_->gemm({.cuda = stream}, 1, column_major_view(a.data(), Type::f32, n, n),
+                   column_major_view(b.data(), Type::f32, n, n), 0, {}, row_major_view(d.data(), Type::f32, n, n));
   };
   cudaStream_t stream = nullptr;
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
@@ -102,8 +108,8 @@ TEST_F(OnStreams, SeveralAtATimeHaveWorkspacesOfTheirOwn) {
   }
   for (int round = 0; round < rounds; ++round)
     for (const Work& work : all)
-      context_->gemm({.cuda = work.stream}, 1, column_major_view<const void>(work.a->data(), Type::f32, n, n),
-                     column_major_view<const void>(work.b->data(), Type::f32, n, n), 0, {},
+      context_->gemm({.cuda = work.stream}, 1, column_major_view(work.a->data(), Type::f32, n, n),
+                     column_major_view(work.b->data(), Type::f32, n, n), 0, {},
                      row_major_view(work.d->data(), Type::f32, n, n));
   check(cudaDeviceSynchronize());
   for (const Work& work : all) {
@@ -111,6 +117,103 @@ TEST_F(OnStreams, SeveralAtATimeHaveWorkspacesOfTheirOwn) {
     device_->download(found.data(), work.d->data(), bytes);
     EXPECT_EQ(found, work.expected);
     check(cudaStreamDestroy(work.stream));
+  }
+}
+
+/// Products that take long: of n x n ones, D = alpha * 1 * 1 time after time, the last one with the alpha that is
+/// given.
+class Slow {
+ public:
+  explicit Slow(Device& device) : device_(device) { device.upload(ones_.data(), values_.data(), bytes); }
+
+  void enqueue(Context& context, cudaStream_t stream, float alpha) const {
+    for (int i = times; i > 0; --i)
+      context.gemm({.cuda = stream}, i > 1 ? 7 : alpha, row_major_view(ones_.data(), Type::f32, n, n),
+                   row_major_view(ones_.data(), Type::f32, n, n), 0, {}, row_major_view(d_.data(), Type::f32, n, n));
+  }
+  /// Whether they are there once they are copied to the host.
+  bool is_right(float alpha) {
+    device_.download(values_.data(), d_.data(), bytes);
+    for (const float value : values_)
+      if (value != alpha * n) return false;
+    return true;
+  }
+
+ private:
+  static constexpr std::int64_t n = 2048;
+  static constexpr int times = 20;
+  static constexpr std::size_t bytes = n * n * sizeof(float);
+
+  Device& device_;
+  std::vector<float> values_ = std::vector<float>(n * n, 1);
+  DeviceBuffer ones_{device_, bytes, "ones"}, d_{device_, bytes, "D"};
+};
+
+TEST_F(OnStreams, CopiesWaitForTheDefaultStream) {
+  Slow slow(*device_);
+  for (const float alpha : {1.0F, 2.0F, 3.0F}) {
+    slow.enqueue(*context_, nullptr, alpha);
+    ASSERT_TRUE(slow.is_right(alpha));
+  }
+}
+
+TEST_F(OnStreams, TheDeviceWaitsForEveryStream) {
+  Slow slow(*device_);
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  slow.enqueue(*context_, stream, 3);
+  device_->synchronize();
+  EXPECT_EQ(cudaStreamQuery(stream), cudaSuccess);
+  EXPECT_TRUE(slow.is_right(3));
+  check(cudaStreamDestroy(stream));
+}
+
+TEST_F(OnStreams, ThreadsHaveWorkspacesOfTheirOwnOnStreamsOfTheirOwn) {
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(cudaStreamPerThread), library::stream_per_thread);
+  constexpr std::int64_t n = 97;  // both operands are copied
+  constexpr int threads = 4, rounds = 50;
+  const std::size_t bytes = n * n * sizeof(float);
+  std::vector<std::vector<float>> found(threads);
+  std::vector<std::thread> running;
+  for (int t = 0; t < threads; ++t)
+    running.emplace_back([&, t] {
+      const DeviceBuffer a(*device_, bytes, "A"), b(*device_, bytes, "B"), d(*device_, bytes, "D");
+      device_->upload(a.data(), numbers(n, t).data(), bytes);
+      device_->upload(b.data(), numbers(n, 2 * t + 1).data(), bytes);
+      for (int round = 0; round < rounds; ++round)
+        context_->gemm({.cuda = cudaStreamPerThread}, 1, column_major_view(a.data(), Type::f32, n, n),
+                       column_major_view(b.data(), Type::f32, n, n), 0, {}, row_major_view(d.data(), Type::f32, n, n));
+      if (cudaStreamSynchronize(cudaStreamPerThread) != cudaSuccess) return;
+      std::vector<float>& values = found[static_cast<std::size_t>(t)];
+      values.resize(n * n);
+      device_->download(values.data(), d.data(), bytes);
+    });
+  for (std::thread& thread : running) thread.join();
+  for (int t = 0; t < threads; ++t)
+    EXPECT_EQ(found[static_cast<std::size_t>(t)], product(numbers(n, t), numbers(n, 2 * t + 1), n)) << t;
+}
+
+// By the same default context: kernels, and what they were allowed of shared memory, are gone in between.
+TEST_F(OnStreams, TheDeviceMayBeReset) {
+  constexpr std::int64_t n = 65;
+  const std::size_t bytes = n * n * sizeof(float);
+  const std::vector<float> left = numbers(n, 1), right = numbers(n, 2), expected = product(left, right, n);
+  for (int round = 0; round < 2; ++round) {
+    if (!device_) device_ = open_gpu();
+    {
+      const DeviceBuffer a(*device_, bytes, "A"), b(*device_, bytes, "B"), d(*device_, bytes, "D");
+      device_->upload(a.data(), left.data(), bytes);
+      device_->upload(b.data(), right.data(), bytes);
+      gemm({}, 1, column_major_view(a.data(), Type::f32, n, n), column_major_view(b.data(), Type::f32, n, n), 0, {},
+           row_major_view(d.data(), Type::f32, n, n));
+      std::vector<float> found(left.size());
+      device_->download(found.data(), d.data(), bytes);
+      ASSERT_EQ(found, expected) << round;
+    }
+    default_context({}).clear();
+    context_.reset();
+    device_.reset();
+    check(cudaDeviceReset());
   }
 }
 
@@ -125,12 +228,12 @@ TEST_F(OnStreams, MatricesMayHaveMoreThan31BitsOfElements) {
   device_->upload(vector.data(), ones.data(), vector.bytes());
   const Stream stream = device_->stream();
   // D = 1 1^T has 46341 x 46341 ones.
-  context_->gemm(stream, 1, row_major_view<const void>(vector.data(), Type::f16, large, 1),
-                 row_major_view<const void>(vector.data(), Type::f16, 1, large), 0, {},
+  context_->gemm(stream, 1, row_major_view(vector.data(), Type::f16, large, 1),
+                 row_major_view(vector.data(), Type::f16, 1, large), 0, {},
                  row_major_view(matrix.data(), Type::f16, large, large));
   // Each of its rows adds up to 46341, in f32.
-  context_->gemm(stream, 1, row_major_view<const void>(matrix.data(), Type::f16, large, large),
-                 row_major_view<const void>(vector.data(), Type::f16, large, 8), 0, {},
+  context_->gemm(stream, 1, row_major_view(matrix.data(), Type::f16, large, large),
+                 row_major_view(vector.data(), Type::f16, large, 8), 0, {},
                  row_major_view(result.data(), Type::f32, large, 8));
   device_->synchronize();
   std::vector<float> sums(static_cast<std::size_t>(large) * 8);
