@@ -2,16 +2,10 @@
 #include <string>
 #include <vector>
 
+#include "expect.hpp"
 #include "scale.hpp"
 
 namespace {
-
-int failures = 0;
-
-void expect(bool holds, const char* what) {
-  std::printf("%s  %s\n", holds ? "ok    " : "FAILED", what);
-  failures += !holds;
-}
 
 /// Whether 3 * i is what the kernel writes for every i < n.
 bool scales(lapidary::Device& device, void (*scale)(const lapidary::Stream&, const Scale&), int n) {
