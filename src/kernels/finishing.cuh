@@ -58,16 +58,24 @@ __global__ void __launch_bounds__(threads) kernel(const Sums<R> s) {
   if (s.bias_of_columns.first) read(bias, s.bias_of_columns, 0, col, left);
   for_each_row([&](int pass, std::int64_t row) {
     const float of_row = s.bias_of_rows ? to_float(s.bias_of_rows[row]) : 0;
-    R results[width];
+    float t[width];
 #pragma unroll
     for (int i = 0; i < width; ++i) {
       // Nor does what A and B hold count where alpha is.
-      float t = alpha != 0 ? alpha * sums[pass][i] : 0;
-      if (beta != 0) t = fmaf(beta, c[pass][i], t);
-      t = activated(s.activation, t + (bias[i] + of_row));
-      t = fmaf(s.scale, t, residual[pass][i]);
-      if (s.clamps) t = t < s.low ? s.low : t > s.high ? s.high : t;
-      results[i] = from_float<R>(t);
+      t[i] = alpha != 0 ? alpha * sums[pass][i] : 0;
+      if (beta != 0) t[i] = fmaf(beta, c[pass][i], t[i]);
+      t[i] += bias[i] + of_row;
+    }
+    with_activation(s.activation, [&](auto activation) {
+#pragma unroll
+      for (int i = 0; i < width; ++i) t[i] = activated<decltype(activation)::value>(t[i]);
+    });
+    R results[width];
+#pragma unroll
+    for (int i = 0; i < width; ++i) {
+      t[i] = fmaf(s.scale, t[i], residual[pass][i]);
+      if (s.clamps) t[i] = min_nan(max_nan(t[i], s.low), s.high);
+      results[i] = from_float<R>(t[i]);
     }
     R* const to = s.D.at(row, col);
     if (s.D.aligned && left >= width) {

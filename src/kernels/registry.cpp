@@ -9,7 +9,7 @@
 
 #include "core/edit_distance.hpp"
 #include "core/error.hpp"
-#include "core/math.hpp"
+#include "core/tiles.hpp"
 #include "kernels/sources.hpp"
 
 // rungs.def has the rungs of ladder.def that this program was configured with, LAPIDARY_RUNGS.
@@ -47,7 +47,7 @@ Rung make_rung(const char* family, const char* name, const std::array<BuiltRung,
                                 [&](const KernelEntry& known) { return known.traits() == built.traits; });
       if (place == rung.kernels.end())
         place = rung.kernels.insert(
-            place, {built.traits, name, rung.info->fallback, {}, built.order, built.fast_accumulation});
+            place, {built.traits, name, rung.info->fallback, {}, built.order, built.fast_accumulation, built.finishes});
       place->builds[build] = &built;
     }
   }
@@ -116,43 +116,7 @@ std::vector<std::string_view> nearest_rungs(std::string_view name) {
   return names;
 }
 
-/// Why a kernel's blocks are too few for the tiles of D, or its numbers of tiles too short.
-std::string refusal_by_tiles(const KernelEntry& kernel, const Problem& p) {
-  // What walks in an order of its own multiplies the tiles of a row by the rows of a group, at most 16, in 32 bits; and
-  // there is room for the step to a block's next tile, which is the grid.
-  const std::int64_t most = (kernel.order.at ? std::int64_t{1} << 28 : std::int64_t{LaunchLimits::grid_x}) - 1024;
-  const auto [rows, cols] = tiles_of(kernel, p.M, p.N);
-  if (rows <= most / cols) return {};
-  return fmt::format("D has {} x {} tiles of {} x {}; this kernel numbers at most {}", rows, cols, kernel.tile.m,
-                     kernel.tile.n, most);
-}
-
 }  // namespace
-
-std::optional<BrokenRule> unsupported(const Problem& p) {
-  using enum RefusalId;
-  const auto factor = [](const char* name) {
-    return BrokenRule{kernel_problem,
-                      fmt::format("{} is in device memory; kernels take it from the host, by value", name)};
-  };
-  if (p.alpha == Factor::in_device_memory) return factor("alpha");
-  if (p.beta == Factor::in_device_memory) return factor("beta");
-  if (p.batch.count != 1)
-    return {{kernel_problem, fmt::format("there are {} products in the batch; kernels do 1 a launch", p.batch.count)}};
-  if (p.groups != 1)
-    return {{unsupported_groups, fmt::format("there are {} groups of products; kernels do 1 a launch", p.groups)}};
-  if (p.order_d != Order::row_major)
-    return {
-        {kernel_problem,
-         "C and D are column-major; results are row-major: exchange A and B, and take each of them in the other order"}};
-  if (p.epilogue != Epilogue{})
-    return {{kernel_problem,
-             fmt::format("{} is to follow; kernels store alpha * A * B + beta * C as it is", to_string(p.epilogue))}};
-  if (p.scaling != Scaling::none) return {{unsupported_scaling, "A and B have scales; kernels scale by alpha alone"}};
-  if (p.split != 1)
-    return {{unsupported_split, fmt::format("K is to be split in {}; kernels add up all of it in 1", p.split)}};
-  return {};
-}
 
 bool Rung::has(const GemmKind& kind) const {
   return std::any_of(kernels.begin(), kernels.end(), [&](const KernelEntry& k) { return k.kind == kind; });
@@ -296,9 +260,7 @@ const KernelEntry& find_kernel(std::string_view id) {
 }
 
 RowCol<std::int64_t> tiles_of(const KernelEntry& kernel, std::int64_t M, std::int64_t N) {
-  const auto [down, across] = kernel.cluster;
-  return {ceil_div<std::int64_t>(M, kernel.tile.m * down) * down,
-          ceil_div<std::int64_t>(N, kernel.tile.n * across) * across};
+  return tiles_of(kernel.tile, kernel.cluster, M, N);
 }
 
 std::string refusal(const KernelEntry& kernel, const Problem& unresolved) {
@@ -307,9 +269,10 @@ std::string refusal(const KernelEntry& kernel, const Problem& unresolved) {
                        to_string(kernel.kind));
   }
   const Problem problem = resolved(unresolved);
-  if (auto broken = unsupported(problem)) return std::move(broken->why);
+  if (auto broken = unsupported(problem, kernel.finishes)) return std::move(broken->why);
   if (problem.M == 0 || problem.N == 0) return {};
-  if (std::string broken = refusal_by_tiles(kernel, problem); !broken.empty()) return broken;
+  if (std::string broken = refusal_by_tiles(kernel.tile, kernel.cluster, kernel.order.at, problem); !broken.empty())
+    return broken;
   for (const BuiltKernel* const built : kernel.builds)
     if (built) return built->refusal ? built->refusal(problem) : std::string();
   return {};
@@ -343,11 +306,9 @@ Prepared prepare(const KernelEntry& kernel, Build build, const Problem& unresolv
                                                              : ""));
   }
   if (problem.M == 0 || problem.N == 0) return {.problem = problem, .build = build};
-  const int least = kernel.cluster.down * kernel.cluster.across;
-  if (card.multiprocessors < least) {
-    throw Refusal(RefusalId::card_multiprocessors, fmt::format("the card has {} multiprocessors; {} needs {}",
-                                                               card.multiprocessors, kernel.id(), least));
-  }
+  if (const std::string broken = refusal_by_multiprocessors(card.multiprocessors, kernel.cluster, kernel.id());
+      !broken.empty())
+    throw Refusal(RefusalId::card_multiprocessors, broken);
   return built->prepare(problem, card);
 }
 

@@ -22,7 +22,7 @@ struct KernelEntry : KernelTraits {
   /// By build; null where it was left out, as `gpu` is without nvcc.
   std::array<const BuiltKernel*, 3> builds;
   TileOrder order = {};
-  bool fast_accumulation = false;
+  bool fast_accumulation = false, finishes = false;
 
   /// What it is called by in records, results and file names: "wgmma_cluster_128x256x64_s4_c2x1_e2x64_bf16-RC" is the
   /// rung, the tile, four stages, clusters of 2 blocks below each other and 1 beside, two slices of 64 columns staged,
@@ -82,16 +82,12 @@ std::string to_string(const TileShape& tile);
 /// The kernel of that id. @throws InvalidArgument if the program has none
 const KernelEntry& find_kernel(std::string_view id);
 
-/// The rows and columns of tiles that a kernel's blocks go through: those of D, and where clusters hang over its edges
-/// those beyond them, too.
+/// The rows and columns of tiles that a kernel's blocks go through (core/tiles.hpp).
 RowCol<std::int64_t> tiles_of(const KernelEntry& kernel, std::int64_t M, std::int64_t N);
 
 /// Why a card does not run a rung's products of a kind, as one sentence; empty if it does.
 /// @param name  of the card. @param compute_capability  major * 10 + minor
 std::string refusal(const Rung& rung, const GemmKind& kind, std::string_view name, int compute_capability);
-
-/// What a resolved problem asks for that no kernel does; nothing if a kernel may do it.
-std::optional<BrokenRule> unsupported(const Problem& problem);
 
 /// Why a kernel does not take a problem that validate() accepts, as one sentence with the rule, the value and what is
 /// legal; empty if it takes it.

@@ -37,7 +37,9 @@ struct KernelTraits {
   GemmKind kind;
   int stages = 1;  ///< tiles of A and B in shared memory at a time
   ClusterShape cluster = {};
-  int slices = 0, cols = 0;  ///< of a warpgroup's results that are staged at a time, and their columns; 0: none are
+  /// Of a warpgroup's results that are staged at a time, and their columns; 0 slices: none are, or with columns those
+  /// of each warp's rows.
+  int slices = 0, cols = 0;
 
   constexpr bool operator==(const KernelTraits&) const = default;
 };
@@ -53,6 +55,8 @@ struct BuiltKernel {
   TileOrder order = {};
   /// FP8 is accumulated by tensor cores alone, which keep 13 fraction bits of a sum; cuBLAS has the word.
   bool fast_accumulation = false;
+  /// It does what an Epilogue asks for, but for activations that it refuses.
+  bool finishes = false;
 };
 
 /// A rung in one build of its sources; the first kernel is the default.

@@ -17,6 +17,16 @@ constexpr std::string_view rungs[] = {"multistage",       "mma_multistage",   "w
                                       "wgmma_persistent", "wgmma_staged",     "wgmma_cluster",
                                       "wgmma_energy",     "wgmma_overlapped", "wgmma_promoted"};
 
+/// Null if the library does not choose it.
+const KernelCost* cost_of(const KernelEntry& kernel) {
+  const auto found = std::find_if(std::begin(costs), std::end(costs), [&, id = kernel.id()](const KernelCost& c) {
+    if (!kernel.finishes) return c.id == id;
+    const KernelId row = parse_kernel_id(c.id);
+    return key_of(row.rung, row.traits) == key_of(kernel.rung, kernel);
+  });
+  return found == std::end(costs) ? nullptr : &*found;
+}
+
 }  // namespace
 
 std::span<const KernelCost> kernel_costs() { return costs; }
@@ -26,10 +36,8 @@ std::span<const LibraryKernel> library_kernels() {
     std::vector<LibraryKernel> found;
     for (const Rung& rung : ladder())
       for (const KernelEntry& entry : rung.kernels)
-        if (const auto cost = std::find_if(std::begin(costs), std::end(costs),
-                                           [id = entry.id()](const KernelCost& c) { return c.id == id; });
-            cost != std::end(costs))
-          found.push_back({&rung, &entry, cost, measured_cost_of(entry)});
+        if (const KernelCost* const cost = cost_of(entry))
+          found.push_back({entry.id(), &rung, &entry, cost, measured_cost_of(entry)});
     return found;
   }();
   return known;

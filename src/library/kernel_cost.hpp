@@ -32,13 +32,14 @@ std::span<const KernelCost> kernel_costs();
 
 /// A kernel that the library chooses among, and what it costs.
 struct LibraryKernel {
+  std::string id;
   const Rung* rung;
   const KernelEntry* kernel;
   const KernelCost* cost;
   const MeasuredCost* measured;  ///< null if it was not
 };
 
-/// Those of the table that this program has.
+/// Those of the table that this program has, and those that cost what one of them does.
 std::span<const LibraryKernel> library_kernels();
 
 /// Of a kernel; null if the library does not choose it.

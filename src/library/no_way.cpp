@@ -7,6 +7,7 @@
 #include <climits>
 #include <cstdint>
 #include <iterator>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,13 +67,20 @@ std::string copies_of(const Problem& problem, const std::vector<Candidate>& ways
   return fmt::format("{}", fmt::join(names, ", or "));
 }
 
+std::set<std::string_view> names_of_library_rungs() {
+  std::set<std::string_view> names;
+  for (const LibraryKernel& known : library_kernels()) names.insert(known.rung->name());
+  return names;
+}
+
 /// Why a kernel computes a resolved problem with row-major results on a card in no way.
 BrokenRule why_not(const KernelEntry& kernel, const Problem& problem, const BuiltInCard& card) {
   const LibraryKernel* const known = library_kernel(kernel);
   if (!known)
     return {RefusalId::kernel_lesson, fmt::format("{} is a lesson; the library chooses among kernels of {}",
-                                                  kernel.id(), fmt::join(library_rungs(), ", "))};
-  const GemmKind types(kernel.kind.type, kernel.kind.result), asked(problem.kind.type, stored_type(problem));
+                                                  kernel.id(), fmt::join(names_of_library_rungs(), ", "))};
+  const GemmKind types(kernel.kind.type, kernel.kind.result),
+      asked(problem.kind.type, kernel.finishes ? problem.kind.result : stored_type(problem));
   if (types != asked)
     return {RefusalId::kernel_type, fmt::format("{} computes {} products; the problem is of type {}", kernel.id(),
                                                 to_string(types), to_string(asked))};
@@ -144,7 +152,7 @@ BrokenRule why_parts(unsigned which, const Problem& problem, const BuiltInCard& 
       return broken(
           RefusalId::option_batch_invariant,
           fmt::format("the kernel for any number of rows does not take this one; without batch_invariant it is {}",
-                      without.front().way.kernel->cost->id));
+                      without.front().way.kernel->id));
     case of_kernel: break;
   }
   const BrokenRule of_it = why_not(find_kernel(options.kernel), with_row_major_results(problem), card);

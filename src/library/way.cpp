@@ -55,13 +55,15 @@ bool pack(Way& way, std::optional<PackedMatrix>& packed, const MatrixShape& from
   return true;
 }
 
-/// Whether a second launch has to make results of sums: kernels store alpha * A * B + beta * C, with factors that the
-/// host has, as f32 or in the type of A and B.
-bool needs_finishing(const Problem& p) {
-  const bool stored = p.kind.result == Type::f32 || p.kind.result == p.kind.type;
-  return !stored || p.epilogue != Epilogue{} || p.alpha == Factor::in_device_memory ||
-         p.beta == Factor::in_device_memory;
+/// Whether kernels store alpha * A * B + beta * C of a problem: with factors that the host has, as f32 or in the type
+/// of A and B; or A * B, as s32.
+bool is_stored(const Problem& p) {
+  return (p.kind.result == Type::f32 || p.kind.result == p.kind.type || p.kind.result == Type::s32) &&
+         p.alpha != Factor::in_device_memory && p.beta != Factor::in_device_memory;
 }
+
+/// Whether a kernel that does not finish leaves it to a second launch to make results of sums.
+bool needs_finishing(const Problem& p) { return !is_stored(p) || p.epilogue != Epilogue{}; }
 
 /// Has the kernel store sums for a second launch, which may be where results will be unless something else that is
 /// read then is there too. @returns whether D is not too large for that
@@ -89,12 +91,21 @@ bool lines_aligned(const MatrixShape& x, int base) {
 
 }  // namespace
 
+bool is_for_finishing(const Problem& problem) { return is_stored(problem) && problem.epilogue != Epilogue{}; }
+
 Type stored_type(const Problem& problem) { return needs_finishing(problem) ? Type::f32 : problem.kind.result; }
 
 std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_kernel, const PackedOperands& packs,
                           const PackedOperands& prepared, BrokenRule* broken) {
   const KernelEntry& kernel = *library_kernel.kernel;
-  if (kernel.kind.type != batch.kind.type || kernel.kind.result != stored_type(batch)) return {};
+  if (kernel.kind.type != batch.kind.type) return {};
+  if (kernel.kind.result != (kernel.finishes ? batch.kind.result : stored_type(batch))) return {};
+  if (kernel.finishes && !is_for_finishing(batch)) {
+    if (broken)
+      *broken = {RefusalId::kernel_problem,
+                 "it is for products with an epilogue, of factors that the host has; its parent computes others"};
+    return {};
+  }
   Way way;
   way.kernel = &library_kernel;
   way.problem = one_of(batch);
@@ -105,7 +116,7 @@ std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_ker
     return x.order == order || x.empty();
   };
   if ((!packs.a && !fits(Matrix::A, kernel.kind.a)) || (!packs.b && !fits(Matrix::B, kernel.kind.b))) return {};
-  if (needs_finishing(batch) && !finish_later(way)) {
+  if (!kernel.finishes && needs_finishing(batch) && !finish_later(way)) {
     if (broken)
       *broken = {RefusalId::shape_tiles,
                  fmt::format("{} x {} results are to be made in a second launch; it numbers at most 2^31 - 1 tiles of "

@@ -29,7 +29,7 @@ struct Finishing {
 };
 
 /// One way to compute a problem with row-major results: copies, and a kernel that is launched for each product of the
-/// batch, after which a second launch may make results of sums.
+/// batch, after which a second launch may make results of sums, unless the kernel has done so.
 struct Way {
   const LibraryKernel* kernel = nullptr;  ///< null: D has no elements
   Problem problem;                        ///< of one launch, as the kernel takes it; resolved
@@ -38,8 +38,11 @@ struct Way {
   std::size_t workspace_bytes = 0;
 };
 
-/// The type of what kernels store for a problem: its results, or sums for a second launch to make results of.
+/// The type of what kernels that do not finish store for a problem: its results, or sums for a second launch to make
+/// results of.
 Type stored_type(const Problem& problem);
+/// Whether a problem is one for kernels that finish: an epilogue and what else they do, of factors that the host has.
+bool is_for_finishing(const Problem& problem);
 
 /// What a kernel needs to compute a resolved problem with row-major results, if A, B or both are copied first.
 /// @param prepared  of the copies, those that are there before

@@ -16,7 +16,7 @@
 //     Roles     who copies, and who multiplies                 wgmma_specialized
 //     Loop      how the two walk along K                       wgmma_specialized, wgmma_promoted
 //     Walk      which tiles of D a block takes                 wgmma_specialized, wgmma_persistent
-//     Epilogue  how results get from registers to D            wgmma_staged
+//     Epilogue  how results get from registers to D            wgmma_staged, wgmma_fused
 //     Cluster   which blocks share what is copied              wgmma_cluster
 //     Steps     in which order a tile's steps along K come     wgmma_energy
 //     Start     what a block waits for before it reads         wgmma_overlapped
@@ -78,6 +78,7 @@ struct Alone {
 /// Results go from registers to D.
 template <class R>
 struct DirectEpilogue {
+  static constexpr bool finishes = false;
   struct Storage {};
   struct Map {};
   static Map map(const Problem&) { return {}; }
@@ -138,10 +139,13 @@ __global__ void __launch_bounds__(Config::threads, 1)
     for (int number = first; walk.has(number); number = walk.next(number, stride)) {
       // In a function of their own, which is inlined, ptxas keeps the last tile's results for the next one, and spills.
       typename Tile::Accumulators rD;  // (WM, BN)
+      const auto origin_of = [&] {
+        const auto [row, col] = Cluster::tile(walk.tile(number), block.rank);
+        return RowCol<std::int64_t>{std::int64_t{row} * Tile::BM, std::int64_t{col} * Tile::BN};
+      };
+      if constexpr (Config::Epilogue::finishes) Config::Epilogue::template prefetch<Tile>(g, origin_of(), mapD);
       Config::Loop::multiply(block, p, rD, warpgroup);
-      const auto [row, col] = Cluster::tile(walk.tile(number), block.rank);
-      const RowCol<std::int64_t> origin = {std::int64_t{row} * Tile::BM, std::int64_t{col} * Tile::BN};
-      Config::Epilogue::template store<Tile>(g, origin, static_cast<int>(threadIdx.x), rD, mapD, shared);
+      Config::Epilogue::template store<Tile>(g, origin_of(), static_cast<int>(threadIdx.x), rD, mapD, shared);
     }
     Config::Epilogue::finish();
   };

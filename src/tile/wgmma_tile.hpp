@@ -63,7 +63,34 @@ struct WgmmaTile {
   }
 };
 
-/// sum = alpha * sum + beta * C for all results of a thread of a warpgroup, whose results begin at `origin` of D.
+/// Adds `factor` times a matrix of the shape of D to all results of a thread of a warpgroup, whose results begin at
+/// `origin` of D.
+template <class T, class R, int down, int across, int count>
+LAPIDARY_DEVICE void add_matrix(const Gemm<T, R>& g, float factor, const R* matrix, std::int64_t ld,
+                                const RowCol<int>& origin, float (&sums)[down][across][count]) {
+  const RowCol<int> at = wgmma_d(static_cast<int>(threadIdx.x) % 128, 0);
+  const int n_left = static_cast<int>(g.N) - origin.col - at.col;
+#pragma unroll
+  for (int i = 0; i < down; ++i)
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const std::int64_t row = origin.row + i * 64 + at.row + 8 * h;
+      const R* const c = matrix + row * ld + origin.col + at.col;
+      if (row >= g.M) continue;
+#pragma unroll
+      for (int j = 0; j < across; ++j)
+#pragma unroll
+        for (int index = 0; index < count; index += 4)
+#pragma unroll
+          for (int e = 0; e < 2; ++e) {
+            const int n = j * 2 * count + 2 * index + e;
+            float& sum = sums[i][j][index + 2 * h + e];
+            if (n < n_left) sum = fmaf(factor, to_float(c[n]), sum);
+          }
+    }
+}
+
+/// sum = alpha * sum + beta * C for all of them.
 template <class T, class R, int down, int across, int count>
 LAPIDARY_DEVICE void scale_warpgroup(const Gemm<T, R>& g, const RowCol<int>& origin,
                                      float (&sums)[down][across][count]) {
@@ -75,26 +102,7 @@ LAPIDARY_DEVICE void scale_warpgroup(const Gemm<T, R>& g, const RowCol<int>& ori
 #pragma unroll
         for (int index = 0; index < count; ++index) sums[i][j][index] *= g.alpha;
   }
-  if (g.beta == 0) return;
-  const RowCol<int> at = wgmma_d(static_cast<int>(threadIdx.x) % 128, 0);
-  const int n_left = static_cast<int>(g.N) - origin.col - at.col;
-#pragma unroll
-  for (int i = 0; i < down; ++i)
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      const std::int64_t row = origin.row + i * 64 + at.row + 8 * h;
-      const R* const c = g.C + row * g.ldc + origin.col + at.col;
-      if (row >= g.M) continue;
-#pragma unroll
-      for (int j = 0; j < across; ++j)
-#pragma unroll
-        for (int index = 0; index < count; index += 4)
-#pragma unroll
-          for (int e = 0; e < 2; ++e) {
-            const int n = j * 2 * count + 2 * index + e;
-            if (n < n_left) sums[i][j][index + 2 * h + e] = fmaf(g.beta, to_float(c[n]), sums[i][j][index + 2 * h + e]);
-          }
-    }
+  if (g.beta != 0) add_matrix(g, g.beta, g.C, g.ldc, origin, sums);
 }
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

@@ -19,6 +19,7 @@
 #include "core/error.hpp"
 #include "lapidary/gemm.hpp"
 #include "library/elements.hpp"
+#include "library/kernel_cost.hpp"
 #include "library/library_target.hpp"
 
 namespace lapidary {
@@ -31,11 +32,12 @@ float rounded(Type type, double value) {
                    [&](auto element) { return to_float(from_float<decltype(element)>(static_cast<float>(value))); });
 }
 
-/// A matrix on host and device, in a buffer that ends with its last element. What is between its lines is NaN.
+/// A matrix on host and device, in a buffer that ends with its last element and begins `shift` elements before its
+/// first one. What is between its lines is NaN.
 class HostMatrix {
  public:
   HostMatrix(Device& device, Type type, std::int64_t rows, std::int64_t cols, Order order, std::int64_t gap,
-             std::int64_t count = 1)
+             std::int64_t count = 1, std::int64_t shift = 0)
       : device_(&device),
         type_(type),
         rows_(rows),
@@ -44,7 +46,8 @@ class HostMatrix {
         by_rows_(order == Order::row_major),
         ld_((by_rows_ ? cols : rows) + gap),
         stride_((by_rows_ ? rows : cols) * ld_),
-        values_(static_cast<std::size_t>(std::max<std::int64_t>(count * stride_ - gap, 1)), nan),
+        shift_(shift),
+        values_(static_cast<std::size_t>(shift + std::max<std::int64_t>(count * stride_ - gap, 1)), nan),
         buffer_(device, values_.size() * static_cast<std::size_t>(size_of(type)), "matrix") {}
 
   template <class Value>
@@ -58,17 +61,17 @@ class HostMatrix {
   std::vector<float> download() const { return test::download_of(*device_, buffer_.data(), type_, values_.size()); }
 
   std::size_t at(std::int64_t b, std::int64_t i, std::int64_t j) const {
-    return static_cast<std::size_t>(b * stride_ + (by_rows_ ? i * ld_ + j : j * ld_ + i));
+    return static_cast<std::size_t>(shift_ + b * stride_ + (by_rows_ ? i * ld_ + j : j * ld_ + i));
   }
   double operator()(std::int64_t b, std::int64_t i, std::int64_t j) const { return values_[at(b, i, j)]; }
   MatrixView view() const {
-    return {buffer_.data(), type_, rows_, cols_, by_rows_ ? ld_ : 1, by_rows_ ? 1 : ld_, count_, stride_};
+    return {data(), type_, rows_, cols_, by_rows_ ? ld_ : 1, by_rows_ ? 1 : ld_, count_, stride_};
   }
   ConstMatrixView const_view() const {
     const MatrixView x = view();
     return {x.data, x.type, x.rows, x.cols, x.row_stride, x.col_stride, x.count, x.batch_stride};
   }
-  void* data() const { return buffer_.data(); }
+  void* data() const { return static_cast<std::byte*>(buffer_.data()) + shift_ * size_of(type_); }
   Type type() const { return type_; }
 
  private:
@@ -76,7 +79,7 @@ class HostMatrix {
   Type type_;
   std::int64_t rows_, cols_, count_;
   bool by_rows_;
-  std::int64_t ld_, stride_;
+  std::int64_t ld_, stride_, shift_;
   std::vector<float> values_;
   DeviceBuffer buffer_;
 };
@@ -98,15 +101,15 @@ struct Case {
   std::int64_t M, N, K, count = 1;
   GemmKind kind = {};
   Order order_d = Order::row_major;
-  std::int64_t gap = 0;
+  std::int64_t gap = 0, shift = 0;  ///< shift: of bias and residual, whose lines are so much further apart, too
   double alpha = 1, beta = 0;
   bool factors_on_device = false, d_is_c = false, d_is_residual = false;
   Epilogue epilogue = {};
   float scale = 1, low = 0, high = 0;
 
   std::string text() const {
-    return fmt::format("{} of {} x {} x {} {}, D {}, gap {}, alpha {}, beta {}{}{}{}: {}", count, M, N, K,
-                       to_string(kind), order_d == Order::row_major ? "R" : "C", gap, alpha, beta,
+    return fmt::format("{} of {} x {} x {} {}, D {}, gap {}, shift {}, alpha {}, beta {}{}{}{}: {}", count, M, N, K,
+                       to_string(kind), order_d == Order::row_major ? "R" : "C", gap, shift, alpha, beta,
                        factors_on_device ? " on the device" : "", d_is_c ? ", D is C" : "",
                        d_is_residual ? ", D is the residual" : "", to_string(epilogue));
   }
@@ -122,8 +125,8 @@ class Epilogues : public test::LibraryTarget {
     HostMatrix a(device(), type, x.M, x.K, x.kind.a, x.gap, x.count),
         b(device(), type, x.K, x.N, x.kind.b, x.gap, x.count), c(device(), result, x.M, x.N, x.order_d, x.gap, x.count),
         d(device(), result, x.M, x.N, x.order_d, x.gap, x.count),
-        residual(device(), result, x.M, x.N, x.order_d, x.gap, x.count),
-        bias(device(), result, 1, x.epilogue.bias == Bias::of_rows ? x.M : x.N, Order::row_major, 0),
+        residual(device(), result, x.M, x.N, x.order_d, x.gap + x.shift, x.count, x.shift),
+        bias(device(), result, 1, x.epilogue.bias == Bias::of_rows ? x.M : x.N, Order::row_major, 0, 1, x.shift),
         factors(device(), Type::f32, 1, 2, Order::row_major, 0);
     for (HostMatrix* const input : {&a, &b}) input->fill(number);
     for (HostMatrix* const input : {&c, &residual, &bias}) input->fill([&] { return normal(random); });
@@ -219,6 +222,52 @@ TEST_P(Epilogues, RandomOnesAreRight) {
       }
 }
 
+TEST_P(Epilogues, AreRightOfKernelsThatFinish) {
+  std::mt19937 random(6);
+  const auto pick = [&](auto... values) {
+    const std::array list = {values...};
+    return list[random() % list.size()];
+  };
+  const auto one_in = [&](unsigned n) { return random() % n == 0; };
+  int kernels = 0;
+  for (const library::LibraryKernel& known : library::library_kernels()) {
+    if (!known.kernel->finishes) continue;
+    if (!known.rung->runs_on(card_of(device().stream()).compute_capability, known.kernel->kind)) continue;
+    ++kernels;
+    SCOPED_TRACE(known.kernel->id());
+    std::vector<Epilogue> epilogues = {
+        {.bias = Bias::of_columns}, {.bias = Bias::of_rows}, {.scale = true}, {.residual = true}, {.clamp = true}};
+    const std::array activations = {Activation::relu, Activation::gelu_tanh, Activation::silu};
+    for (const Activation activation : activations) {
+      epilogues.push_back({.activation = activation});
+      epilogues.push_back({.bias = Bias::of_columns, .activation = activation});
+    }
+    for (int i = 0; i < (GetParam().kind == DeviceKind::gpu ? 60 : 3); ++i)
+      epilogues.push_back({pick(Bias::none, Bias::of_columns, Bias::of_rows),
+                           pick(Activation::none, activations[0], activations[1], activations[2]), one_in(2), one_in(2),
+                           true});
+    for (const Epilogue& epilogue : epilogues) {
+      Case x{.M = pick(1, 63, 131), .N = pick(8, 264, 512), .K = pick(8, 72, 136), .kind = known.kernel->kind};
+      x.gap = pick(0, 8, 24);
+      x.count = one_in(4) ? 2 : 1;
+      x.alpha = pick(1.0, -0.5);
+      x.beta = pick(0.0, 0.0, -1.5);
+      x.d_is_c = x.beta != 0 && one_in(2);
+      x.epilogue = epilogue;
+      x.d_is_residual = epilogue.residual && !x.d_is_c && one_in(2);
+      x.shift = x.d_is_residual ? 0 : pick(0, 0, 1, 2);
+      x.scale = pick(0.5f, -2.0f);
+      x.low = -1;
+      x.high = pick(0.75f, 2.0f);
+      expect_right(x, random, {.kernel = known.kernel->id()});
+      if (HasFatalFailure()) return;
+    }
+  }
+  if (card_of(device().stream()).compute_capability == 90) {
+    EXPECT_GT(kernels, 0);
+  }
+}
+
 TEST_P(Epilogues, EachPartAloneIsRight) {
   std::mt19937 random(4);
   Case x{.M = 65, .N = 140, .K = 72, .kind = {Type::f16, Type::f16, Order::row_major, Order::column_major}};
@@ -261,6 +310,67 @@ TEST_P(Epilogues, ActivationsAreRightEverywhere) {
       EXPECT_NEAR(found[static_cast<std::size_t>(i)], expected, 4e-6 * std::abs(expected) + 1e-12) << at;
     }
   }
+}
+
+/// The same in the kernel that multiplies, where two neighbours share a reciprocal.
+TEST_P(Epilogues, NeighboursDoNotSpoilEachOther) {
+  if (card_of(device().stream()).compute_capability != 90) GTEST_SKIP() << "wgmma is of sm_90a alone";
+  constexpr std::int64_t count = 520, K = 8;
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  for (const Activation activation : {Activation::relu, Activation::gelu_tanh, Activation::silu}) {
+    HostMatrix one(device(), Type::f16, 1, K, Order::row_major, 0),
+        x(device(), Type::f16, K, count, Order::column_major, 0), d(device(), Type::f16, 1, count, Order::row_major, 0);
+    int k = 0, place = 0;
+    one.fill([&] { return k++ == 0 ? 1 : 0; });
+    x.fill([&] {
+      const std::int64_t j = place++;  // all of the first row, then zeros
+      constexpr double special[] = {nan, 1, infinity, -3, 60000, -60000, -60000, -60000, nan, -infinity};
+      if (j >= count) return 0.0;
+      return j < 10 ? special[j] : (static_cast<double>(j) - 260) * (j % 2 ? 0.02 : 0.6);
+    });
+    context().gemm(device().stream(), 1, one.const_view(), x.const_view(), 0, {}, d.view(),
+                   GemmEpilogue{.activation = activation}, {.kernel = "wgmma_fused_128x256x64_s4_c2x1_e2x64_f16-RC"});
+    device().synchronize();
+    const std::vector<float> found = d.download();
+    for (std::int64_t j = 0; j < count; ++j) {
+      const double at = x(0, 0, j), expected = activated(activation, at);
+      const auto there = static_cast<double>(found[static_cast<std::size_t>(j)]);
+      if (std::isnan(at)) {
+        EXPECT_TRUE(std::isnan(there)) << j;
+      } else if (std::isinf(at)) {
+        EXPECT_EQ(there, at > 0 ? at : 0) << j;
+      } else {
+        EXPECT_NEAR(there, expected, 0x1p-10 * std::abs(expected) + 0x1p-24) << at;
+      }
+    }
+  }
+}
+
+/// By batch_invariant a row's results are the same bits whatever other rows there are, column by column too.
+TEST_P(Epilogues, RowsDoNotDependOnTheirNeighbours) {
+  constexpr std::int64_t N = 64, K = 16;
+  for (const Type type : {Type::f32, Type::f16})
+    for (const Order order : {Order::row_major, Order::column_major})
+      for (const Activation activation : {Activation::gelu_tanh, Activation::silu, Activation::gelu_erf}) {
+        std::vector<float> first;
+        for (const std::int64_t M : {1, 2, 64}) {
+          std::mt19937 random(8);
+          std::normal_distribution<double> normal;
+          HostMatrix a(device(), type, M, K, Order::row_major, 0), b(device(), type, K, N, Order::column_major, 0),
+              d(device(), type, M, N, order, 0);
+          b.fill([&] { return normal(random); });
+          a.fill([&] { return normal(random); });
+          d.upload();
+          context().gemm(device().stream(), 1, a.const_view(), b.const_view(), 0, {}, d.view(),
+                         GemmEpilogue{.activation = activation}, {.batch_invariant = true});
+          device().synchronize();
+          const std::vector<float> all = d.download();
+          std::vector<float> row;
+          for (std::int64_t j = 0; j < N; ++j) row.push_back(all[d.at(0, 0, j)]);
+          if (first.empty()) first = row;
+          EXPECT_EQ(row, first) << name_of(type) << ", M = " << M << ", " << static_cast<int>(order);
+        }
+      }
 }
 
 TEST_P(Epilogues, ResultsAreRoundedOnce) {

@@ -57,9 +57,9 @@ std::string refusal_of(const Problem& problem) {
   return of_operands.empty() ? Config::Epilogue::refusal(problem) : of_operands;
 }
 
-/// A launch of wgmma_kernel<Config>.
-template <const RungInfo& rung, class Config>
-Prepared prepare_wgmma(const Problem& problem, const Card& card) {
+/// A launch of wgmma_kernel<Config>. @param results  what its epilogue makes a map of
+template <const RungInfo& rung, class Config, class... Results>
+Prepared prepare_wgmma(const Problem& problem, const Card& card, const Results&... results) {
   const auto g = gemm_of<typename Config::Element, typename Config::Result>(problem);
   const auto walk = walk_of<Config>(g.M, g.N, Config::traits.tile);
   const LaunchShape shape = {.kernel = rung.name,
@@ -69,7 +69,7 @@ Prepared prepare_wgmma(const Problem& problem, const Card& card) {
                              .cluster = Config::Cluster::blocks,
                              .overlaps = Config::Start::overlaps};
   return prepared(problem, shape, wgmma_kernel<Config>, Config::A::map(problem, Matrix::A),
-                  Config::B::map(problem, Matrix::B), Config::Epilogue::map(problem), g, walk);
+                  Config::B::map(problem, Matrix::B), Config::Epilogue::map(problem, results...), g, walk);
 }
 
 template <const RungInfo& rung, class Config>
@@ -78,7 +78,8 @@ constexpr BuiltKernel built_wgmma() {
           .refusal = refusal_of<Config>,
           .prepare = prepare_wgmma<rung, Config>,
           .order = order_of<Config, Config::traits.tile>(),
-          .fast_accumulation = Config::traits.kind.type == Type::e4m3 && !Config::Loop::promotes};
+          .fast_accumulation = Config::traits.kind.type == Type::e4m3 && !Config::Loop::promotes,
+          .finishes = Config::Epilogue::finishes};
 }
 
 /// The kinds that every rung of wgmma has a kernel of, the first of them TN as the BLAS calls it: both operands
@@ -124,18 +125,26 @@ using CompiledKernels = std::index_sequence<LAPIDARY_ONLY_KERNELS>;
 using CompiledKernels = std::make_index_sequence<count>;
 #endif
 
-/// The kernels of those kinds, of the traits that `traits` says, and then of `more`: build(TraitsConstant<t>()) is the
-/// one of traits t. `Unit` is the parameter of the list, so that it is compiled where the list is used alone.
-template <class Unit, KernelTraits (*traits)(const GemmKind&), KernelTraits... more, class Build>
-constexpr auto built_wgmma_kernels(Build build) {
-  constexpr auto all = []<std::size_t... i>(std::index_sequence<i...>) {
-    return std::array{traits(wgmma_kinds[i])..., more...};
-  }
-  (std::make_index_sequence<wgmma_kinds.size()>());
+/// The kernels of a list of traits, of which build(TraitsConstant<t>()) is the one of traits t. `Unit` is the parameter
+/// of the list, so that it is compiled where the list is used alone.
+template <class Unit, const auto& all, class Build>
+constexpr auto built_wgmma_list(Build build) {
   return [&]<std::size_t... i>(std::index_sequence<i...>) {
     return std::array{build(TraitsConstant<of_numbers(all[i])>())...};
   }
   (CompiledKernels<all.size()>());
+}
+
+/// Traits of those kinds, as `traits` says, and then `more`.
+template <KernelTraits (*traits)(const GemmKind&), KernelTraits... more>
+constexpr auto of_wgmma_kinds = []<std::size_t... i>(std::index_sequence<i...>) {
+  return std::array{traits(wgmma_kinds[i])..., more...};
+}
+(std::make_index_sequence<wgmma_kinds.size()>());
+
+template <class Unit, KernelTraits (*traits)(const GemmKind&), KernelTraits... more, class Build>
+constexpr auto built_wgmma_kernels(Build build) {
+  return built_wgmma_list<Unit, of_wgmma_kinds<traits, more...>>(build);
 }
 
 }  // namespace lapidary::inline LAPIDARY_BUILD
