@@ -1,19 +1,21 @@
 #pragma once
+#include <algorithm>
+
 #include "core/error.hpp"
 #include "core/math.hpp"
 #include "device/launch.hpp"
 #include "device/shared.hpp"
 #include "kernels/packing.hpp"
+#include "kernels/words.cuh"
 #include "layout/access.hpp"
 #include "layout/layout.hpp"
 #include "tile/global_tile.hpp"
 #include "tile/grid.hpp"
-#include "tile/vector.hpp"
 
-// Copies of matrices that kernels cannot read as they are. A block copies a square of 64 x 64 elements, a thread 16 of
-// them, and stores them by 128 bits: by elements of 16 bits a copy takes twice as long. Lines of the copy are read
-// where they are lines of the original too, and otherwise by way of shared memory, so that the lanes of a warp have
-// neighbours both of what is read and of what is written.
+// Copies of matrices that kernels cannot read as they are, stored by 128 bits: by elements of 16 bits a copy takes
+// twice as long. Lines of the copy that are lines of the original too are read by words, shifted together where they
+// are not aligned as the copy's are. Others go by way of shared memory, a square of 64 x 64 elements a block, so that
+// the lanes of a warp have neighbours both of what is read and of what is written.
 
 namespace lapidary::inline LAPIDARY_BUILD::packing {
 
@@ -59,58 +61,56 @@ struct Storage {
   SharedArray<T, Config<T>::square.cosize()> square;
 };
 
-template <class T, bool turned>
-__global__ void __launch_bounds__(Config<T>::threads) kernel(const Copy<T> copy) {
-  using C = Config<T>;
-  const RowCol<std::int64_t> block = block_tile<C::side, C::side>(copy.length);  // line, element of the copy
+/// Lines that stay lines: 16 of 256 bytes a block, 128 bits a thread.
+template <class T>
+struct Lines {
+  static constexpr int threads = 256, vectors = 16, lines = threads / vectors, length = vectors * packed<T>;
+};
+
+/// @param stride  how many lines further down a block's next ones are, where a grid cannot have a block for all
+template <class T>
+__global__ void __launch_bounds__(Lines<T>::threads) copy_lines(const Copy<T> copy, const std::int64_t stride) {
+  using C = Lines<T>;
+  const RowCol<std::int64_t> block = block_tile<C::lines, C::length>(copy.length);  // line, element
   const int thread = threadIdx.x;
+  const std::int64_t place = block.col + thread % C::vectors * packed<T>, left = copy.length - place;
+  if (left <= 0) return;
+  // Where nothing is between lines, words may be of two.
+  const bool dense = copy.from_ld == copy.length;
+  for (std::int64_t line = block.row + thread / C::vectors; line < copy.lines; line += stride) {
+    const std::int64_t at = line * copy.from_ld + place;
+    const Words words = load_words(copy.from + at, dense ? at : place, dense ? copy.lines * copy.length - at : left);
+    store_words(words, copy.to + line * copy.to_ld + place, copy.aligned, left);
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(Config<T>::threads) turn(const Copy<T> copy) {
+  using C = Config<T>;
+  auto& square = shared_storage<Storage<T>>().square;
+  const RowCol<std::int64_t> block = block_tile<C::side, C::side>(copy.length);  // line, element of the copy
+  const int thread = threadIdx.x, along = C::along(thread);
   const int lines_left = left_in_tile(copy.lines, block.row, C::side);
   const int length_left = left_in_tile(copy.length, block.col, C::side);
-  T values[C::vectors][C::width];
-  const auto for_each_element = [&](auto&& move) {
+  const T* const from = copy.from + block.col * copy.from_ld + block.row;
 #pragma unroll
-    for (int v = 0; v < C::vectors; ++v)
-#pragma unroll
-      for (int e = 0; e < C::width; ++e)
-        if (const int line = C::line(thread, v), place = C::place(thread, v) + e;
-            line < lines_left && place < length_left)
-          move(values[v][e], v, e);
-  };
-  if constexpr (turned) {
-    auto& square = shared_storage<Storage<T>>().square;
-    const T* const from = copy.from + block.col * copy.from_ld + block.row;
-    const int along = C::along(thread);
-#pragma unroll
-    for (int pass = 0; pass < C::passes; ++pass)
-      if (const int across = C::across(thread, pass); across < length_left && along < lines_left)
-        square[C::write(thread, pass)] = from[across * copy.from_ld + along];
-    __syncthreads();
-    for_each_element([&](T& value, int v, int e) { value = square[C::read(thread, v, e)]; });
-  } else {
-    const T* const from = copy.from + block.row * copy.from_ld + block.col;
-    for_each_element(
-        [&](T& value, int v, int e) { value = from[C::line(thread, v) * copy.from_ld + C::place(thread, v) + e]; });
-  }
-  T* const to = copy.to + block.row * copy.to_ld + block.col;
-  const auto place_of = [&](int v, int e) -> T& {
-    return to[C::line(thread, v) * copy.to_ld + C::place(thread, v) + e];
-  };
+  for (int pass = 0; pass < C::passes; ++pass)
+    if (const int across = C::across(thread, pass); across < length_left && along < lines_left)
+      square[C::write(thread, pass)] = from[across * copy.from_ld + along];
+  __syncthreads();
 #pragma unroll
   for (int v = 0; v < C::vectors; ++v) {
-    if (copy.aligned && C::line(thread, v) < lines_left && C::place(thread, v) + C::width <= length_left) {
-      store_vector<C::width>(place_of(v, 0), values[v]);
-    } else {
-#pragma unroll
-      for (int e = 0; e < C::width; ++e)
-        if (C::line(thread, v) < lines_left && C::place(thread, v) + e < length_left) place_of(v, e) = values[v][e];
-    }
+    const int line = C::line(thread, v), place = C::place(thread, v), left = length_left - place;
+    if (line >= lines_left) continue;
+    const Words words = gather_words<T>(left, [&](int e) { return square[C::read(thread, v, e)]; });
+    store_words(words, copy.to + (block.row + line) * copy.to_ld + block.col + place, copy.aligned, left);
   }
 }
 
 template <class T>
 void pack_elements(const Stream& stream, const Packing& p, const void* from, void* to) {
   using C = Config<T>;
-  const bool by_rows = p.to == Order::row_major, turned = p.from != p.to;
+  const bool by_rows = p.to == Order::row_major;
   const Copy<T> copy = {.lines = by_rows ? p.rows : p.cols,
                         .length = by_rows ? p.cols : p.rows,
                         .from = static_cast<const T*>(from),
@@ -119,11 +119,17 @@ void pack_elements(const Stream& stream, const Packing& p, const void* from, voi
                         .to_ld = p.to_ld,
                         .aligned = reinterpret_cast<std::uintptr_t>(to) % 16 == 0 &&
                                    p.to_ld * static_cast<std::int64_t>(sizeof(T)) % 16 == 0};
-  const std::int64_t blocks = ceil_div<std::int64_t>(copy.lines, C::side) *
-                              ceil_div<std::int64_t>(copy.length, C::side);
-  LaunchShape shape = {.kernel = turned ? "pack_turned" : "pack", .grid = blocks, .block = C::threads};
-  if (turned) shape.shared_bytes = sizeof(Storage<T>);
-  launch(stream, shape, turned ? kernel<T, true> : kernel<T, false>, copy);
+  if (p.from != p.to) {
+    const std::int64_t blocks = ceil_div<std::int64_t>(copy.lines, C::side) *
+                                ceil_div<std::int64_t>(copy.length, C::side);
+    const LaunchShape shape = {
+        .kernel = "pack_turned", .grid = blocks, .block = C::threads, .shared_bytes = sizeof(Storage<T>)};
+    return launch(stream, shape, turn<T>, copy);
+  }
+  using L = Lines<T>;
+  const std::int64_t across = ceil_div<std::int64_t>(copy.length, L::length);
+  const std::int64_t down = std::min(ceil_div<std::int64_t>(copy.lines, L::lines), LaunchLimits::grid_x / across);
+  launch(stream, {.kernel = "pack", .grid = down * across, .block = L::threads}, copy_lines<T>, copy, down * L::lines);
 }
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::packing

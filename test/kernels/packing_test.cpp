@@ -117,6 +117,15 @@ TEST_P(Packed, MatricesHaveTheSameElements) {
       }
 }
 
+// Words that hold elements of two lines, or of a line and of what is no line, wherever a line begins in a word.
+TEST_P(Packed, LinesMayBeginAnywhere) {
+  for (const Type type : {Type::s8, Type::bf16, Type::f32})
+    for (const std::int64_t length : {1, 3, 15, 16, 19, 37, 257, 521})
+      for (const std::int64_t between : {0, 1, 3})
+        for (const std::int64_t off : {0, 1, 2, 3})
+          expect_copy({type, 19, length, {}, {}, length + between, aligned_ld(type, length, 16)}, off, 0);
+}
+
 TEST_P(Packed, OfNoElementsIsNothing) {
   pack(GetParam().build, device().stream(), {Type::bf16, 0, 7, {}, {}, 7, 8}, nullptr, nullptr);
 }

@@ -9,22 +9,31 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
+#include <set>
+#include <span>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "bench/run.hpp"
 #include "core/error.hpp"
+#include "emulator/arena.hpp"
+#include "library/batch_overlap.hpp"
 #include "library/elements.hpp"
 #include "library/library_target.hpp"
+#include "library/stream_key.hpp"
 #include "scratch_folder.hpp"
 
 namespace lapidary {
@@ -55,7 +64,9 @@ class Library : public test::LibraryTarget {
     EXPECT_TRUE(result.verification.ok) << result.verification.message;
   }
 
-  std::mutex memory_;  ///< of the device, which is no thread's alone
+  /// Multiplies matrices of ones by themselves in several threads at a time. @param gemm  called as gemm(A and B, D)
+  template <class Gemm>
+  void expect_threads_right(Gemm&& gemm);
 };
 INSTANTIATE_TEST_SUITE_P(On, Library, testing::ValuesIn(test::library_targets()),
                          [](const auto& info) { return info.param.name; });
@@ -92,6 +103,10 @@ RandomProblem random_problem(std::mt19937& random, const GemmKind& types) {
     spec.displacement = {pick(0, 1, 3, 8), pick(0, 1, 5, 8), pick(0, 1, 7), pick(0, 1, 2)};
   spec.alpha = pick(1.0F, -1.5F, 0.0F);
   spec.beta = pick(0.0F, 1.0F, 0.75F);
+  if (types.result == Type::s32) {
+    spec.alpha = 1;
+    spec.beta = 0;
+  }
   p.in_place = spec.beta != 0 && random() % 3 == 0;
   if (p.in_place) p.ldd = p.ldc;
   spec.seed = random();
@@ -100,7 +115,7 @@ RandomProblem random_problem(std::mt19937& random, const GemmKind& types) {
 
 const GemmKind kinds[] = {{Type::f32, Type::f32},   {Type::f16, Type::f16},  {Type::f16, Type::f32},
                           {Type::bf16, Type::bf16}, {Type::bf16, Type::f32}, {Type::tf32, Type::f32},
-                          {Type::e4m3, Type::f32},  {Type::s8, Type::f32}};
+                          {Type::e4m3, Type::f32},  {Type::s8, Type::f32},   {Type::s8, Type::s32}};
 
 TEST_P(Library, RandomProblemsOfEveryTypeAreRight) {
   std::mt19937 random(20);
@@ -119,8 +134,8 @@ TEST_P(Library, EveryOrderOfEveryTypeIsRight) {
       for (const Order b : orders)
         for (const Order d : orders) {
           RandomProblem spec = {.problem = {.kind = {types.type, types.result, a, b}, .M = 144, .N = 80, .K = 48},
-                                .alpha = 0.5F,
-                                .beta = -2};
+                                .alpha = types.result == Type::s32 ? 1 : 0.5F,
+                                .beta = types.result == Type::s32 ? 0 : -2.0F};
           spec.problem.order_d = d;
           SCOPED_TRACE(describe(spec.problem));
           expect_right(spec);
@@ -157,6 +172,32 @@ class Integers {
   DeviceBuffer buffer_;
 };
 
+// Tiles of 8 rows by 64 columns that end anywhere, on lines that begin at whole vectors, and on such as do not.
+TEST_P(Library, OddRowsEndAnywhere) {
+  std::set<std::string> kernels;
+  for (const GemmKind& types : kinds) {
+    if (types.type == Type::f32) continue;
+    const GemmKind kind(types.type, types.result, Order::row_major, Order::column_major);
+    for (const auto& [M, N] : {std::pair(7, 1), {15, 31}, {8, 33}, {71, 63}, {9, 65}, {129, 127}, {1, 129}}) {
+      const int K = 64 + M;
+      RandomProblem spec = {.problem = {.kind = kind, .M = M, .N = N, .K = K}, .beta = M % 8 == 7 ? 0.0F : -2.0F};
+      if (kind.result == Type::s32) spec.beta = 0;
+      Problem& p = spec.problem;
+      p.lda = p.ldb = 208;
+      p.ldc = N + 12;
+      p.ldd = M % 16 == 15 ? N + 2 : 144;
+      const Plan made = context().plan(resolved(p));
+      for (const PlannedWay& way : made.ways()) {
+        if (way.packs_a || way.packs_b || way.kernel.find("wgmma") == way.kernel.npos) continue;
+        SCOPED_TRACE(fmt::format("{} by {}", describe(p), way.kernel));
+        expect_right(spec, {.kernel = way.kernel});
+        kernels.insert(way.kernel);
+      }
+    }
+  }
+  EXPECT_GE(kernels.size(), 8u) << "each kind has a kernel that stores any rows";
+}
+
 TEST_P(Library, BatchesAreProductsOfTheirOwn) {
   constexpr std::int64_t M = 5, N = 24, K = 9, count = 3;
   struct Strides {
@@ -174,9 +215,9 @@ TEST_P(Library, BatchesAreProductsOfTheirOwn) {
                      b = Integers::random(device(), type, static_cast<std::size_t>(count * K * N), 2),
                      c = Integers::random(device(), type, static_cast<std::size_t>(M * N), 3),
                      d(device(), type, std::vector<float>(static_cast<std::size_t>(count * (M * N + 5)), 99));
-      context().gemm(device().stream(), 2, row_major_view<const void>(a.data(), type, M, K).batched(count, stride_a),
-                     row_major_view<const void>(b.data(), type, K, N).batched(count, stride_b), -1,
-                     row_major_view<const void>(c.data(), type, M, N),
+      context().gemm(device().stream(), 2, row_major_view(a.data(), type, M, K).batched(count, stride_a),
+                     row_major_view(b.data(), type, K, N).batched(count, stride_b), -1,
+                     row_major_view(c.data(), type, M, N),
                      row_major_view(d.data(), type, M, N, ldd).batched(count, stride_d));
       device().synchronize();
       std::vector<float> found = d.download();
@@ -192,6 +233,112 @@ TEST_P(Library, BatchesAreProductsOfTheirOwn) {
           }
       EXPECT_TRUE(std::all_of(found.begin(), found.end(), [](float value) { return value == 99; })) << "beside them";
     }
+}
+
+/// D = A * B of s8 as s32, for one or two products of a batch that share A, by each way that there is.
+class SumsOfIntegers {
+ public:
+  SumsOfIntegers(Device& device, const Problem& problem, std::vector<std::int8_t> a, std::vector<std::int8_t> b)
+      : device_(device),
+        problem_(resolved(problem)),
+        a_(std::move(a)),
+        b_(std::move(b)),
+        A_(device, a_.size(), "A"),
+        B_(device, b_.size(), "B"),
+        D_(device, static_cast<std::size_t>(elements_of_d()) * sizeof(std::int32_t), "D") {
+    device.upload(A_.data(), a_.data(), a_.size());
+    device.upload(B_.data(), b_.data(), b_.size());
+  }
+
+  void expect_right(Context& context, const GemmOptions& options) const {
+    std::vector<std::int32_t> found(static_cast<std::size_t>(elements_of_d()), untouched);
+    device_.upload(D_.data(), found.data(), D_.bytes());
+    context.run(context.plan(problem_, options), device_.stream(), {.A = A_.data(), .B = B_.data(), .D = D_.data()});
+    device_.synchronize();
+    device_.download(found.data(), D_.data(), D_.bytes());
+    EXPECT_EQ(found, expected()) << options.kernel;
+  }
+
+  const Problem& problem() const { return problem_; }
+  std::vector<std::int32_t> expected() const {
+    const auto place = [&](Matrix matrix, std::int64_t i, std::int64_t j) {
+      const MatrixShape x = shape_of(problem_, matrix);
+      return static_cast<std::size_t>(x.order == Order::row_major ? i * x.ld + j : j * x.ld + i);
+    };
+    std::vector<std::int32_t> d(static_cast<std::size_t>(elements_of_d()), untouched);
+    const Batch& batch = problem_.batch;
+    for (std::int64_t product = 0; product < batch.count; ++product)
+      for (std::int64_t i = 0; i < problem_.M; ++i)
+        for (std::int64_t j = 0; j < problem_.N; ++j) {
+          std::uint32_t sum = 0;  // which wraps around
+          for (std::int64_t k = 0; k < problem_.K; ++k)
+            sum += static_cast<std::uint32_t>(
+                a_[place(Matrix::A, i, k)] *
+                b_[static_cast<std::size_t>(product * batch.stride_b) + place(Matrix::B, k, j)]);
+          d[static_cast<std::size_t>(product * batch.stride_d) + place(Matrix::D, i, j)] = static_cast<std::int32_t>(
+              sum);
+        }
+    return d;
+  }
+
+ private:
+  static constexpr std::int32_t untouched = -77;
+
+  std::int64_t elements_of_d() const {
+    return (problem_.batch.count - 1) * problem_.batch.stride_d + shape_of(problem_, Matrix::D).extent();
+  }
+
+  Device& device_;
+  Problem problem_;
+  std::vector<std::int8_t> a_, b_;
+  DeviceBuffer A_, B_, D_;
+};
+
+// Beyond 2^24, where f32 has even numbers alone; with lines that kernels read as they are, and with odd ones.
+TEST_P(Library, SumsOfIntegersAreExactInEveryOrderByEveryKernel) {
+  constexpr std::int64_t M = 20, N = 36, K = 1184;
+  std::mt19937 random(6);
+  const auto integers = [&](std::int64_t count) {
+    std::vector<std::int8_t> values(static_cast<std::size_t>(count));
+    for (std::int8_t& value : values) value = static_cast<std::int8_t>(static_cast<int>(random() % 12) + 116);
+    return values;
+  };
+  std::set<std::string> kernels;
+  for (const Order a : orders)
+    for (const Order b : orders)
+      for (const Order d : orders) {
+        const bool aligned = (a == b) == (d == Order::row_major);
+        Problem p = {.kind = {Type::s8, Type::s32, a, b}, .M = M, .N = N, .K = K};
+        p.order_d = d;
+        for (const Matrix matrix : {Matrix::A, Matrix::B, Matrix::D})
+          bench::leading_dimension(p, matrix) = shape_of(p, matrix).length() / 16 * 16 + (aligned ? 32 : 35);
+        const std::int64_t of_b = shape_of(p, Matrix::B).extent(), of_d = shape_of(p, Matrix::D).extent();
+        p.batch = {2, 0, of_b + 16, 0, of_d + 12};
+        SCOPED_TRACE(describe(p));
+        const SumsOfIntegers sums(device(), p, integers(shape_of(p, Matrix::A).extent()), integers(2 * of_b + 16));
+        const std::vector<std::int32_t> expected = sums.expected();
+        EXPECT_GT(expected[0], 1 << 24);
+        EXPECT_TRUE(
+            std::any_of(expected.begin(), expected.end(), [](int sum) { return sum > 1 << 24 && sum % 2 != 0; }));
+        const Plan made = context().plan(sums.problem());
+        for (const PlannedWay& way : made.ways()) {
+          sums.expect_right(context(), {.kernel = way.kernel, .packs = PackedOperands{way.packs_a, way.packs_b}});
+          EXPECT_FALSE(way.finishes);
+          kernels.insert(way.kernel);
+        }
+      }
+  EXPECT_EQ(kernels.size(), 2u);
+}
+
+TEST_P(Library, SumsOfIntegersWrapAround) {
+  if (GetParam().options.check) GTEST_SKIP() << "so many products take long";
+  constexpr std::int64_t K = (1 << 17) + 1;
+  Problem p = {.kind = {Type::s8, Type::s32, Order::row_major, Order::column_major}, .M = 1, .N = 1, .K = K};
+  const SumsOfIntegers sums(device(), p, std::vector<std::int8_t>(K, -128), std::vector<std::int8_t>(K, -128));
+  EXPECT_EQ(sums.expected()[0], std::numeric_limits<std::int32_t>::min() + (1 << 14));
+  sums.expect_right(context(), {});
+  p.K = 0;
+  SumsOfIntegers(device(), p, {1}, {1}).expect_right(context(), {});
 }
 
 TEST_P(Library, ProductsMayLieAnywhere) {
@@ -215,6 +362,18 @@ TEST_P(Library, ProductsMayLieAnywhere) {
         ASSERT_EQ(found[static_cast<std::size_t>(row * n + col)], sum) << i;
       }
   }
+  // One after the other: the second one reads what the first one has stored.
+  std::vector<Operands> chain = {products[0], {.A = products[0].D, .B = products[1].B, .D = products[1].D}};
+  context().run(plan, device().stream(), chain);
+  device().synchronize();
+  const std::vector<float> middle = matrices[2].download(), last = matrices[5].download();
+  for (std::int64_t row = 0; row < n; ++row)
+    for (std::int64_t col = 0; col < n; ++col) {
+      float sum = 0;
+      for (std::int64_t k = 0; k < n; ++k)
+        sum += middle[static_cast<std::size_t>(row * n + k)] * matrices[4][col * n + k];
+      ASSERT_EQ(last[static_cast<std::size_t>(row * n + col)], sum);
+    }
   // All are looked at before the first one is computed.
   const std::vector<float> before = matrices[2].download();
   products[0].A = matrices[1].data();
@@ -244,6 +403,8 @@ TEST_P(Library, OperandsMayBePreparedOnce) {
     (of_b ? o.prepared_b : o.prepared_a) = copy.data();
     (of_b ? o.B : o.A) = nullptr;
     for (int run = 0; run < 2; ++run) context().run(plan, device().stream(), o);
+    // In a list, too, what is prepared needs no original.
+    context().run(plan, device().stream(), std::span<const Operands>(&o, 1));
     device().synchronize();
     const std::vector<float> found = c.download();
     const bool by_rows = order_d == Order::row_major;
@@ -263,6 +424,184 @@ TEST_P(Library, OperandsMayBePreparedOnce) {
   }
 }
 
+// A plan for any alpha is run with one of 0 by another plan, for which the workspace was not made.
+TEST_P(Library, AnAlphaOfZeroKeepsToThePlansWorkspace) {
+  constexpr std::int64_t n = 64;
+  for (const GemmKind& types : {GemmKind(Type::f16), GemmKind(Type::f16, Type::f16, orders[0], orders[1]),
+                                GemmKind(Type::f32, Type::f32, orders[1], orders[1]), GemmKind(Type::tf32)}) {
+    Problem p = {.kind = types, .M = n, .N = n, .K = n, .alpha = Factor::any};
+    const Integers a = Integers::random(device(), types.type, n * n, 1),
+                   bias = Integers::random(device(), types.result, n, 2),
+                   d(device(), types.result, std::vector<float>(n * n, 99));
+    for (const Epilogue& epilogue : {Epilogue{}, Epilogue{Bias::of_columns, Activation::gelu_tanh}}) {
+      p.epilogue = epilogue;
+      const Plan plan = context().plan(p);
+      SCOPED_TRACE(plan.id());
+      const std::size_t bytes = plan.workspace_bytes();
+      const std::vector<unsigned char> before(bytes + 256 * 1024, 0x5a);
+      std::vector<unsigned char> after = before;
+      const DeviceBuffer workspace(device(), before.size(), "workspace");
+      device().upload(workspace.data(), before.data(), before.size());
+      Operands o = {.A = a.data(), .B = a.data(), .D = d.data(), .alpha = 0};
+      o.bias = bias.data();
+      // In a list with one that does read A and B.
+      Operands both[] = {o, o};
+      both[0].alpha = 1;
+      context().run(plan, device().stream(), both, workspace.data());
+      device().synchronize();
+      const std::vector<float> found = d.download();
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        const double x = epilogue.bias == Bias::none ? 0 : bias[static_cast<std::int64_t>(i % n)];
+        const double expected = x / 2 * (1 + std::tanh(0.7978845608 * (x + 0.044715 * x * x * x)));
+        ASSERT_NEAR(found[i], expected, 2e-3) << i;
+      }
+      device().download(after.data(), workspace.data(), after.size());
+      EXPECT_TRUE(std::equal(after.begin() + static_cast<std::ptrdiff_t>(bytes), after.end(), before.begin()))
+          << "what is behind the workspace is not its own";
+    }
+  }
+}
+
+// A later product of a batch that breaks a rule is found before the first one is stored.
+TEST_P(Library, BatchesAreLookedAtAsAWhole) {
+  constexpr std::int64_t n = 4, count = 3, ld = 2 * n * count;
+  const Integers all = Integers::random(device(), Type::f32, n * ld, 1),
+                 b = Integers::random(device(), Type::f32, 16, 2);
+  float* const first = static_cast<float*>(all.data());
+  // Lines in which each D lies behind its A: no element is shared.
+  const ConstMatrixView A = row_major_view(first, Type::f32, n, n, ld).batched(count, 2 * n),
+                        B = row_major_view(b.data(), Type::f32, n, n).batched(count, 0);
+  const MatrixView D = row_major_view(first + n, Type::f32, n, n, ld).batched(count, 2 * n);
+  const auto gemm = [&](const MatrixView& d, const GemmEpilogue& epilogue = {}) {
+    context().gemm(device().stream(), 1, A, B, 0, {}, d, epilogue);
+  };
+  gemm(D);
+  device().synchronize();
+  const std::vector<float> before = all.download();
+  for (std::int64_t product = 0; product < count; ++product)
+    for (std::int64_t i = 0; i < n; ++i)
+      for (std::int64_t j = 0; j < n; ++j) {
+        float sum = 0;
+        for (std::int64_t k = 0; k < n; ++k) sum += all[i * ld + product * 2 * n + k] * b[k * n + j];
+        ASSERT_EQ(before[static_cast<std::size_t>(i * ld + (2 * product + 1) * n + j)], sum);
+      }
+  // The D of the first is apart from its own A, but not from that of the last.
+  MatrixView other = D;
+  other.data = first + 2 * n * (count - 1);
+  other.batch_stride = n;
+  other.count = 2;
+  EXPECT_THROW(context().gemm(device().stream(), 1, A.batched(2, 2 * n * (count - 1)), B.batched(2, 0), 0, {}, other),
+               Refusal);
+  // A bias in the last D.
+  GemmEpilogue epilogue = {.bias = Bias::of_columns, .bias_data = first + (n - 1) * ld + (2 * count - 1) * n};
+  EXPECT_THROW(gemm(D, epilogue), Refusal);
+  // Each D is its residual; or every one has that of the first.
+  epilogue = {.residual = D};
+  EXPECT_NO_THROW(gemm(D, epilogue));
+  epilogue.residual->batch_stride = 0;
+  EXPECT_THROW(gemm(D, epilogue), Refusal);
+  device().synchronize();
+  std::vector<float> after = all.download();
+  for (std::size_t i = 0; i < after.size(); ++i)
+    ASSERT_EQ(after[i], (i / n % 2 == 0 ? 1 : 2) * before[i]) << "what is refused leaves all as it was";
+}
+
+TEST(BatchOverlap, IsThatOfTheElementsOneByOne) {
+  std::mt19937 random(5);
+  struct Lattice {
+    MatrixShape shape;
+    std::int64_t at, count, stride;
+  };
+  const auto pick = [&](int least, int most) {
+    return least + static_cast<std::int64_t>(random() % static_cast<unsigned>(most - least + 1));
+  };
+  int met = 0;
+  for (int round = 0; round < 20000; ++round) {
+    const auto lattice = [&] {
+      const std::int64_t lines = pick(1, 4), length = pick(1, 4);
+      const MatrixShape shape = {Type::f32, lines, length, length + pick(0, 12), Order::row_major};
+      return Lattice{shape, pick(0, 40), pick(1, 4), pick(0, 1) ? pick(0, 20) : shape.extent() + pick(0, 3)};
+    };
+    const Lattice lattices[] = {lattice(), lattice()};
+    std::set<std::int64_t> elements[2];
+    std::optional<library::BatchBytes> bytes[2];
+    for (int which = 0; which < 2; ++which) {
+      const auto& [shape, at, count, stride] = lattices[which];
+      for (std::int64_t b = 0; b < count; ++b)
+        for (std::int64_t i = 0; i < shape.rows; ++i)
+          for (std::int64_t j = 0; j < shape.cols; ++j) elements[which].insert(at + b * stride + i * shape.ld + j);
+      bytes[which] = library::BatchBytes::of(shape, reinterpret_cast<const void*>(4096 + 4 * at), count, stride);
+      ASSERT_TRUE(bytes[which]);
+    }
+    const bool expected = std::any_of(elements[0].begin(), elements[0].end(),
+                                      [&](std::int64_t element) { return elements[1].count(element) > 0; });
+    ASSERT_EQ(library::BatchBytes::meet(*bytes[0], *bytes[1]), expected) << round;
+    met += expected ? 1 : 0;
+  }
+  EXPECT_GT(met, 4000);
+  EXPECT_LT(met, 16000);
+  const MatrixShape large = {Type::f32, 1 << 20, 4, std::int64_t{1} << 39, Order::row_major};
+  EXPECT_TRUE(library::BatchBytes::of(large, nullptr, 3, 4));
+  EXPECT_FALSE(library::BatchBytes::of(large, nullptr, 3, std::int64_t{1} << 60));
+  EXPECT_FALSE(library::BatchBytes::of(large, reinterpret_cast<const void*>(INTPTR_MAX - 4096), 1, 0));
+}
+
+TEST(StreamKey, IsOfEachThreadWhereTheHandleIs) {
+  int handles[2];
+  emulator::Machine* const machine = nullptr;
+  const Stream ordinary = {machine, &handles[0]}, other = {machine, &handles[1]},
+               own = {machine, reinterpret_cast<void*>(library::stream_per_thread)};
+  std::optional<library::StreamKey> of_ordinary, of_own;
+  std::thread([&] {
+    of_ordinary = library::key_of(ordinary);
+    of_own = library::key_of(own);
+  }).join();
+  EXPECT_EQ(library::key_of(ordinary), *of_ordinary);
+  EXPECT_NE(library::key_of(ordinary), library::key_of(other));
+  EXPECT_EQ(library::key_of(own), library::key_of(own));
+  EXPECT_NE(library::key_of(own), *of_own);
+  // Nor is it that of a thread to come, which may have the id of one that has ended.
+  for (int later = 0; later < 3; ++later) std::thread([&] { EXPECT_NE(library::key_of(own), *of_own); }).join();
+}
+
+/// What may be written is read as it is, whatever type the pointer is of.
+TEST(MatrixViews, OfWhatMayBeWrittenAreReadAsTheyAre) {
+  static_assert(std::is_aggregate_v<MatrixView> && std::is_aggregate_v<ConstMatrixView>);
+  static_assert(std::is_convertible_v<MatrixView, ConstMatrixView>);
+  static_assert(!std::is_convertible_v<ConstMatrixView, MatrixView>);
+  float values[6] = {};
+  const float* const constant = values;
+  static_assert(std::is_same_v<decltype(row_major_view(values, Type::f32, 2, 3)), MatrixView>);
+  static_assert(std::is_same_v<decltype(column_major_view(constant, Type::f32, 2, 3)), ConstMatrixView>);
+  const ConstMatrixView view = row_major_view(values, Type::f32, 2, 3, 5).batched(4, 7);
+  EXPECT_EQ(view.data, values);
+  EXPECT_EQ(view.rows, 2);
+  EXPECT_EQ(view.cols, 3);
+  EXPECT_EQ(view.row_stride, 5);
+  EXPECT_EQ(view.col_stride, 1);
+  EXPECT_EQ(view.count, 4);
+  EXPECT_EQ(view.batch_stride, 7);
+  float d[4];
+  const GemmEpilogue epilogue = {.residual = row_major_view(d, Type::f32, 2, 2)};
+  const Product product = product_of(1, row_major_view(values, Type::f32, 2, 3),
+                                     row_major_view(constant, Type::f32, 3, 2), 1, row_major_view(d, Type::f32, 2, 2),
+                                     row_major_view(d, Type::f32, 2, 2), epilogue);
+  EXPECT_TRUE(product.problem.in_place);
+  EXPECT_EQ(product.operands.residual, d);
+}
+
+// No products may be asked for, by some operand; a D that alone has none was forgotten.
+TEST_P(Library, EmptyBatchesAreMeant) {
+  const Integers a = Integers::random(device(), Type::f32, 16, 1), d(device(), Type::f32, std::vector<float>(16, 99));
+  const ConstMatrixView A = row_major_view(a.data(), Type::f32, 4, 4);
+  const MatrixView none = row_major_view(d.data(), Type::f32, 4, 4).batched(0, 16);
+  context().gemm(device().stream(), 1, A.batched(0, 16), A, 0, {}, none);
+  context().gemm(device().stream(), 1, A, A.batched(0, 16), 0, {}, none);
+  EXPECT_THROW(context().gemm(device().stream(), 1, A, A, 0, {}, none), Refusal);
+  EXPECT_THROW(context().gemm(device().stream(), 1, A.batched(2, 0), A, 0, {}, none), Refusal);
+  EXPECT_EQ(d.download(), std::vector<float>(16, 99));
+}
+
 /// Data for which errors add up: products of one sign, of sizes that differ.
 TEST_P(Library, ErrorsStayBelowThePlansBound) {
   constexpr std::int64_t side = 24, K = 1500;
@@ -279,8 +618,8 @@ TEST_P(Library, ErrorsStayBelowThePlansBound) {
     const Integers a(device(), types.type, x), b(device(), types.type, y),
         d(device(), types.result, std::vector<float>(side * side, 0));
     const float alpha = types.result == Type::f16 ? 0x1p-10F : 0.7F;
-    const Product product = product_of(alpha, row_major_view<const void>(a.data(), types.type, side, K),
-                                       column_major_view<const void>(b.data(), types.type, K, side), 0, {},
+    const Product product = product_of(alpha, row_major_view(a.data(), types.type, side, K),
+                                       column_major_view(b.data(), types.type, K, side), 0, {},
                                        row_major_view(d.data(), types.result, side, side));
     const Plan plan = context().plan(product.problem);
     context().run(plan, device().stream(), product.operands);
@@ -304,7 +643,7 @@ TEST_P(Library, ReadsNothingThatIsMultipliedByZero) {
   for (const Type type : {Type::f32, Type::f16, Type::bf16}) {
     const Integers bad(device(), type, std::vector<float>(64 * 64, nan)),
         c = Integers::random(device(), type, 64 * 64, 4), d(device(), type, std::vector<float>(64 * 64, nan));
-    const auto view = [&](const Integers& x) { return row_major_view<const void>(x.data(), type, 64, 64); };
+    const auto view = [&](const Integers& x) { return row_major_view(x.data(), type, 64, 64); };
     const auto run = [&](float alpha, const Integers& a, float beta, const Integers& addend) {
       context().gemm(device().stream(), alpha, view(a), view(a), beta, view(addend),
                      row_major_view(d.data(), type, 64, 64));
@@ -332,9 +671,9 @@ TEST_P(Library, ResultsAreTheSameBitByBit) {
     const auto rows = [&](std::int64_t first, std::int64_t count) {
       const Integers d(device(), type, std::vector<float>(static_cast<std::size_t>(count * N), 7));
       const auto* const from = static_cast<const std::byte*>(a.data()) + first * K * size_of(type);
-      context().gemm(device().stream(), 1, row_major_view<const void>(from, type, count, K),
-                     column_major_view<const void>(b.data(), type, K, N), 0, {},
-                     row_major_view(d.data(), type, count, N), {.batch_invariant = true});
+      context().gemm(device().stream(), 1, row_major_view(from, type, count, K),
+                     column_major_view(b.data(), type, K, N), 0, {}, row_major_view(d.data(), type, count, N),
+                     {.batch_invariant = true});
       device().synchronize();
       return d.download();
     };
@@ -372,7 +711,8 @@ TEST_P(Library, LogsEachChoiceOnce) {
   EXPECT_EQ(text, fmt::format("{}: {}\n{}: {}\n", first.id(), first.why(), second.id(), second.why()));
 }
 
-TEST_P(Library, ThreadsShareAContext) {
+template <class Gemm>
+void Library::expect_threads_right(Gemm&& gemm) {
   constexpr int threads = 4, rounds = 3;
   std::vector<std::thread> running;
   std::atomic<int> wrong = 0;
@@ -381,24 +721,78 @@ TEST_P(Library, ThreadsShareAContext) {
       const std::int64_t n = 16 * (t + 1);
       const auto count = static_cast<std::size_t>(n * n);
       std::vector<float> ones(count, 1);
-      std::unique_ptr<DeviceBuffer> a, d;
-      {
-        const std::lock_guard lock(memory_);
-        a = std::make_unique<DeviceBuffer>(device(), count * 4, "a");
-        d = std::make_unique<DeviceBuffer>(device(), count * 4, "d");
-        device().upload(a->data(), ones.data(), count * 4);
-      }
+      const DeviceBuffer a(device(), count * 4, "a"), d(device(), count * 4, "d");
+      device().upload(a.data(), ones.data(), count * 4);
       for (int round = 0; round < rounds; ++round) {
-        const auto view = column_major_view<const void>(a->data(), Type::f32, n, n);
-        context().gemm(device().stream(), 1, view, view, 0, {}, row_major_view(d->data(), Type::f32, n, n));
+        const auto view = column_major_view(a.data(), Type::f32, n, n);
+        gemm(view, row_major_view(d.data(), Type::f32, n, n));
       }
-      const std::lock_guard lock(memory_);
       device().synchronize();
-      device().download(ones.data(), d->data(), count * 4);
+      device().download(ones.data(), d.data(), count * 4);
       for (const float value : ones) wrong += value == static_cast<float>(n) ? 0 : 1;
     });
   for (std::thread& thread : running) thread.join();
   EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(Library, ThreadsShareAContext) {
+  expect_threads_right(
+      [&](const ConstMatrixView& x, const MatrixView& d) { context().gemm(device().stream(), 1, x, x, 0, {}, d); });
+}
+
+TEST_P(Library, ThreadsShareTheDefaultContext) {
+  std::mutex mutex;
+  std::set<Context*> used;
+  expect_threads_right([&](const ConstMatrixView& x, const MatrixView& d) {
+    gemm(device().stream(), 1, x, x, 0, {}, d);
+    const std::lock_guard lock(mutex);
+    used.insert(&default_context(device().stream()));
+  });
+  EXPECT_EQ(used.size(), 1u);
+}
+
+/// What of a device's memory is taken, of a GPU only roughly: its memory goes by pages, and others may use it.
+std::size_t bytes_taken(Device& device) {
+  if (emulator::Machine* const machine = device.stream().machine) {
+    std::size_t bytes = 0;
+    for (const auto& [base, allocation] : machine->memory().allocations()) bytes += allocation.bytes;
+    return bytes;
+  }
+  const DeviceProperties properties = device.properties();
+  return properties.memory_bytes - properties.free_bytes;
+}
+
+TEST_P(Library, DefaultContextsAreOfOneDeviceEachAndCleared) {
+  const auto other = open_emulator();
+  EXPECT_NE(&default_context(other->stream()), &default_context(device().stream()));
+  for (Device* const on : {&device(), other.get()}) {
+    // Rows of odd length, column-major: A and B are copied to a workspace, on a GPU to one that shows.
+    const std::int64_t n = on->kind() == DeviceKind::gpu ? 2049 : 65;
+    const auto count = static_cast<std::size_t>(n * n);
+    const std::size_t copies = 2 * count * sizeof(float), page = on->kind() == DeviceKind::gpu ? 8 << 20 : 0;
+    const Stream stream = on->stream();
+    const Integers a = Integers::random(*on, Type::f32, count, 1), d = Integers::random(*on, Type::f32, count, 2);
+    const auto view = column_major_view(a.data(), Type::f32, n, n);
+    const MatrixView to = row_major_view(d.data(), Type::f32, n, n);
+    // A first call loads kernels, which stay.
+    gemm(stream, 1, view, view, 0, {}, to);
+    on->synchronize();
+    const std::vector<float> first = d.download();
+    default_context(stream).clear();
+    const std::size_t before = bytes_taken(*on);
+    gemm(stream, -1, view, view, 0, {}, to);
+    on->synchronize();
+    EXPECT_GE(bytes_taken(*on) + page, before + copies) << "a workspace is kept";
+    const std::vector<float> second = d.download();
+    for (std::size_t i = 0; i < first.size(); ++i) ASSERT_EQ(second[i], -first[i]);
+    default_context(stream).clear();
+    EXPECT_LE(bytes_taken(*on), before + page) << "it is let go of";
+  }
+}
+
+TEST(DefaultContext, NeedsAGpuWhereThereIsNoMachine) {
+  if (gpu_count() > 0) GTEST_SKIP() << "there is a GPU";
+  EXPECT_THROW(default_context({}), InvalidArgument);
 }
 
 }  // namespace

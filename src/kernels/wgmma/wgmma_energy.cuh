@@ -56,8 +56,8 @@ constexpr KernelTraits other(TileShape tile, int stages, ClusterShape cluster) {
           .cols = 64};
 }
 /// Other widths than 16 bits are K-major, and rows of a stage have as many bytes.
-constexpr KernelTraits other_width(Type type) {
-  KernelTraits t = wgmma_cluster::traits({type, Type::f32, Order::row_major, Order::column_major});
+constexpr KernelTraits other_width(Type type, Type result = Type::f32) {
+  KernelTraits t = wgmma_cluster::traits({type, result, Order::row_major, Order::column_major});
   t.tile.k = 128 / size_of(type);
   return t;
 }
@@ -65,6 +65,6 @@ constexpr auto build = [](auto t) { return built_wgmma<info, Config<t.value>>();
 template <class Unit>
 constexpr auto built_kernels = built_wgmma_kernels<
     Unit, traits, other({256, 192, 64}, 3, {1, 2}), other({128, 320, 64}, 3, {2, 1}), other({128, 256, 64}, 4, {2, 1}),
-    other_width(Type::tf32), other_width(Type::e4m3), other_width(Type::s8)>(build);
+    other_width(Type::tf32), other_width(Type::e4m3), other_width(Type::s8), other_width(Type::s8, Type::s32)>(build);
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_energy

@@ -7,6 +7,7 @@
 #include "ptx/fence.hpp"
 #include "ptx/ldmatrix.hpp"
 #include "ptx/warp.hpp"
+#include "tile/row_epilogue.hpp"
 
 namespace lapidary::inline LAPIDARY_BUILD::wgmma_staged {
 
@@ -20,19 +21,19 @@ constexpr RungInfo info = {
         "A lane has two neighbours of a row, and a warp's store reaches 8 rows by 16 bytes each; bulk stores write whole "
         "lines, while the warpgroup goes on to its next tile",
     .counter = "global_store goes to zero: results leave by bulk copies; shared_store: by stmatrix, without conflicts",
-    .cost = "32 KiB of shared memory for two slices of each warpgroup, and D in multiples of 16 bytes",
+    .cost = "32 KiB of shared memory for two slices of each warpgroup; rows of D in multiples of 16 bytes",
     .exercise =
-        "`lapidary explain wgmma_staged`: how many sectors a request do stores to D take here, how many in its "
-        "parent?",
+        "`lapidary explain wgmma_staged`: how many sectors a request do stores to D take here, and in its parent?",
     .architecture = 90,
     .fallback = "mma_multistage",
 };
 
-/// The way of a warpgroup's results through shared memory: `slices` of 64 rows of `cols` columns are on their way at a
-/// time, clipped at the edges of D. Slices of 64 columns, whole lines of memory, are swizzled; others have an odd
-/// number of 16-byte chunks in a row, so that rows begin in different banks.
+/// A warpgroup's results go through shared memory, in `slices` at a time of 64 rows by `cols` columns. Slices of 64
+/// columns, whole lines of memory, are swizzled; rows of others have an odd number of 16-byte chunks, and so other
+/// banks.
 template <class R, int warpgroups, int slices, int cols>
 struct StagedEpilogue {
+  static constexpr bool finishes = false;
   static constexpr int rows = 64, slice = rows * cols;
   static constexpr Layout d = cols == 64 ? row_major(rows, cols).swizzled(3, 3, 3) : row_major(rows, cols);
   static_assert(sizeof(R) == 2 && (cols == 64 || cols % 16 == 8));
@@ -51,24 +52,37 @@ struct StagedEpilogue {
     return at(thread % 128 / 32 * 16 + thread % 16, q * 16 + thread % 32 / 16 * 8);
   }
 
-  /// Scales and stores the results of a warpgroup, whose block's begin at `block` of D. Barriers 1 and up are used.
+  /// Scales and stores the results of a warpgroup, whose block's begin at `block` of D.
   template <class Tile, class T>
   LAPIDARY_DEVICE static void store(const Gemm<T, R>& g, const RowCol<std::int64_t>& block, int thread,
                                     typename Tile::Accumulators& rD, const Map& map, Storage& shared) {
+    const RowCol<int> origin = origin_of<Tile>(block);
+    scale_warpgroup(g, origin, rD);
+    stage<Tile>(origin, thread, rD, map, shared, [](int, int) {});
+  }
+
+  /// Where the results of a warpgroup begin.
+  template <class Tile>
+  LAPIDARY_DEVICE static RowCol<int> origin_of(const RowCol<std::int64_t>& block) {
+    return {static_cast<int>(block.row) + warp_of_block() / 4 * Tile::WM, static_cast<int>(block.col)};
+  }
+  /// Stores them after what before(i, s) does to slice s of their row i. Barriers 1 and up are used.
+  template <class Tile, class Before>
+  LAPIDARY_DEVICE static void stage(const RowCol<int>& origin, int thread, typename Tile::Accumulators& rD,
+                                    const TensorMap& map, Storage& shared, Before&& before) {
     constexpr int width = Tile::BN, across = width / cols;
     static_assert(width % cols == 0);
     const int warpgroup = warp_of_block() / 4;
-    const RowCol<int> origin = {static_cast<int>(block.row) + warpgroup * Tile::WM, static_cast<int>(block.col)};
     const auto barrier = 1 + static_cast<unsigned>(warpgroup);
     R* const staging = &shared.staging[warpgroup * slices * slice];
     const bool issuer = thread % 128 < 32 && elect_sync();
-    scale_warpgroup(g, origin, rD);
 #pragma unroll
     for (int i = 0; i < Tile::down; ++i)
 #pragma unroll
       for (int s = 0; s < across; ++s) {
         const int number = i * across + s;
         R* const to = staging + number % slices * slice;
+        before(i, s);
         // The slice's last store has read it: that of the tile before, or of `slices` slices ago.
         if (issuer && number == 0) cp_async_bulk_wait_group_read<0>();
         if (issuer && number >= slices) cp_async_bulk_wait_group_read<slices - 1>();
@@ -110,9 +124,8 @@ constexpr int stmatrix_wavefronts = wavefronts(warp_access<bf16, 8>([](int lane)
   return StagedEpilogue<bf16, 1, 1, cols>::write(lane, 0);
 }));
 static_assert(stmatrix_wavefronts<64> == 4 && stmatrix_wavefronts<200> == 4, "the minimum");
-
 template <KernelTraits t, class R = ElementOf<t.kind.result>>
-using EpilogueOf = std::conditional_t<t.slices != 0, StagedEpilogue<R, 2, t.slices, t.cols>, DirectEpilogue<R>>;
+using EpilogueOf = std::conditional_t<t.slices != 0, StagedEpilogue<R, 2, t.slices, t.cols>, RowEpilogue<R, 8>>;
 template <KernelTraits t>
 struct Config : wgmma_persistent::Config<t> {
   using Epilogue = EpilogueOf<t>;
@@ -120,12 +133,18 @@ struct Config : wgmma_persistent::Config<t> {
 
 constexpr KernelTraits traits(const GemmKind& kind) {
   KernelTraits t = wgmma_specialized::traits(kind);
-  // Results of 32 bits go past it: as lanes hold them they are whole sectors already.
+  // Results of 32 bits go past it, unless rows are odd: as lanes hold them they are whole sectors already.
   if (size_of(kind.result) == 2) t.slices = 2, t.cols = 64;
   return t;
 }
+/// Of 16-bit results whose rows cannot be stored in bulk. Another tile, by which a rung's kernels are told apart.
+constexpr KernelTraits by_rows(const GemmKind& kind) {
+  return {.tile = {256, 128, 64}, .kind = kind, .stages = 4, .cols = 64};
+}
 constexpr auto build = [](auto t) { return built_wgmma<info, Config<t.value>>(); };
 template <class Unit>
-constexpr auto built_kernels = built_wgmma_kernels<Unit, traits>(build);
+constexpr auto built_kernels =
+    built_wgmma_kernels<Unit, traits, by_rows(wgmma_kinds[0]), by_rows(wgmma_kinds[1]), by_rows(wgmma_kinds[2]),
+                        by_rows(wgmma_kinds[3]), by_rows(wgmma_kinds[4])>(build);
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_staged
