@@ -42,6 +42,7 @@ namespace lapidary::bench::inline LAPIDARY_BUILD {
 LAPIDARY_HD inline double error_bound(const GemmKind& kind, std::int64_t K, double alpha, double square,
                                       double scaled_c, double result) {
   const Type type = kind.result;
+  if (type == Type::s32) return 0;
   constexpr double u32 = 0x1p-24, sum_factor = 8;
   const double u = kind.type == Type::e4m3 ? 0x1p-14 : kind.type == Type::s8 ? 0 : u32;
   const double unit_roundoff = type == Type::f32 ? u32 : type == Type::f16 ? 0x1p-11 : 0x1p-8;
@@ -52,6 +53,11 @@ LAPIDARY_HD inline double error_bound(const GemmKind& kind, std::int64_t K, doub
   const double cut_off = steps * u * (product + fabs(result - scaled_c));
   return sum_factor * u * sqrt(length) * product + cut_off + 2 * u32 * fabs(scaled_c) +
          2 * unit_roundoff * fabs(result) + smallest;
+}
+
+/// alpha * A * B + beta * C as results of a kind have it: sums of integers modulo 2^32, and others as they are.
+LAPIDARY_HD inline double wrapped(const GemmKind& kind, double result) {
+  return kind.result == Type::s32 ? static_cast<std::int32_t>(static_cast<std::int64_t>(result)) : result;
 }
 
 }  // namespace lapidary::bench::inline LAPIDARY_BUILD

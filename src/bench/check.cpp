@@ -102,6 +102,12 @@ RandomProblem with_unread_c(RandomProblem spec) {
   return spec;
 }
 
+/// What there is of problems where results are sums as they are: those that try factors alone are left out.
+void keep_sums(std::vector<CheckProblem>& problems) {
+  std::erase_if(problems, [](const CheckProblem& p) { return p.spec.alpha == 0 || p.spec.problem.in_place; });
+  for (CheckProblem& problem : problems) problem.spec = with_factors(problem.spec, 1, 0);
+}
+
 /// Under one schedule.
 Checked check_once(const Rung& rung, const KernelEntry& kernel, const CheckProblem& problem, std::uint64_t seed) {
   // One host thread: blocks that run at the same time would meet in another order each time.
@@ -130,6 +136,10 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& 
   const auto apart = [&](std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t far = 0) {
     return with_four_lengths(kind, M, N, K, far);
   };
+  const bool sums = kind.result == Type::s32;
+  const auto tries = [&](const char* what, const char* factors) {
+    return sums ? what : fmt::format("{}; {}", what, factors);
+  };
   // Sizes of which no two are equal; of the even ones, in whole vectors, less than a tile or more.
   const RandomProblem odd = sized(kind, m + 1, n - 1, 2 * k), small = apart(3 * vector, 5 * vector, 2 * vector);
   const std::int64_t M = m + vector, N = n + 2 * vector, K = 2 * k + 3 * vector;
@@ -137,15 +147,15 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& 
       {odd, "edges beside whole tiles; beta is 0"},
       {scattered(sized(kind, m - 1, n + 1, 3 * k - 1)), "long rows, bases off their alignment"},
       {apart(M, N, K), "whole vectors, lines of four lengths"},
-      {with_factors(small, 2.5f, 0), "alpha alone"},
+      {with_factors(small, 2.5f, 0), sums ? "less than a tile" : "alpha alone"},
       {with_factors(small, 0, 1.75f), "beta alone"},
       {with_factors(odd, 0, 0), "neither alpha nor beta"},
       {with_unread_c(with_factors(small, 1, 0)), "C is NaN, and beta is 0"},
       {with_unread_c(with_factors(odd, 0.75f, 0)), "C is NaN, and beta is 0; edges beside whole tiles"},
-      {with_factors(apart(M + vector / 2, N, K), 2.5f, -0.5f), "M between whole vectors; beta is negative"},
-      {with_factors(apart(M, N + vector / 2, K), 0.75f, 1), "N between whole vectors; beta is 1"},
-      {with_factors(apart(M, N, K + vector / 2), 1, 1.75f), "K between whole vectors; alpha is 1"},
-      {apart(M + 1, N + 1, K + 1), "all sizes off whole vectors, lines on them"},
+      {with_factors(apart(M + vector / 2, N, K), 2.5f, -0.5f), tries("M between whole vectors", "beta is negative")},
+      {with_factors(apart(M, N + vector / 2, K), 0.75f, 1), tries("N between whole vectors", "beta is 1")},
+      {with_factors(apart(M, N, K + vector / 2), 1, 1.75f), tries("K between whole vectors", "alpha is 1")},
+      {apart(M - 1, N + 1, K + 1), "all sizes off whole vectors, lines on them"},
       {with_factors(apart(3 * vector, 5 * vector + 1, 2 * vector), 0, 0.5f), "beta alone; N is odd"},
       {apart(2 * vector, 3 * vector, 4 * k + vector), "a sum that is longer than rows of D"},
       {scattered(sized(kind, 7, 5, 3 * k + 1)), "one product more than whole tiles of the sum"},
@@ -186,13 +196,16 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& 
        {apart(m + 1, n - 1, 2 * k, fairly_far + 1), "offsets beyond 32 bits of steps within a tile; nothing aligned"},
        {apart(m + vector, n + vector, many_tiles * k + vector), "long sums of several tiles"},
        {apart((many_rows - 1) * m + vector, n + vector, vector), "many rows of tiles", odd_multiprocessors}});
+  if (sums) keep_sums(problems);
   return problems;
 }
 
 std::vector<CheckProblem> check_problems(const GemmKind& kind, std::int64_t M, std::int64_t N, std::int64_t K) {
-  return {{sized(kind, M, N, K), "as it is; C is null"},
-          {with_four_lengths(kind, M, N, K), "whole vectors, lines of four lengths"},
-          {scattered(sized(kind, M, N, K)), "long rows, bases off their alignment"}};
+  std::vector<CheckProblem> problems = {{sized(kind, M, N, K), "as it is; C is null"},
+                                        {with_four_lengths(kind, M, N, K), "whole vectors, lines of four lengths"},
+                                        {scattered(sized(kind, M, N, K)), "long rows, bases off their alignment"}};
+  if (kind.result == Type::s32) keep_sums(problems);
+  return problems;
 }
 
 Checked check(const Rung& rung, const KernelEntry& kernel, const CheckProblem& problem, std::uint64_t seed,

@@ -16,7 +16,7 @@ struct Contestant {
   using Launch = std::function<void(const Stream&, const Operands&)>;
   /// What launches it on a resolved problem. @throws InvalidArgument if it does not take it
   std::function<Launch(const Problem&)> prepare;
-  bool integers = false;           ///< it leaves 32-bit integers in D, not f32
+  bool integers = false;           ///< it leaves 32-bit integers in a D of f32
   bool fast_accumulation = false;  ///< see BuiltKernel; it is compared with what is as exact, or more
 };
 

@@ -69,7 +69,7 @@ GpuExperiment::GpuExperiment(Device& device, const RandomProblem& spec)
 
 Verification GpuExperiment::run(const Contestant& contestant) {
   const Problem& p = problem();
-  poison_on_gpu(*device_, D_.data(), D_.bytes());
+  poison_on_gpu(*device_, p.kind.result, D_.data(), D_.bytes());
   contestant.prepare(p)(device_->stream(), operands_);
   if (contestant.integers) convert_integers_on_gpu(*device_, p, operands_);
   const double* const results = static_cast<const double*>(results_.data());
@@ -78,7 +78,7 @@ Verification GpuExperiment::run(const Contestant& contestant) {
 
   const std::int64_t place = found.row * p.N + found.col, offset = found.row * p.ldd + found.col;
   const double value = with_type(
-      p.kind.result, [&](auto type) { return to_float(element<decltype(type)>(*device_, D_.data(), offset)); });
+      p.kind.result, [&](auto type) { return to_double(element<decltype(type)>(*device_, D_.data(), offset)); });
   const double expected = element<double>(*device_, results, place);
   Verification verification;
   verification.ok = found.wrong == 0 && found.outside == 0;

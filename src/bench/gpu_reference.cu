@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(threads)
       if (row >= g.M || col >= g.N) continue;
       const double alpha = g.alpha, beta = g.beta;
       const double scaled_c = beta == 0 ? 0 : beta * to_float(g.C[row * g.ldc + col]);
-      const double result = alpha * sum[i][j] + scaled_c;
+      const double result = wrapped(kind, alpha * sum[i][j] + scaled_c);
       results[row * g.N + col] = result;
       bounds[row * g.N + col] = error_bound(kind, g.K, alpha, square[i][j], scaled_c, result);
     }
@@ -92,6 +92,7 @@ LAPIDARY_HD void join(Findings& all, const Findings& part) {
 
 /// Whether an element is still the poison.
 __device__ bool untouched(float element) { return __float_as_uint(element) == 0xffffffffu; }
+__device__ bool untouched(std::int32_t element) { return element == 0x7f7f7f7f; }
 template <class T>
 __device__ bool untouched(T element) {
   return element.bits == 0xffffu;
@@ -109,10 +110,10 @@ __global__ void __launch_bounds__(threads)
       mine.outside += !untouched(g.D[offset]);
       continue;
     }
-    const double error = fabs(to_float(g.D[offset]) - results[row * g.N + col]);
+    const double error = fabs(to_double(g.D[offset]) - results[row * g.N + col]);
     const double bound = bounds[row * g.N + col];
-    const bool right = error <= bound;  // false for NaN
-    const double ratio = isnan(error) ? INFINITY : error / bound;
+    const bool right = error <= bound;                                              // false for NaN
+    const double ratio = isnan(error) ? INFINITY : error == 0 ? 0 : error / bound;  // the bound of integers is 0
     join(mine, {ratio, row, col, !right, 0});
   }
   found[threadIdx.x] = mine;
@@ -127,10 +128,12 @@ template <class Visit>
 void with_types(const Problem& problem, const Operands& operands, Visit&& visit) {
   with_type(problem.kind.type, [&](auto element) {
     using T = decltype(element);
-    if constexpr (is_result(TypeOf<T>::value)) {
+    if constexpr (TypeOf<T>::value == Type::s8) {
+      if (problem.kind.result == Type::s32) return visit(gemm_of<T, std::int32_t>(problem, operands));
+    } else if constexpr (is_result(TypeOf<T>::value)) {
       if (problem.kind.result == problem.kind.type) return visit(gemm_of<T>(problem, operands));
     }
-    visit(gemm_of<T, float>(problem, operands));
+    if constexpr (TypeOf<T>::value != Type::s32) visit(gemm_of<T, float>(problem, operands));
   });
 }
 
@@ -162,8 +165,10 @@ void convert_integers_on_gpu(Device& device, const Problem& problem, const Opera
          static_cast<float*>(operands.D), problem.M, problem.N, problem.ldd);
 }
 
-void poison_on_gpu(Device& device, void* data, std::size_t bytes) {
-  check_cuda(cudaMemsetAsync(data, 0xff, bytes, static_cast<cudaStream_t>(device.stream().cuda)), "cudaMemsetAsync");
+void poison_on_gpu(Device& device, Type type, void* data, std::size_t bytes) {
+  check_cuda(
+      cudaMemsetAsync(data, type == Type::s32 ? 0x7f : 0xff, bytes, static_cast<cudaStream_t>(device.stream().cuda)),
+      "cudaMemsetAsync");
 }
 
 Findings verify_on_gpu(Device& device, const Problem& problem, const Operands& operands, const double* results,

@@ -15,8 +15,8 @@ namespace lapidary::bench {
 void compute_reference_on_gpu(Device& device, const Problem& problem, const Operands& operands, double* results,
                               double* bounds);
 
-/// Fills memory with the bytes 0xff, which are NaN in every type.
-void poison_on_gpu(Device& device, void* data, std::size_t bytes);
+/// Fills memory of a type of results with the bytes 0xff, which are NaN, or of integers with 0x7f: no sum comes near.
+void poison_on_gpu(Device& device, Type type, void* data, std::size_t bytes);
 
 /// Makes floats of a D of 32-bit integers, in place.
 void convert_integers_on_gpu(Device& device, const Problem& problem, const Operands& operands);

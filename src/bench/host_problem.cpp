@@ -31,6 +31,8 @@ template <>
 constexpr e4m3 poison<e4m3> = {0xff};
 template <>
 constexpr std::int8_t poison<std::int8_t> = -128;  // no NaN, but further from 0 than the data
+template <>
+constexpr std::int32_t poison<std::int32_t> = 0x7fc0dead;  // likewise
 
 /// The output function of SplitMix64: G. L. Steele, D. Lea, C. H. Flood, "Fast Splittable Pseudorandom Number
 /// Generators", OOPSLA 2014. Applied to a counter it makes a generator that can start anywhere.
@@ -123,7 +125,9 @@ RandomProblem resolve(RandomProblem spec) {
   };
   p.aligned = {aligned(Matrix::A), aligned(Matrix::B), aligned(Matrix::C), aligned(Matrix::D)};
   // C is allocated even if beta is 0 and no kernel reads it, so that a kernel that does is caught.
+  validate(p);
   Problem with_c = p;
+  if (p.kind.result == Type::s32) with_c.kind.result = Type::f32;  // as large, and may have a C
   with_c.beta = Factor::one;
   validate(with_c);
   for (const auto& [name, value] : {std::pair{"alpha", spec.alpha}, std::pair{"beta", spec.beta}}) {
@@ -157,8 +161,8 @@ HostMatrix::HostMatrix(Type type, std::int64_t rows, std::int64_t cols, std::int
   });
 }
 
-float HostMatrix::at(std::int64_t row, std::int64_t col) const {
-  return with_type(type_, [&](auto element) { return to_float(as<decltype(element)>()[offset(row, col)]); });
+double HostMatrix::at(std::int64_t row, std::int64_t col) const {
+  return with_type(type_, [&](auto element) { return to_double(as<decltype(element)>()[offset(row, col)]); });
 }
 
 void HostMatrix::set(std::int64_t row, std::int64_t col, float value) {

@@ -94,8 +94,8 @@ class HostMatrix {
     return reinterpret_cast<const T*>(memory_.data());
   }
 
-  /// Element (row, col).
-  float at(std::int64_t row, std::int64_t col) const;
+  /// Element (row, col), exactly.
+  double at(std::int64_t row, std::int64_t col) const;
   /// Sets element (row, col) to the value rounded to the element type.
   void set(std::int64_t row, std::int64_t col, float value);
   /// Whether the element at an offset, 0 <= offset < extent(), is the poison, bit for bit.

@@ -195,9 +195,11 @@ class Cublas {
 }  // namespace
 
 std::optional<Peer> open_peer(Device& device, const GemmKind& kind) {
-  if (!CublasLt::loaded() || (kind.result != kind.type && kind.result != Type::f32)) return std::nullopt;
+  const bool known = kind.result == kind.type || kind.result == Type::f32 || kind.result == Type::s32;
+  if (!CublasLt::loaded() || !known) return std::nullopt;
   const auto cublas = std::make_shared<Cublas>(device.stream(), kind);
-  const auto contestant = [cublas, unit = kind.type == Type::f32 ? Unit::cuda_cores : tensor_cores_for(kind.type)](
+  const auto contestant = [cublas, kind,
+                           unit = kind.type == Type::f32 ? Unit::cuda_cores : tensor_cores_for(kind.type)](
                               std::string name, std::size_t algorithm, bool fast_accumulation) -> Contestant {
     return {.name = std::move(name),
             .unit = unit,
@@ -206,7 +208,7 @@ std::optional<Peer> open_peer(Device& device, const GemmKind& kind) {
                 launch(stream, operands);
               };
             },
-            .integers = cublas->integers(),
+            .integers = cublas->integers() && kind.result != Type::s32,
             .fast_accumulation = fast_accumulation};
   };
   const auto algorithms = [cublas, contestant](const Problem& p) {

@@ -38,15 +38,17 @@ RandomProblem spec_of(const GemmKind& kind, const TimedProblem& problem) {
   return spec;
 }
 
-/// Multiples of nothing, rows that do not follow one another, and C read.
+/// Multiples of nothing, rows that do not follow one another, and C read if it may be.
 RandomProblem ragged(const GemmKind& kind) {
   RandomProblem spec;
   spec.problem.kind = kind;
   spec.problem.M = 509;
   spec.problem.N = 387;
   spec.problem.K = 263;
-  spec.alpha = 1.5f;
-  spec.beta = -0.5f;
+  if (kind.result != Type::s32) {
+    spec.alpha = 1.5f;
+    spec.beta = -0.5f;
+  }
   spec.problem.lda = kind.a == Order::row_major ? 265 : 511;
   spec.problem.ldb = kind.b == Order::row_major ? 390 : 266;
   spec.problem.ldc = 389;

@@ -73,7 +73,7 @@ void compute_reference(const HostProblem& problem, const std::vector<std::int64_
       multiply_row(A.as<T>() + row * A.row_stride(), A.col_stride(), packed.data(), p.K, sum, square);
       for (std::int64_t j = 0; j < cols; ++j) {
         const double scaled_c = beta == 0 ? 0 : beta * problem.C.at(row, first_col + j);
-        const double result = alpha * sum[j] + scaled_c;
+        const double result = wrapped(p.kind, alpha * sum[j] + scaled_c);
         const std::size_t place = static_cast<std::size_t>(r * p.N + first_col + j);
         results[place] = result;
         bounds[place] = error_bound(p.kind, p.K, alpha, square[j], scaled_c, result);
@@ -108,7 +108,8 @@ struct Findings {
 
   void compare(std::int64_t row, std::int64_t col, double value, double expected, double bound) {
     const double error = std::abs(value - expected);
-    const double ratio = std::isnan(error) ? std::numeric_limits<double>::infinity() : error / bound;
+    // The bound of integers is 0.
+    const double ratio = std::isnan(error) ? std::numeric_limits<double>::infinity() : error == 0 ? 0 : error / bound;
     if (!(error <= bound)) {
       ++wrong;
       wrong_rows.join({row, row});
@@ -150,8 +151,9 @@ std::string describe(const Problem& p, const Findings& found) {
     text = fmt::format("{} of {} results are wrong", found.wrong, results);
     if (found.unwritten > 0) text += fmt::format(", {} of them never written", found.unwritten);
     if (found.wrong > 1) text += place_of_wrong(p, found);
-    text += fmt::format("; the worst is D({}, {}) = {:.7g}", worst.row, worst.col, worst.value);
-    if (!std::isnan(worst.expected)) text += fmt::format(" instead of {:.7g}", worst.expected);
+    const int digits = p.kind.result == Type::s32 ? 10 : 7;
+    text += fmt::format("; the worst is D({}, {}) = {:.{}g}", worst.row, worst.col, worst.value, digits);
+    if (!std::isnan(worst.expected)) text += fmt::format(" instead of {:.{}g}", worst.expected, digits);
     if (!std::isnan(worst.error))
       text += fmt::format(", off by {:.2g} where {:.2g} is allowed", worst.error, worst.bound);
   } else if (results == 0) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
+#include <tuple>
 #include <utility>
 
 #include "core/refusal.hpp"
@@ -145,6 +146,38 @@ void validate_choice(const char* name, Enum value, Enum last) {
   }
 }
 
+void validate_types(const GemmKind& kind) {
+  for (const Type type : {kind.type, kind.result}) {
+    if (type > Type::s32)
+      throw Refusal(RefusalId::type_value,
+                    fmt::format("the element type has value {}; types are {} (f32) to {} (s32)", static_cast<int>(type),
+                                static_cast<int>(Type::f32), static_cast<int>(Type::s32)));
+  }
+  if (std::find(std::begin(operand_types), std::end(operand_types), kind.type) == std::end(operand_types))
+    throw Refusal(
+        RefusalId::type_value,
+        fmt::format("A and B are of {}; they must be of f32, f16, bf16, tf32, e4m3 or s8", name_of(kind.type)));
+  if (!is_result(kind.result) || (kind.result == Type::s32 && kind.type != Type::s8))
+    throw Refusal(
+        RefusalId::type_result,
+        fmt::format("C and D are of {}, A and B of {}; C and D must be of f32, f16 or bf16, or of s32 where A "
+                    "and B are of s8",
+                    name_of(kind.result), name_of(kind.type)));
+}
+
+/// Of results of s32: they are sums of products as they are.
+void validate_sums(const Problem& p) {
+  for (const auto& [name, factor, legal] :
+       {std::tuple("alpha", p.alpha, Factor::one), std::tuple("beta", p.beta, Factor::zero)})
+    if (factor != legal)
+      throw Refusal(RefusalId::factor_s32,
+                    fmt::format("what is known of {} is {}; where C and D are of s32 it must be {}", name,
+                                name_of(factor), name_of(legal)));
+  if (p.epilogue != Epilogue{})
+    throw Refusal(RefusalId::epilogue_s32,
+                  fmt::format("the epilogue is {}; where C and D are of s32 it must be none", to_string(p.epilogue)));
+}
+
 void validate_epilogue(const Problem& p, const Operands& operands) {
   const MatrixShape d = shape_of(p, Matrix::D);
   if (const std::int64_t length = bias_length(p); length > 0) {
@@ -237,16 +270,7 @@ bool vectorizable(const Problem& p) {
 }
 
 void validate(const Problem& p) {
-  for (const Type type : {p.kind.type, p.kind.result}) {
-    if (std::find(std::begin(operand_types), std::end(operand_types), type) == std::end(operand_types)) {
-      throw Refusal(RefusalId::type_value,
-                    fmt::format("the element type has value {}; types are {} (f32) to {} (s8)", static_cast<int>(type),
-                                static_cast<int>(Type::f32), static_cast<int>(Type::s8)));
-    }
-  }
-  if (!is_result(p.kind.result))
-    throw Refusal(RefusalId::type_result,
-                  fmt::format("C and D are of {}; they must be of f32, f16 or bf16", name_of(p.kind.result)));
+  validate_types(p.kind);
   for (const auto& [name, order] : {std::pair{"A", p.kind.a}, std::pair{"B", p.kind.b}, std::pair{"D", p.order_d}})
     validate_choice(fmt::format("the order of {}", name).c_str(), order, Order::column_major);
   for (const auto& [name, factor] : {std::pair{"alpha", p.alpha}, std::pair{"beta", p.beta}})
@@ -254,6 +278,7 @@ void validate(const Problem& p) {
   validate_choice("the bias", p.epilogue.bias, Bias::of_rows);
   validate_choice("the activation", p.epilogue.activation, Activation::silu);
   validate_choice("the scaling", p.scaling, Scaling::blocks);
+  if (p.kind.result == Type::s32) validate_sums(p);
   for (const auto& [name, size] : {std::pair{"M", p.M}, std::pair{"N", p.N}, std::pair{"K", p.K}}) {
     if (size < 0) throw Refusal(RefusalId::shape_size, fmt::format("{} is {}; sizes must be 0 or more", name, size));
   }
@@ -316,6 +341,31 @@ Problem with_known(Problem p, const Operands& operands) {
   return p;
 }
 
+std::optional<BrokenRule> unsupported(const Problem& p, bool finishes) {
+  using enum RefusalId;
+  const auto factor = [](const char* name) {
+    return BrokenRule{kernel_problem,
+                      fmt::format("{} is in device memory; kernels take it from the host, by value", name)};
+  };
+  if (p.alpha == Factor::in_device_memory) return factor("alpha");
+  if (p.beta == Factor::in_device_memory) return factor("beta");
+  if (p.batch.count != 1)
+    return {{kernel_problem, fmt::format("there are {} products in the batch; kernels do 1 a launch", p.batch.count)}};
+  if (p.groups != 1)
+    return {{unsupported_groups, fmt::format("there are {} groups of products; kernels do 1 a launch", p.groups)}};
+  if (p.order_d != Order::row_major)
+    return {
+        {kernel_problem,
+         "C and D are column-major; results are row-major: exchange A and B, and take each of them in the other order"}};
+  if (p.epilogue != Epilogue{} && !finishes)
+    return {{kernel_problem,
+             fmt::format("{} is to follow; kernels store alpha * A * B + beta * C as it is", to_string(p.epilogue))}};
+  if (p.scaling != Scaling::none) return {{unsupported_scaling, "A and B have scales; kernels scale by alpha alone"}};
+  if (p.split != 1)
+    return {{unsupported_split, fmt::format("K is to be split in {}; kernels add up all of it in 1", p.split)}};
+  return {};
+}
+
 std::string to_string(const GemmKind& kind) {
   const auto letter = [](Order order) { return order == Order::row_major ? 'R' : 'C'; };
   const bool row_major = kind.a == Order::row_major && kind.b == Order::row_major;
@@ -352,7 +402,8 @@ const char* name_of(Factor factor) {
 
 Type parse_type(std::string_view name) {
   std::string names;
-  for (const Type type : operand_types) {
+  for (int value = 0; value <= static_cast<int>(Type::s32); ++value) {
+    const auto type = static_cast<Type>(value);
     if (name == name_of(type)) return type;
     names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(type));
   }

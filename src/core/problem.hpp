@@ -1,9 +1,11 @@
 #pragma once
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "core/refusal.hpp"
 #include "core/types.hpp"
 
 // D = alpha * A * B + beta * C: what is to be computed (Problem), and where it is (Operands).
@@ -16,7 +18,7 @@ enum class Order : std::uint8_t { row_major, column_major };
 /// What a product is made of: the types of its matrices, and how A and B lie in memory.
 struct GemmKind {
   Type type;    ///< of A and B
-  Type result;  ///< of C and D: f32, f16 or bf16
+  Type result;  ///< of C and D: f32, f16 or bf16, or of products of s8 s32
   Order a, b;
 
   constexpr GemmKind(Type type_ = Type::f32) : GemmKind(type_, is_result(type_) ? type_ : Type::f32) {}
@@ -72,7 +74,8 @@ enum class Scaling : std::uint8_t { none, matrices, rows_and_columns, blocks };
 /// A is M x K, B is K x N, C and D are M x N. C and D are row-major: element (i, j) of D is D[i * ldd + j]. So are A
 /// and B unless the kind says that they are column-major: element (i, j) of A is then A[j * lda + i]. Sizes may be
 /// zero. Leading dimensions count elements and are at least the length of a line, a row or of column-major matrices a
-/// column; 0 stands for just that. D may be C with the same leading dimension; it may overlap neither A nor B.
+/// column; 0 stands for just that. D may be C with the same leading dimension; it may overlap neither A nor B. Where C
+/// and D are of s32, D is A * B modulo 2^32: alpha is known to be 1 and beta to be 0, and no epilogue follows.
 struct Problem {
   GemmKind kind = Type::f32;
   std::int64_t M = 0, N = 0, K = 0;
@@ -141,6 +144,10 @@ bool vectorizable(const Problem& problem);
 /// Checks types, sizes and leading dimensions, of a resolved problem. Those of C count only if beta is not 0.
 /// @throws InvalidArgument naming the rule, the value and what is legal
 void validate(const Problem& problem);
+
+/// What a resolved problem asks for that no kernel does; nothing if a kernel may do it.
+/// @param finishes  whether it is one that does what an epilogue asks for
+std::optional<BrokenRule> unsupported(const Problem& problem, bool finishes = false);
 
 /// Checks where a valid, resolved problem's matrices are: those that have elements are not null and aligned as the
 /// problem says, at least to an element; alpha and beta are what it says; D is C if it says so, shares no element with

@@ -10,15 +10,16 @@
 
 namespace lapidary {
 
-/// Element types of A, B, C and D. Sums are of f32, those of s8 of 32-bit integers until they are scaled.
-enum class Type : std::uint8_t { f32, f16, bf16, tf32, e4m3, s8 };
+/// Element types of A, B, C and D. Sums are of f32, those of s8 of 32-bit integers until they are scaled; as results
+/// of s32 they stay what they are, modulo 2^32.
+enum class Type : std::uint8_t { f32, f16, bf16, tf32, e4m3, s8, s32 };
 
 /// Those of A and B.
 constexpr Type operand_types[] = {Type::f32, Type::f16, Type::bf16, Type::tf32, Type::e4m3, Type::s8};
-/// Those that C and D may have too.
+/// Those that A, B, C and D may all have.
 constexpr Type all_types[] = {Type::f32, Type::f16, Type::bf16};
 
-// Numbers as bits, the same on host and device. Integers of 8 bits are std::int8_t.
+// Numbers as bits, the same on host and device. Integers are std::int8_t and std::int32_t.
 
 /// IEEE 754 binary16.
 struct f16 {
@@ -73,6 +74,10 @@ template <>
 struct TypeOf<std::int8_t> {
   static constexpr Type value = Type::s8;
 };
+template <>
+struct TypeOf<std::int32_t> {
+  static constexpr Type value = Type::s32;
+};
 
 /// The type of elements: TypeOf the other way round.
 template <Type>
@@ -101,6 +106,10 @@ template <>
 struct ElementOfType<Type::s8> {
   using Element = std::int8_t;
 };
+template <>
+struct ElementOfType<Type::s32> {
+  using Element = std::int32_t;
+};
 template <Type type>
 using ElementOf = typename ElementOfType<type>::Element;
 
@@ -111,7 +120,8 @@ namespace lapidary::inline LAPIDARY_BUILD {
 LAPIDARY_HD constexpr int size_of(Type type) {
   switch (type) {
     case Type::f32:
-    case Type::tf32: return 4;
+    case Type::tf32:
+    case Type::s32: return 4;
     case Type::f16:
     case Type::bf16: return 2;
     case Type::e4m3:
@@ -127,13 +137,16 @@ constexpr const char* name_of(Type type) {
     case Type::bf16: return "bf16";
     case Type::tf32: return "tf32";
     case Type::e4m3: return "e4m3";
-    case Type::s8: break;
+    case Type::s8: return "s8";
+    case Type::s32: break;
   }
-  return "s8";
+  return "s32";
 }
 
-/// Whether C and D may be of this type.
-constexpr bool is_result(Type type) { return type == Type::f32 || type == Type::f16 || type == Type::bf16; }
+/// Whether C and D may be of this type, which is s32 only where A and B are of s8.
+constexpr bool is_result(Type type) {
+  return type == Type::f32 || type == Type::f16 || type == Type::bf16 || type == Type::s32;
+}
 
 /// Calls visit(element) with an element of the type, for code that is written for each of them.
 template <class Visit>
@@ -144,6 +157,7 @@ constexpr decltype(auto) with_type(Type type, Visit&& visit) {
     case Type::tf32: return visit(tf32{});
     case Type::e4m3: return visit(e4m3{});
     case Type::s8: return visit(std::int8_t{});
+    case Type::s32: return visit(std::int32_t{});
     case Type::f32: break;
   }
   return visit(float{});
@@ -185,6 +199,9 @@ LAPIDARY_HD inline float to_float(bf16 value) { return float_of(static_cast<std:
 
 LAPIDARY_HD constexpr float to_float(std::int8_t value) { return value; }
 
+/// Beyond 2^24 to the nearest number, ties to even.
+LAPIDARY_HD constexpr float to_float(std::int32_t value) { return static_cast<float>(value); }
+
 LAPIDARY_HD inline float to_float(tf32 value) { return float_of(value.bits); }
 
 LAPIDARY_HD inline float to_float(e4m3 value) {
@@ -198,6 +215,13 @@ LAPIDARY_HD inline float to_float(e4m3 value) {
 LAPIDARY_HD inline float to_float(e5m2 value) {
   return to_float(f16{static_cast<std::uint16_t>(static_cast<unsigned>(value.bits) << 8)});
 }
+
+/// Exactly, whichever type it is of.
+template <class T>
+LAPIDARY_HD double to_double(T value) {
+  return to_float(value);
+}
+LAPIDARY_HD constexpr double to_double(std::int32_t value) { return value; }
 
 // ------------------------------------------------------------------- from f32
 
@@ -293,6 +317,18 @@ LAPIDARY_HD inline std::int8_t from_float<std::int8_t>(float value) {
   if (value > 127) return 127;
   // The sum has no bits behind the point.
   return static_cast<std::int8_t>(static_cast<int>(bits_of(value + 0x1.8p23f) - bits_of(0x1.8p23f)));
+}
+
+/// The same for s32 (cvt.rni.s32.f32).
+template <>
+LAPIDARY_HD inline std::int32_t from_float<std::int32_t>(float value) {
+  if (!(value > -0x1p31f)) return value <= -0x1p31f ? INT32_MIN : 0;
+  if (value >= 0x1p31f) return INT32_MAX;
+  const float magnitude = value < 0 ? -value : value;
+  // From 2^23 on there are no bits behind the point, and below the sum has none.
+  const auto rounded = magnitude < 0x1p23f ? static_cast<std::int32_t>(bits_of(magnitude + 0x1p23f) - bits_of(0x1p23f))
+                                           : static_cast<std::int32_t>(magnitude);
+  return value < 0 ? -rounded : rounded;
 }
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

@@ -13,6 +13,7 @@ namespace lapidary {
 ErrorBound Plan::error_bound() const {
   constexpr double u = 0x1p-24;
   const Problem& p = problem();
+  if (p.kind.result == Type::s32) return {};  // sums of integers as they are
   const auto K = static_cast<double>(p.alpha == Factor::zero ? 0 : p.K);
   ErrorBound bound;
   switch (p.kind.type) {
@@ -22,6 +23,7 @@ ErrorBound Plan::error_bound() const {
     case Type::tf32: bound.products = 2 * K * 2 * u; break;
     case Type::e4m3: bound.products = 2 * K * 0x1p-13; break;
     case Type::s8: bound.products = u; break;  // integers, which are exact until they are scaled
+    case Type::s32: break;
   }
   // Alpha times the sum, and beta times C to that.
   bound.products += 2 * u;

@@ -37,7 +37,7 @@ std::vector<Candidate> candidates(const Problem& asked, const BuiltInCard& card,
   for (Way& way : ways_of(problem, card.gpu.compute_capability, exchanged(asked, options.prepared))) {
     if (way.workspace_bytes > options.workspace_bytes) continue;
     if (way.kernel->kernel->fast_accumulation && !options.fast_accumulation) continue;
-    if (!options.kernel.empty() && options.kernel != way.kernel->cost->id) continue;
+    if (!options.kernel.empty() && options.kernel != way.kernel->id) continue;
     const auto time = time_of(way, problem.batch, card);
     if (!time) continue;
     Candidate candidate = {std::move(way), *time};
@@ -69,7 +69,7 @@ PackedOperands Candidate::prepared(const Problem& asked) const {
   return exchanged(asked, {way.a && way.a->prepared, way.b && way.b->prepared});
 }
 PlannedWay Candidate::planned(const Problem& asked) const {
-  return {.kernel = std::string(way.kernel->cost->id),
+  return {.kernel = way.kernel->id,
           .packs_a = packs(asked).a,
           .packs_b = packs(asked).b,
           .workspace_bytes = way.workspace_bytes,
@@ -83,7 +83,7 @@ std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card
   if (options.batch_invariant) {
     const auto nominal = candidates(of_any_rows(problem), card, options);
     if (nominal.empty()) return {};
-    options.kernel = nominal.front().way.kernel->cost->id;
+    options.kernel = nominal.front().way.kernel->id;
   }
   return candidates(problem, card, options);
 }
@@ -157,7 +157,7 @@ bool Plan::batch_invariant() const {
   if (way().kernel.empty()) return true;
   const auto best = candidates(of_any_rows(problem()), *data_->card,
                                {.fast_accumulation = data_->way.kernel->kernel->fast_accumulation});
-  return !best.empty() && best.front().way.kernel->cost->id == way().kernel;
+  return !best.empty() && best.front().way.kernel->id == way().kernel;
 }
 
 std::string Plan::why() const {

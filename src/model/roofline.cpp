@@ -55,6 +55,7 @@ double tensor_flop_per_clk(const Gpu& gpu, Type operands) {
     case Type::bf16: return gpu.tensor_bf16_flop_per_clk;
     case Type::e4m3: return gpu.tensor_fp8_flop_per_clk;
     case Type::s8: return gpu.tensor_int8_op_per_clk;
+    case Type::s32: break;
   }
   return 0;
 }

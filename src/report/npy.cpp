@@ -20,6 +20,7 @@ static const char* descr(Type type) {
     case Type::f16: return "<f2";
     case Type::bf16: return "<V2";
     case Type::s8: return "|i1";
+    case Type::s32: return "<i4";
     case Type::e4m3: break;
   }
   return "|V1";

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <type_traits>
 
 #include "core/gemm.hpp"
 #include "ptx/cuda.hpp"
@@ -9,10 +10,16 @@
 namespace lapidary::inline LAPIDARY_BUILD {
 
 /// alpha * sum + beta * c. With beta == 0 what C holds does not count: it may be NaN (as in the BLAS).
-template <class T, class R>
-LAPIDARY_DEVICE R scaled(const Gemm<T, R>& g, float sum, R c) {
-  const float result = g.alpha * sum;
+template <class T, class R, class Sum>
+LAPIDARY_DEVICE R scaled(const Gemm<T, R>& g, Sum sum, R c) {
+  const float result = g.alpha * static_cast<float>(sum);
   return from_float<R>(g.beta != 0 ? fmaf(g.beta, to_float(c), result) : result);
+}
+
+/// Integers are what they are.
+template <class T>
+LAPIDARY_DEVICE std::int32_t scaled(const Gemm<T, std::int32_t>&, std::int32_t sum, std::int32_t) {
+  return sum;
 }
 
 /// D[row][col] = alpha * sum + beta * C[row][col] if that lies in D. With beta == 0, C is not read and may be null.
@@ -46,6 +53,25 @@ LAPIDARY_DEVICE void store_results(const Gemm<T, R>& g, std::int64_t row, std::i
     for (int i = 0; i < count; ++i) store_result(g, row, col + i, sums[i]);
   }
 }
+
+/// The same of integers, whose sums are stored as they are.
+template <bool vectorized, int chosen = 0, class T>
+LAPIDARY_DEVICE void store_results(const Gemm<T, std::int32_t>& g, std::int64_t row, std::int64_t col,
+                                   const std::int32_t* sums) {
+  constexpr int count = chosen == 0 ? packed<std::int32_t> : chosen;
+  if (row >= g.M) return;
+  if constexpr (vectorized) {
+    if (col < g.N) store_global<count>(g.D[row * g.ldd + col], sums);
+  } else {
+#pragma unroll
+    for (int i = 0; i < count; ++i)
+      if (col + i < g.N) g.D[row * g.ldd + col + i] = sums[i];
+  }
+}
+
+/// What sums are scaled in before they are rounded to R; integers are not.
+template <class R>
+using ScaledIn = std::conditional_t<std::is_same_v<R, std::int32_t>, std::int32_t, float>;
 
 /// Stores a thread's TM x TN results: result (i, j) is at row Places::row(thread, i) and column Places::col(thread, j)
 /// of the block's tile, where columns come in vectors of neighbours.

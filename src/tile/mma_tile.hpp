@@ -79,18 +79,22 @@ LAPIDARY_DEVICE void store_products(const Gemm<T, R>& g, const RowCol<std::int64
 #pragma unroll
       for (int index = 0; index < count; index += 2) {
         const RowCol<int> at = Tile::result(thread, i, j, index);
-        const float pair[] = {static_cast<float>(sums[i][j][index]), static_cast<float>(sums[i][j][index + 1])};
+        const ScaledIn<R> pair[] = {static_cast<ScaledIn<R>>(sums[i][j][index]),
+                                    static_cast<ScaledIn<R>>(sums[i][j][index + 1])};
         store_results<vectorized, 2>(g, block.row + at.row, block.col + at.col, pair);
       }
+}
+
+/// Whether two neighbours of a matrix may be one access.
+template <class R>
+LAPIDARY_DEVICE bool in_pairs(const R* matrix, std::int64_t ld) {
+  return reinterpret_cast<std::uintptr_t>(matrix) % (2 * sizeof(R)) == 0 && ld % 2 == 0;
 }
 
 /// The same where two neighbours may be one access if D and C allow for it.
 template <class Tile, class T, class R, class Sum, int down, int across, int count>
 LAPIDARY_DEVICE void store_products(const Gemm<T, R>& g, const RowCol<std::int64_t>& block, int thread,
                                     const Sum (&sums)[down][across][count]) {
-  const auto in_pairs = [&](const R* matrix, std::int64_t ld) {
-    return reinterpret_cast<std::uintptr_t>(matrix) % (2 * sizeof(R)) == 0 && ld % 2 == 0;
-  };
   if (g.N % 2 == 0 && in_pairs(g.D, g.ldd) && (g.beta == 0 || in_pairs(g.C, g.ldc)))
     store_products<Tile, true>(g, block, thread, sums);
   else
@@ -99,7 +103,8 @@ LAPIDARY_DEVICE void store_products(const Gemm<T, R>& g, const RowCol<std::int64
 
 /// Of 4 x 4 pairs, four of each of four neighbouring lanes, gives lane t number t of every lane. All lanes of the warp
 /// call it together.
-LAPIDARY_DEVICE void transpose_in_quad(float (&pairs)[4][2], int thread) {
+template <class Number>
+LAPIDARY_DEVICE void transpose_in_quad(Number (&pairs)[4][2], int thread) {
 #pragma unroll
   for (int distance = 1; distance < 4; distance *= 2) {
     const int upper = thread & distance;
@@ -108,8 +113,8 @@ LAPIDARY_DEVICE void transpose_in_quad(float (&pairs)[4][2], int thread) {
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
         if (j & distance) continue;
-        float &low = pairs[j][e], &high = pairs[j | distance][e];
-        const float got = __shfl_xor_sync(0xffffffffu, upper ? low : high, distance);
+        Number &low = pairs[j][e], &high = pairs[j | distance][e];
+        const Number got = __shfl_xor_sync(0xffffffffu, upper ? low : high, distance);
         low = upper ? got : low;
         high = upper ? high : got;
       }
@@ -128,9 +133,9 @@ LAPIDARY_DEVICE void store_traded_products(const Gemm<T, R>& g, const RowCol<std
     for (int index = 0; index < count; index += 2)
 #pragma unroll
       for (int j = 0; j < across; j += 4) {
-        float pairs[4][2];
+        ScaledIn<R> pairs[4][2];
 #pragma unroll
-        for (int p = 0; p < 8; ++p) pairs[p / 2][p % 2] = static_cast<float>(sums[i][j + p / 2][index + p % 2]);
+        for (int p = 0; p < 8; ++p) pairs[p / 2][p % 2] = static_cast<ScaledIn<R>>(sums[i][j + p / 2][index + p % 2]);
         transpose_in_quad(pairs, thread);
         const std::int64_t row = block.row + Tile::result(thread, i, j, index).row;
         const std::int64_t col = block.col + Tile::first_col(thread) + (j + thread % 4) * 8;

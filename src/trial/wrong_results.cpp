@@ -198,7 +198,7 @@ WrongResults find_wrong_results(const bench::HostProblem& problem, const bench::
   Wrong wrong{Flags(static_cast<std::size_t>(p.M * p.N)), {}, 0, 0};
   for (std::int64_t i = 0; i < p.M; ++i) {
     for (std::int64_t j = 0; j < p.N; ++j) {
-      const float value = D.at(i, j);
+      const double value = D.at(i, j);
       if (is_right(reference, p, i, j, value)) continue;
       wrong.flags[static_cast<std::size_t>(i * p.N + j)] = true;
       if (D.poisoned(i * p.ldd + j) && problem.spec.beta == 0) ++wrong.unwritten;

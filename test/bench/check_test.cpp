@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -188,6 +189,19 @@ TEST_P(CheckProblems, HaveLinesOfSeveralTilesFarApart) {
                          [&](Matrix matrix) { return is_far(shape_of(p.problem, matrix)); });
     })) << by_vectors;
   }
+}
+
+TEST(CheckProblems, OfIntegersAreSumsAsTheyAre) {
+  const GemmKind kind(Type::s8, Type::s32, R, C);
+  const auto problems = check_problems(kind, {128, 256, 64});
+  EXPECT_GT(problems.size(), 30u);
+  std::set<std::string> tried;
+  for (const CheckProblem& problem : problems) {
+    EXPECT_NO_THROW(resolve(problem.spec)) << problem.tries;
+    EXPECT_TRUE(tried.insert(problem.tries).second) << problem.tries;
+  }
+  for (const CheckProblem& problem : check_problems(kind, 8, 16, 32))
+    EXPECT_NO_THROW(resolve(problem.spec)) << problem.tries;
 }
 
 TEST_P(CheckProblems, HaveResultsThatCannotBePairs) {

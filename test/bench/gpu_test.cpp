@@ -126,13 +126,15 @@ TEST_F(GpuBench, WrongResultsDoNot) {
 }
 
 TEST_F(GpuBench, PeerIsRightByAllOfItsAlgorithms) {
-  for (const Type type : operand_types) {
-    const bool tn = !is_result(type);  // cuBLAS has no other order of FP8
-    const GemmKind kind(type, is_result(type) ? type : Type::f32, Order::row_major,
-                        tn ? Order::column_major : Order::row_major);
+  std::vector<GemmKind> kinds = {{Type::s8, Type::s32, Order::row_major, Order::column_major}};
+  for (const Type type : operand_types)  // cuBLAS has no other order of FP8
+    kinds.emplace_back(type, GemmKind(type).result, Order::row_major,
+                       is_result(type) ? Order::row_major : Order::column_major);
+  for (const GemmKind& kind : kinds) {
     const std::optional<Peer> peer = open_peer(*device_, kind);
     if (!peer) GTEST_SKIP() << "built without cuBLAS";
-    RandomProblem problem = tn ? RandomProblem{.problem = {.M = 144, .N = 80, .K = 272}} : spec(type);
+    RandomProblem problem = is_result(kind.type) ? spec(kind.type)
+                                                 : RandomProblem{.problem = {.M = 144, .N = 80, .K = 272}};
     problem.problem.kind = kind;
     GpuExperiment experiment(*device_, problem);
     const std::vector<Contestant> algorithms = peer->algorithms(experiment.problem());

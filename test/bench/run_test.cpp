@@ -176,7 +176,7 @@ TEST_F(RunGemm, KnowsEveryOrderAndTypesOfResults) {
   EXPECT_NE(message_of([&] { verify(right); }).find("a column of B has K = 12"), std::string::npos);
   spec.problem.ldb = 0;
   spec.problem.kind = {Type::s8, Type::s8};
-  EXPECT_NE(message_of([&] { verify(right); }).find("C and D are of s8; they must be of f32, f16 or bf16"),
+  EXPECT_NE(message_of([&] { verify(right); }).find("C and D are of s8, A and B of s8; C and D must be of f32"),
             std::string::npos);
 }
 

@@ -123,6 +123,29 @@ TEST(Verify, FailsOperandsOfLowerPrecision) {
   EXPECT_FALSE(Reference(problem).verify(D).ok);
 }
 
+// Beyond 2^31, too, where they wrap around, and where floats are 256 apart.
+TEST(Verify, PassesExactIntegersAlone) {
+  RandomProblem spec = spec_of(3, 4, 200000);
+  spec.problem.kind = {Type::s8, Type::s32};
+  HostProblem problem = make_problem(spec);
+  for (HostMatrix* const matrix : {&problem.A, &problem.B})
+    for (std::int64_t i = 0; i < matrix->extent(); ++i) matrix->as<std::int8_t>()[i] = 127;
+  const Reference reference(problem);
+  HostMatrix D(shape_of(problem.spec.problem, Matrix::D));
+  EXPECT_EQ(reference.verify(D).wrong, 12) << "none was written";
+  constexpr auto wrapped = static_cast<std::int32_t>(std::int64_t{200000} * 127 * 127);
+  static_assert(wrapped < 0);
+  std::fill_n(D.as<std::int32_t>(), 12, wrapped);
+  EXPECT_TRUE(reference.verify(D).ok) << reference.verify(D).message;
+  ++D.as<std::int32_t>()[6];
+  const Verification v = reference.verify(D);
+  EXPECT_EQ(v.wrong, 1);
+  EXPECT_EQ(v.row, 1);
+  EXPECT_EQ(v.col, 2);
+  EXPECT_EQ(v.max_error, 1);
+  EXPECT_NE(v.message.find("D(1, 2) = -1069167295 instead of -1069167296"), std::string::npos) << v.message;
+}
+
 TEST(Verify, NanNeverPasses) {
   for (const Type type : all_types) {
     RandomProblem spec = spec_of(8, 9, 5);

@@ -120,13 +120,33 @@ TEST(S8, RoundsToNearestTakesTiesToEvenAndSaturates) {
   EXPECT_EQ(from_float<std::int8_t>(std::numeric_limits<float>::quiet_NaN()), 0);
 }
 
+TEST(S32, RoundsToNearestTakesTiesToEvenAndSaturates) {
+  for (const int i : {0, 1, 2, 99, 100, (1 << 21) + 1, (1 << 22) - 1}) {
+    const auto half = static_cast<float>(i) + 0.5f;
+    EXPECT_EQ(from_float<std::int32_t>(half), i + i % 2) << i;
+    EXPECT_EQ(from_float<std::int32_t>(-half), -i - i % 2) << i;
+    EXPECT_EQ(from_float<std::int32_t>(std::nextafter(half, 0.0f)), i);
+  }
+  for (const int i : {1 << 23, (1 << 24) - 1, 1 << 30, -(1 << 23) - 1, INT32_MIN})
+    EXPECT_EQ(from_float<std::int32_t>(to_float(i)), i);
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(from_float<std::int32_t>(0x1p31f), INT32_MAX);
+  EXPECT_EQ(from_float<std::int32_t>(infinity), INT32_MAX);
+  EXPECT_EQ(from_float<std::int32_t>(-infinity), INT32_MIN);
+  EXPECT_EQ(from_float<std::int32_t>(std::numeric_limits<float>::quiet_NaN()), 0);
+  EXPECT_EQ(to_float((1 << 24) + 1), 0x1p24f);
+  EXPECT_EQ(to_double((1 << 24) + 1), 0x1p24 + 1);
+}
+
 TEST(Type, IsFoundByItsValue) {
-  for (const Type type : operand_types) {
+  const auto found = [](Type type) {
     with_type(type, [&](auto element) {
       EXPECT_EQ(TypeOf<decltype(element)>::value, type);
       EXPECT_EQ(sizeof(element), static_cast<std::size_t>(size_of(type)));
     });
-  }
+  };
+  for (const Type type : operand_types) found(type);
+  found(Type::s32);
 }
 
 }  // namespace

@@ -37,8 +37,8 @@ template <class T, class R, Order a_order = Order::row_major, Order b_order = Or
 using Default = Config<128, 256, 32, 4, T, R, a_order, b_order>;
 constexpr Order by_row = Order::row_major, by_column = Order::column_major;
 // Of other widths ldmatrix transposes nothing: A and B lie along k.
-template <class T>
-using OtherWidth = Config<128, 256, 64 / sizeof(T), 4, T, float, by_row, by_column>;
+template <class T, class R = float>
+using OtherWidth = Config<128, 256, 64 / sizeof(T), 4, T, R, by_row, by_column>;
 using mma_swizzled::conflict_free;
 static_assert(conflict_free<Default<bf16, bf16>> && conflict_free<Default<bf16, bf16, by_column, by_column>>);
 static_assert(conflict_free<OtherWidth<tf32>> && conflict_free<OtherWidth<std::int8_t>>);
@@ -144,6 +144,7 @@ constexpr BuiltKernel built_kernels[] = {of<Default<bf16, bf16>>(),
                                          of<Default<f16, float, by_row, by_column>>(),
                                          of<OtherWidth<tf32>>(),
                                          of<OtherWidth<e4m3>>(),
-                                         of<OtherWidth<std::int8_t>>()};
+                                         of<OtherWidth<std::int8_t>>(),
+                                         of<OtherWidth<std::int8_t, std::int32_t>>()};
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::mma_multistage
