@@ -1,7 +1,6 @@
 #include "bench/regret.hpp"
 
 #include <cstddef>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -28,6 +27,7 @@ class EpilogueOperands {
   }
   Operands added_to(Operands operands) const {
     if (bias_) operands.bias = memory_.data();
+    operands.scale = 0.5F;
     if (residual_) operands.residual = static_cast<std::byte*>(memory_.data()) + residual_at_;
     return operands;
   }
@@ -71,12 +71,22 @@ Regret measure_regret(Device& device, Context& context, const Problem& problem, 
   timed.epilogue = problem.epilogue;
   timed = resolved(timed);
   const EpilogueOperands others(device, timed);
-  Regret result{context.plan(timed, options.choice), {}, {}, {}, {}};
+  Regret result{context.plan(timed, options.choice), {}, {}, {}, {}, {}};
   std::vector<Contestant> contestants;
   for (const PlannedWay& way : result.plan.ways()) {
     if (way.seconds > options.most_predicted * result.plan.way().seconds) break;
     contestants.push_back(contestant(context, others, with_way(result.plan, way)));
     result.ways.push_back({way, 0});
+  }
+  std::vector<Contestant> chosen(contestants.begin(), contestants.begin() + 1);
+  if (timed.epilogue != Epilogue{}) {
+    Problem alone = timed;
+    alone.epilogue = {};
+    GemmOptions any = options.choice;  // but for what was asked of the epilogue's way
+    any.kernel.clear();
+    any.packs.reset();
+    chosen.push_back(contestant(context, others, context.plan(alone, any)));
+    contestants.push_back(chosen.back());
   }
   const BurstOptions blocks = {.rounds = options.rounds, .rest_s = 0, .burst_s = options.block_s};
   std::vector<Contestant> peers;
@@ -93,10 +103,14 @@ Regret measure_regret(Device& device, Context& context, const Problem& problem, 
   const Measurements measured = timer.burst(contestants, peers, blocks, progress);
   for (std::size_t i = 0; i < result.ways.size(); ++i)
     result.ways[i].seconds = measured.contestants[i].launch_ms.median * 1e-3;
-  if (!peers.empty()) result.cublas_seconds = measured.peers.front().launch_ms.median * 1e-3;
-  if (options.bursts && !peers.empty()) {
-    const Measurements full = timer.burst(std::span(contestants).first(1), peers, {}, progress);
-    result.bursts = {full.contestants.front().launch_ms.median * 1e-3, full.peers.front().launch_ms.median * 1e-3};
+  const auto seconds_of = [](const std::vector<Measurement>& all, std::size_t i) {
+    return i < all.size() ? std::optional(all[i].launch_ms.median * 1e-3) : std::nullopt;
+  };
+  result.cublas_seconds = seconds_of(measured.peers, 0);
+  result.alone_seconds = seconds_of(measured.contestants, result.ways.size());
+  if (options.bursts) {
+    const Measurements full = timer.burst(chosen, peers, {}, progress);
+    result.bursts = {*seconds_of(full.contestants, 0), seconds_of(full.contestants, 1), seconds_of(full.peers, 0)};
   }
   return result;
 }

@@ -16,9 +16,11 @@ struct TimedWay {
   double seconds;
 };
 
-/// The choice and the fastest of cuBLAS's algorithms as kernels of the ladder are timed: bursts, each after a rest.
+/// The choice, of a product with an epilogue the product alone, and the fastest of cuBLAS's algorithms as kernels of
+/// the ladder are timed: bursts, each after a rest.
 struct BurstTimes {
-  double chosen_seconds, cublas_seconds;
+  double chosen_seconds;
+  std::optional<double> alone_seconds, cublas_seconds;
 };
 
 /// What a choice cost.
@@ -27,7 +29,9 @@ struct Regret {
   std::vector<TimedWay> ways;            ///< those that were timed, in the order of the plan: the chosen one first
   std::optional<double> cublas_seconds;  ///< by the fastest of its algorithms; none for what it does not know
   std::string cublas;                    ///< its version
-  std::optional<BurstTimes> bursts;      ///< if they were asked for, and cuBLAS knows the problem
+  std::optional<double>
+      alone_seconds;                 ///< of the product that the library chooses where no epilogue follows; if one does
+  std::optional<BurstTimes> bursts;  ///< if they were asked for
 
   double chosen_seconds() const { return ways.front().seconds; }
   const TimedWay& best() const {

@@ -3,10 +3,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "bench/receipt.hpp"
 #include "bench/regret.hpp"
 #include "cli/command.hpp"
 #include "cli/json.hpp"
+#include "cli/measurements.hpp"
 #include "cli/options.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
@@ -24,7 +27,7 @@ struct GemmArguments {
   GpuChoice gpu;
   GemmOptions options;
   std::string table;
-  bool json = false;
+  bool bursts = false, json = false;
 };
 
 /// What is launched beside the kernel: copies of A and B, and what makes results of sums.
@@ -37,27 +40,40 @@ std::string others(const PlannedWay& way) {
   return text;
 }
 
+std::string microseconds(const std::optional<double>& seconds) {
+  return seconds ? fmt::format("{:.1f}", *seconds * 1e6) : "";
+}
+
 /// The ways of a plan, and where there is a GPU of that name how long they took.
 report::Table table_of(const Plan& plan, const std::optional<bench::Regret>& measured) {
   using report::Column;
-  report::Table table({{"kernel"},
-                       {"beside it"},
-                       {"workspace", Column::number, "bytes"},
-                       {"predicted", Column::number, "us"},
-                       {"measured", Column::number, "us"},
-                       {"the time goes to"}});
+  std::vector<report::Column> columns = {{"kernel"},
+                                         {"beside it"},
+                                         {"workspace", Column::number, "bytes"},
+                                         {"predicted", Column::number, "us"},
+                                         {"measured", Column::number, "us"}};
+  const std::optional<bench::BurstTimes> bursts = measured ? measured->bursts : std::nullopt;
+  if (bursts) columns.push_back({"in bursts", Column::number, "us"});
+  columns.push_back({"the time goes to"});
+  report::Table table(columns);
+  const auto add = [&](std::vector<report::Cell> row, const std::optional<double>& seconds,
+                       const std::optional<double>& of_burst, const std::string& limiter) {
+    row.push_back({microseconds(seconds)});
+    if (bursts) row.push_back({microseconds(of_burst)});
+    row.push_back({limiter});
+    table.add_row(row);
+  };
   for (std::size_t i = 0; i < plan.ways().size(); ++i) {
     const PlannedWay& way = plan.ways()[i];
-    const bool timed = measured && i < measured->ways.size();
-    table.add_row({{way.kernel},
-                   {others(way)},
-                   {std::uint64_t{way.workspace_bytes}},
-                   {fmt::format("{:.1f}", way.seconds * 1e6)},
-                   {timed ? fmt::format("{:.1f}", measured->ways[i].seconds * 1e6) : ""},
-                   {way.limiter}});
+    add({{way.kernel}, {others(way)}, {std::uint64_t{way.workspace_bytes}}, {microseconds(way.seconds)}},
+        measured && i < measured->ways.size() ? std::optional(measured->ways[i].seconds) : std::nullopt,
+        bursts && i == 0 ? std::optional(bursts->chosen_seconds) : std::nullopt, way.limiter);
   }
+  if (measured && measured->alone_seconds)
+    add({{"the product alone"}, {}, {}, {}}, measured->alone_seconds, bursts ? bursts->alone_seconds : std::nullopt,
+        "");
   if (measured && measured->cublas_seconds)
-    table.add_row({{measured->cublas}, {}, {}, {}, {fmt::format("{:.1f}", *measured->cublas_seconds * 1e6)}, {}});
+    add({{measured->cublas}, {}, {}, {}}, measured->cublas_seconds, bursts ? bursts->cublas_seconds : std::nullopt, "");
   return table;
 }
 
@@ -71,15 +87,19 @@ ExitCode gemm(const GemmArguments& a) {
   const Problem problem = {
       .kind = parse_kind(a.type), .M = a.m, .N = a.n, .K = a.k, .epilogue = parse_epilogue(a.epilogue)};
   std::optional<bench::Regret> measured;
+  Json receipt;
   const std::string card = chosen_gpu(a.gpu).name;
   Plan planned = plan(problem, card, options);
+  if (a.bursts && (gpu_count() == 0 || a.gpu.name))
+    throw InvalidArgument("--bursts times launches on the GPU of this machine; leave it out, or --gpu");
   if (gpu_count() > 0 && !a.gpu.name && !planned.way().kernel.empty()) {
     const std::unique_ptr<Device> device = open_gpu();
     Context context(*device);
     report::Progress progress;
-    measured = bench::measure_regret(*device, context, problem, {.choice = options},
+    measured = bench::measure_regret(*device, context, problem, {.choice = options, .bursts = a.bursts},
                                      [&](std::string_view step, double done) { progress.update(step, done); });
     planned = measured->plan;
+    receipt = bench::machine_receipt(*device);
   }
   if (a.json) {
     Json ways = Json::array();
@@ -99,8 +119,11 @@ ExitCode gemm(const GemmArguments& a) {
            {"card", planned.card()},
            {"why", planned.why()},
            {"ways", ways},
-           {"cublas_s", measured && measured->cublas_seconds ? Json(*measured->cublas_seconds) : Json()},
-           {"cublas", measured && measured->cublas_seconds ? Json(measured->cublas) : Json()}});
+           {"alone_s", measured_json(measured ? measured->alone_seconds : std::nullopt)},
+           {"cublas_s", measured_json(measured ? measured->cublas_seconds : std::nullopt)},
+           {"cublas", measured && measured->cublas_seconds ? Json(measured->cublas) : Json()},
+           {"bursts", measured_json(measured ? measured->bursts : std::nullopt)},
+           {"receipt", receipt}});
     return success;
   }
   fmt::print("D = A B{}, {} x {} x {} in {} on {}\n\n{}\n\nplan {}\n{}.\n",
@@ -128,6 +151,7 @@ Command add_gemm(App program) {
   app.add_option("--table", a->table, "a table of choices, as regret --table writes one").type_name("FILE");
   app.add_flag("--batch-invariant", a->options.batch_invariant, "a row's results shall not depend on M");
   add_gpu_options(app, a->gpu);
+  app.add_flag("--bursts", a->bursts, "on a GPU: time the choice by bursts after rests too, as bench does");
   app.add_flag("--json", a->json, "print JSON");
   return {app, [a] { return gemm(*a); }};
 }

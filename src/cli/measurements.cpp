@@ -16,6 +16,15 @@ static Json measured_json(const bench::Spread& spread) {
   return {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}};
 }
 
+Json measured_json(const std::optional<double>& seconds) { return seconds ? Json(*seconds) : Json(); }
+
+Json measured_json(const std::optional<bench::BurstTimes>& bursts) {
+  if (!bursts) return {};
+  return {{"chosen_s", bursts->chosen_seconds},
+          {"alone_s", measured_json(bursts->alone_seconds)},
+          {"cublas_s", measured_json(bursts->cublas_seconds)}};
+}
+
 /// Of a cube; null of others.
 static Json size_of(const bench::TimedProblem& problem) {
   return problem.M == problem.N && problem.N == problem.K ? Json(problem.M) : Json();

@@ -1,6 +1,8 @@
 #pragma once
+#include <optional>
 #include <string>
 
+#include "bench/regret.hpp"
 #include "bench/timing.hpp"
 #include "cli/json.hpp"
 
@@ -9,6 +11,10 @@ namespace lapidary::cli {
 /// As the results of `lapidary bench --json` (docs/json.md).
 Json measured_json(const bench::LadderMeasurement& result);
 Json measured_json(const bench::PeerMeasurement& peer);
+
+/// Of `lapidary gemm` and `regret`: null if there are none.
+Json measured_json(const std::optional<double>& seconds);
+Json measured_json(const std::optional<bench::BurstTimes>& bursts);
 
 /// What `lapidary bench` prints and writes.
 Json measured_json(const bench::LadderReport& report);

@@ -70,9 +70,8 @@ Json to_json(const bench::Regret& r, const std::string& label) {
   return {{"plan", r.plan.id()},
           {"label", label},
           {"regret", r.regret()},
-          {"cublas_s", r.cublas_seconds ? Json(*r.cublas_seconds) : Json()},
-          {"bursts",
-           r.bursts ? Json({{"chosen_s", r.bursts->chosen_seconds}, {"cublas_s", r.bursts->cublas_seconds}}) : Json()},
+          {"cublas_s", measured_json(r.cublas_seconds)},
+          {"bursts", measured_json(r.bursts)},
           {"ways", ways}};
 }
 
@@ -124,8 +123,8 @@ ExitCode regret(const RegretArguments& a) {
     Problem problem = {.kind = types, .M = p.M, .N = p.N, .K = p.K};
     if (p.orders) problem.kind = {types.type, types.result, p.orders->a, p.orders->b};
     const bench::Regret r = bench::measure_regret(*device, context, problem, {.bursts = a.bursts});
-    if (r.bursts)
-      of_methods.push_back(r.chosen_seconds() / *r.cublas_seconds * r.bursts->cublas_seconds /
+    if (r.bursts && r.cublas_seconds)
+      of_methods.push_back(r.chosen_seconds() / *r.cublas_seconds * *r.bursts->cublas_seconds /
                            r.bursts->chosen_seconds);
     regrets.push_back(r.regret());
     if (!r.cublas.empty()) peer = r.cublas;
