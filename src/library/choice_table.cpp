@@ -12,7 +12,10 @@ namespace lapidary {
 namespace {
 
 /// What a choice is found by.
-std::string key_of(const Problem& p) { return fmt::format("{} {}x{}x{}", library::kind_text(p), p.M, p.N, p.K); }
+std::string key_of(const Problem& p) {
+  const std::string epilogue = p.epilogue == Epilogue{} ? "" : fmt::format(".{}", to_string(p.epilogue));
+  return fmt::format("{} {}x{}x{}{}", library::kind_text(p), p.M, p.N, p.K, epilogue);
+}
 
 std::string_view next_word(std::string_view& line) {
   constexpr std::string_view blanks = " \t\r";
@@ -43,6 +46,16 @@ ChoiceTable::ChoiceTable(std::string_view text) {
     const bool known_packs = packs.empty() || packs == "a" || packs == "b" || packs == "ab";
     if (kernel.empty() || !more.empty() || !known_packs) refuse(RefusalId::table_form, "is no choice");
     find_kernel(kernel);
+    if (const std::size_t point = sizes.find('.'); point != sizes.npos) {
+      const std::string_view epilogue = sizes.substr(point + 1);
+      std::string known;
+      try {
+        known = to_string(parse_epilogue(epilogue));
+      } catch (const InvalidArgument& unknown) {
+        refuse(RefusalId::table_form, fmt::format("has no epilogue, as {}", unknown.what()));
+      }
+      if (known == to_string(Epilogue{})) refuse(RefusalId::table_form, "has an epilogue of which there is nothing");
+    }
     const std::string key = fmt::format("{} {}", types, sizes);
     const Entry entry = {std::string(kernel), {packs.find('a') != packs.npos, packs.find('b') != packs.npos}};
     if (!entries_.emplace(key, entry).second)

@@ -1,4 +1,5 @@
 #pragma once
+#include <string>
 #include <string_view>
 
 #include "kernels/registry.hpp"
@@ -8,14 +9,14 @@ namespace lapidary::library {
 /// How long a kernel took on an H200, as script/fit-costs has fitted it to timings of problems of all shapes. In
 /// microseconds,
 ///
-///   fixed + ragged * (max(compute, A / a_rate + B / b_rate * (1 + outside * idle)) + D / d_rate)
+///   fixed + ragged * (max(compute, A / a_rate + B / b_rate * (1 + outside * idle)) + odd * D / d_rate)
 ///   compute = (1 + crooked * off) * sum over rounds of blocks (start + steps * max(alone, loaded * share))
 ///
 /// with A, B and D in bytes; `off` the part of what tiles copy whose lines are no multiples of 128 bytes; `share` the
 /// part of the card's places for blocks that a round fills; `idle` the part of tiles that lie beyond D as a whole, as
 /// of clusters whose second block has nothing to do.
 struct MeasuredCost {
-  std::string_view kernel;  ///< that differs from the kernel's id in what key_of() leaves out
+  std::string_view kernel;  ///< its key_of()
   double fixed;             ///< from one launch to the next, if there is next to nothing to do
   double start;             ///< of a round of blocks, besides its steps
   double alone;             ///< a step along K of one tile of few
@@ -23,13 +24,20 @@ struct MeasuredCost {
   double a_rate, b_rate;    ///< bytes that come for one operand while nothing else limits
   double d_rate;            ///< bytes of results
   double outside;
-  double
-      ragged;  ///< how many times as long it takes if lines are not aligned to 16 bytes; 1 for who does not take them
+  /// How many times as long it takes if lines are not aligned to 16 bytes; 1 for who does not take them.
+  double ragged;
   double crooked;
+  double
+      odd;  ///< how many times as long results take if they cannot be stored in pairs; 1 for who asks for aligned lines
+  double error;  ///< root mean square of the logarithms of these times over the timings
 };
 
-/// Of a kernel; null if it was not measured. Looked up by name: see library_kernels(). Kernels that differ in the
-/// orders of A and B alone, or in which of the types of 16 bits they are of, are one.
+/// What kernels have in common that are taken to be one: those that differ in the orders of A and B alone, or in which
+/// of the types of 16 bits they are of, or in whether results are of s32 or of f32; and with those that finish, whose
+/// epilogues are counted apart, their parents.
+std::string key_of(std::string_view rung, const KernelTraits& traits);
+
+/// Of a kernel; null if none with its key was measured. Looked up by name: see library_kernels().
 const MeasuredCost* measured_cost_of(const KernelEntry& kernel);
 
 }  // namespace lapidary::library

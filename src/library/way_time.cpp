@@ -141,7 +141,8 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   const double used = number(ceil_div<std::int64_t>(p.M, kernel.tile.m) * ceil_div<std::int64_t>(p.N, kernel.tile.n));
   const double size = size_of(p.kind.type), a = number(p.M) * number(p.K) * size, b = number(p.K) * number(p.N) * size;
   const double operands = (a / m.a_rate + b / m.b_rate * (1 + m.outside * (1 - used / tiles))) / bandwidth;
-  const double results = number(p.M) * number(p.N) * size_of(p.kind.result) / m.d_rate / bandwidth;
+  const bool odd = p.N % 2 != 0 || p.ldd % 2 != 0 || p.aligned.D % (2 * size_of(p.kind.result)) != 0;
+  const double results = (odd ? m.odd : 1) * number(p.M) * number(p.N) * size_of(p.kind.result) / m.d_rate / bandwidth;
   const double ragged = cost.depth > 0 && !vectorizable(p) ? m.ragged : 1;
   const double microseconds = m.fixed + ragged * (std::max(compute, operands) + results);
   const char* const limiter = m.fixed > microseconds / 2              ? "launch overhead"
@@ -157,9 +158,28 @@ double time_of(const PackedMatrix& packed, const BuiltInCard& card) {
   const Packing& p = packed.packing;
   const double bytes = 2 * number(p.rows) * number(p.cols) * size_of(p.type);
   const Calibration& k = *card.calibration;
-  // Of the bandwidth, what 64 x 64 elements at a time get on an H200.
-  const double share = p.from == p.to ? 0.75 : 0.6;
+  // Of the bandwidth, what a copy gets on an H200: one that turns lines moves elements one by one.
+  const double turned = size_of(p.type) == 1 ? 0.36 : size_of(p.type) == 2 ? 0.47 : 0.64;
+  const double share = p.from == p.to ? 0.87 : turned;
   return bytes / (share * k["dram_bytes_all"] * card.gpu.sms * card.gpu.clock_hz) + k["launch_gap"] * 1e-9;
+}
+
+/// What a kernel that finishes is longer at its tiles for it: its multiprocessor does nothing else meanwhile.
+double time_of_epilogue(const Way& way, const BuiltInCard& card, int resident) {
+  const Problem& p = way.problem;
+  const Epilogue& e = p.epilogue;
+  const KernelEntry& kernel = *way.kernel->kernel;
+  if (!kernel.finishes) return 0;
+  // Of 128 x 256 results, in microseconds on an H200; what is not a bias of columns or an activation is asked for anew
+  // for each slice of them.
+  constexpr double bias = 0.3, logistic = 1.1, simple = 0.2, residual = 4, asked = 0.6;
+  const bool plain = e.bias != Bias::of_rows && !e.residual && !e.scale && !e.clamp;
+  const bool curved = e.activation == Activation::gelu_tanh || e.activation == Activation::silu;
+  const double each = (plain ? 0 : asked) + (e.bias != Bias::none ? bias : 0) + (curved ? logistic : 0) +
+                      (e.residual ? residual : 0) + simple * (e.scale + e.clamp + (e.activation == Activation::relu));
+  const auto [rows, columns] = tiles_of(kernel, p.M, p.N);
+  const double rounds = std::ceil(number(rows * columns) / (1.0 * card.gpu.sms * resident));
+  return rounds * each * kernel.tile.m * kernel.tile.n / (128 * 256) * h200().gpu.clock_hz / card.gpu.clock_hz * 1e-6;
 }
 
 /// A second launch reads sums, and C and a residual if there are any, and writes results.
@@ -168,7 +188,8 @@ double time_of(const Finishing& finishing, const BuiltInCard& card) {
   const int matrices = 1 + (p.reads_c() ? 1 : 0) + (p.epilogue.residual ? 1 : 0);
   const double bytes = number(p.M) * number(p.N) * (size_of(Type::f32) + 1.0 * matrices * size_of(p.kind.result));
   const Calibration& k = *card.calibration;
-  constexpr double share = 0.75;  // of the bandwidth
+  // Of the bandwidth: meanwhile the last of the sums go from L2 to DRAM.
+  constexpr double share = 0.48;
   return bytes / (share * k["dram_bytes_all"] * card.gpu.sms * card.gpu.clock_hz) + k["launch_gap"] * 1e-9;
 }
 
@@ -182,6 +203,7 @@ std::optional<WayTime> time_of(const Way& way, const Batch& batch, const BuiltIn
   WayTime time = measured         ? time_measured(way, card, resident)
                  : cost.depth > 0 ? time_of_warps(way, card, resident)
                                   : time_of_warpgroups(way, card, resident);
+  time.seconds += time_of_epilogue(way, card, resident);
   double copying = 0;
   const double count = number(batch.count);
   for (const auto& [packed, stride] : {std::pair(&way.a, batch.stride_a), {&way.b, batch.stride_b}})

@@ -5,9 +5,13 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
 #include <string>
@@ -19,6 +23,7 @@
 #include "lapidary/gemm.hpp"
 #include "library/cards.hpp"
 #include "library/kernel_cost.hpp"
+#include "library/measured_cost.hpp"
 
 namespace lapidary {
 namespace {
@@ -58,6 +63,7 @@ TEST(Plan, IsMadeAgainFromItsId) {
     const int size = size_of(p.kind.type), result_size = size_of(p.kind.result);
     p.aligned = {pick(16, size), pick(16, size), pick(16, result_size), pick(16, result_size)};
     if (random() % 3 == 0) p.batch = {3, 1 << 23, 0, 1 << 23, 1 << 23};
+    if (p.kind.type == Type::s8 && p.alpha == Factor::one && p.beta == Factor::zero) p.kind.result = Type::s32;
     const Plan made = plan(p, pick("h200", "h100 pcie", "rtx 4090"));
     SCOPED_TRACE(made.id());
     const Plan again = plan_of(made.id());
@@ -69,6 +75,26 @@ TEST(Plan, IsMadeAgainFromItsId) {
     EXPECT_EQ(again.workspace_bytes(), made.workspace_bytes());
     EXPECT_LE(made.id().size(), 400u);
   }
+}
+
+TEST(Plan, IsForTheNearestCardThatRunsTheSameKernels) {
+  const auto card = [](const char* name, int compute_capability) -> std::string {
+    return library::card_of_device(name, compute_capability).gpu.name;
+  };
+  EXPECT_EQ(card("NVIDIA A100-SXM4-80GB", 80), "A100 SXM4 80GB");
+  EXPECT_EQ(card("NVIDIA H200", 90), "H200");
+  EXPECT_EQ(card("NVIDIA GH200 480GB", 90), "H100 SXM5") << "the first of its compute capability";
+  EXPECT_EQ(card("Orin", 87), "RTX 3090");
+  EXPECT_EQ(card("NVIDIA B300", 103), "B200");
+  EXPECT_EQ(card("NVIDIA GB10", 121), "RTX 5090");
+  EXPECT_EQ(card("NVIDIA H200", 80), "A100 SXM4 40GB") << "a name does not tell what runs";
+  EXPECT_THROW(card("Tesla P100", 60), InvalidArgument);
+  for (const int there : {80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121})
+    for (const library::LibraryKernel& kernel : library::library_kernels()) {
+      const int chosen_for = library::card_of_device("unknown", there).gpu.compute_capability;
+      const GemmKind& kind = kernel.kernel->kind;
+      EXPECT_LE(kernel.rung->runs_on(chosen_for, kind), kernel.rung->runs_on(there, kind)) << there;
+    }
 }
 
 TEST(Plan, RefusesTextsThatAreNoIds) {
@@ -124,6 +150,14 @@ TEST(Plan, IsAsAUsersTableSays) {
   EXPECT_NE(table(line + " a")->hash(), table(line)->hash());
   const Problem another = problem_of({Type::f16, Type::f16, row, column}, 4096, 4096, 2048);
   EXPECT_EQ(plan(another, "h200", {.table = table(line)}).id(), plan(another, "h200").id());
+  // Of a product with an epilogue its line says that.
+  Problem followed = p;
+  followed.epilogue.activation = Activation::relu;
+  const std::string fused = plan(followed, "h200").ways()[1].kernel;
+  const auto both = table(line + "\nf16-RCR 4096x4096x4096.relu " + fused);
+  EXPECT_EQ(plan(p, "h200", {.table = both}).way().kernel, other);
+  EXPECT_EQ(plan(followed, "h200", {.table = both}).way().kernel, fused);
+  EXPECT_EQ(plan(followed, "h200", {.table = table(line)}).id(), plan(followed, "h200").id());
   // B is row-major: the kernel needs a copy, which the table has to say.
   const Problem turned = problem_of({Type::f16, Type::f16, row, row}, 512, 512, 512);
   const std::string copies = "f16-RRR 512x512x512 wgmma_staged_128x256x64_s4_e2x64_f16-RC";
@@ -131,6 +165,8 @@ TEST(Plan, IsAsAUsersTableSays) {
   EXPECT_NE(refusal_of([&] { plan(turned, "h200", {.table = table(copies)}); }), "");
   EXPECT_NE(refusal_of([&] { table(line + "\n" + line); }).find("line 2 of the table"), std::string::npos);
   EXPECT_NE(refusal_of([&] { table("f16-RCR 4096x4096x4096 no_kernel"); }), "");
+  for (const char* const epilogue : {".gelu", ".none", ".relu-bias_of_columns", "."})
+    EXPECT_NE(refusal_of([&] { table(fmt::format("f16-RCR 8x8x8{} {}", epilogue, other)); }), "") << epilogue;
   for (const char* const text : {"f16-RCR", "f16-RCR 1x1x1", " c", " a b"})
     EXPECT_NE(refusal_of([&] { table(text[0] == ' ' ? line + text : text); }).find("is no choice"), std::string::npos)
         << text;
@@ -184,6 +220,8 @@ TEST(Plan, BoundsErrors) {
   EXPECT_GT(bound({Type::e4m3, Type::f32, row, column}, 1000).products, 1000 * f16.products);
   EXPECT_EQ(bound({Type::s8, Type::f32, row, column}, 1000).products,
             bound({Type::s8, Type::f32, row, column}, 16).products);
+  const ErrorBound s32 = bound({Type::s8, Type::s32, row, column}, 1000);
+  EXPECT_EQ(s32.products + s32.addend + s32.rounding + s32.least, 0);
 }
 
 TEST(Plan, TakesNoMoreWorkspaceThanItMay) {
@@ -233,10 +271,49 @@ TEST(Plan, ForAnyNumberOfRowsIsOfOneKernel) {
 }
 
 TEST(Library, EveryRowOfItsTablesIsOfAKernel) {
-  EXPECT_EQ(library::library_kernels().size(), library::kernel_costs().size());
-  for (const library::LibraryKernel& kernel : library::library_kernels())
+  std::size_t rows = 0;
+  for (const library::LibraryKernel& kernel : library::library_kernels()) {
+    rows += kernel.id == kernel.cost->id;
+    EXPECT_TRUE(kernel.kernel->finishes || kernel.id == kernel.cost->id);
     EXPECT_TRUE(kernel.measured || kernel.kernel->fast_accumulation)
-        << kernel.cost->id << ": script/fit-costs has timings of too few problems of it";
+        << kernel.id << ": script/fit-costs has timings of too few problems of it";
+  }
+  EXPECT_EQ(rows, library::kernel_costs().size());
+}
+
+// script/fit-costs has a formula of times, and the library has it too.
+TEST(Times, AreAsFarOffTheTimingsAsWhenTheyWereFitted) {
+  std::map<std::string, const library::MeasuredCost*, std::less<>> costs;
+  for (const library::LibraryKernel& kernel : library::library_kernels()) costs[kernel.id] = kernel.measured;
+  struct Errors {
+    double squares = 0;
+    int count = 0;
+  };
+  std::map<const library::MeasuredCost*, Errors> errors;
+  const std::filesystem::path timings = fmt::format("{}/results/h200/regret", LAPIDARY_SOURCE_DIR);
+  for (const auto& file : std::filesystem::directory_iterator(timings)) {
+    const nlohmann::json document = nlohmann::json::parse(std::ifstream(file.path()));
+    for (const auto& problem : document["problems"]) {
+      const Plan timed = plan_of(problem["plan"].get<std::string>());
+      std::map<std::string, double> predicted;
+      const Plan made = plan(timed.problem(), timed.card());
+      for (const PlannedWay& way : made.ways())
+        if (!way.packs_a && !way.packs_b) predicted[way.kernel] = way.seconds;
+      for (const auto& way : problem["ways"]) {
+        if (way["packs_a"] || way["packs_b"]) continue;
+        const std::string kernel = way["kernel"];
+        ASSERT_EQ(predicted.count(kernel), 1u) << kernel << " for " << timed.id();
+        Errors& of = errors[costs[kernel]];
+        of.squares += std::pow(std::log(predicted[kernel] / way["measured_s"].get<double>()), 2);
+        ++of.count;
+      }
+    }
+  }
+  EXPECT_GT(errors.size(), 30u);
+  for (const auto& [cost, found] : errors) {
+    if (!cost) continue;  // of a kernel that nobody chooses any more
+    EXPECT_NEAR(std::sqrt(found.squares / found.count), cost->error, 0.003) << cost->kernel;
+  }
 }
 
 /// The choices for a list, a line each.
