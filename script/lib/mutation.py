@@ -19,8 +19,9 @@ SCHEDULES, IN_ANY_ORDER = 2, ("clamp", "bound", "argument", "factor", "offset")
 # results on their way, and rows of A that blocks share.
 MORE_KERNELS = {
     "shared_tiles": [("f32", "32x32x8")],
-    "mma_multistage": [("bf16 CR", "128x256x32")],
+    "mma_multistage": [("bf16 CR", "128x256x32"), ("s8/s32 RC", "128x256x64")],
     "wgmma_tma": [("bf16 CR", "128x128x64")],
+    "wgmma_staged": [("bf16 RC", "256x128x64")],
     "wgmma_energy": [("bf16", "256x200x64"), ("bf16 RC", "256x192x64")],
 }
 # What is mutated: kernels, what they are made of, and what launches them. Of files that have more than that, these
