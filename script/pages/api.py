@@ -62,4 +62,28 @@ def batch_invariant():
     )
 
 
-REGIONS = {"regret": regret, "batch-invariant": batch_invariant}
+def epilogues():
+    rows, documents = [], json.loads((ROOT / "results/h200/epilogues.json").read_text())
+    for document in documents:
+        parts, bursts = document["plan"].split("."), document["bursts"]
+        epilogue = next(part[1:] for part in parts if part.startswith("e") and part[1:].startswith(("bias", "gelu", "silu", "relu", "residual")))
+        later = next((way for way in document["ways"] if way["finishes"] and way["measured_s"]), None)
+        rows.append(
+            [
+                f"`{epilogue}`",
+                f"{parts[2]}",
+                f"{bursts['alone_s'] * 1e6:.1f}",
+                f"{bursts['chosen_s'] * 1e6:.1f}",
+                f"{100 * (bursts['chosen_s'] / bursts['alone_s'] - 1):.1f} %",
+                f"{100 * (later['measured_s'] / document['alone_s'] - 1):.0f} %" if later else "",
+            ]
+        )
+    columns = ["what follows", "types, orders", "the product alone, µs:", "with it, µs:", "it costs:", "by a second launch:"]
+    receipt = documents[0]["receipt"]
+    return (
+        f"M = N = K = {documents[0]['plan'].split('.')[3].split('x')[0]}, in bursts after rests, what is chosen with it and without in turns; by a second launch: "
+        f"on a warm card. {receipt['card']['name']}, driver {receipt['driver']}, nvcc {receipt['nvcc']}.\n\n" + table(columns, rows)
+    )
+
+
+REGIONS = {"regret": regret, "batch-invariant": batch_invariant, "epilogues": epilogues}
