@@ -47,14 +47,13 @@ ChoiceTable::ChoiceTable(std::string_view text) {
     if (kernel.empty() || !more.empty() || !known_packs) refuse(RefusalId::table_form, "is no choice");
     find_kernel(kernel);
     if (const std::size_t point = sizes.find('.'); point != sizes.npos) {
-      const std::string_view epilogue = sizes.substr(point + 1);
-      std::string known;
+      Epilogue epilogue;
       try {
-        known = to_string(parse_epilogue(epilogue));
+        epilogue = parse_epilogue(sizes.substr(point + 1));
       } catch (const InvalidArgument& unknown) {
         refuse(RefusalId::table_form, fmt::format("has no epilogue, as {}", unknown.what()));
       }
-      if (known == to_string(Epilogue{})) refuse(RefusalId::table_form, "has an epilogue of which there is nothing");
+      if (epilogue == Epilogue{}) refuse(RefusalId::table_form, "has an epilogue of which there is nothing");
     }
     const std::string key = fmt::format("{} {}", types, sizes);
     const Entry entry = {std::string(kernel), {packs.find('a') != packs.npos, packs.find('b') != packs.npos}};
