@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -24,8 +26,12 @@ using trial::EmulatedRun;
 using trial::GpuRun;
 using trial::Trial;
 
+/// InitialC, in words.
+constexpr std::array initial_c_names = {"nan", "zeros", "numbers"};
+
 struct TryOptions {
   trial::Request request;
+  std::string initial_c = initial_c_names.front();
   bool json = false;
 };
 
@@ -47,7 +53,7 @@ void print_printed(const EmulatedRun& run, int indent) {
   std::size_t end = 0;
   for (int i = 0; i < most && end < run.printed.size(); ++i)
     end = std::min(run.printed.find('\n', end), run.printed.size() - 1) + 1;
-  print_lines("it printed:", indent);
+  print_lines(fmt::format("it printed at {}:", bench::sizes_of(run.spec.problem)), indent);
   print_lines(run.printed.substr(0, end), indent + 2);
   if (end < run.printed.size()) print_lines("and more", indent + 2);
 }
@@ -165,12 +171,15 @@ Json json_of(const Trial& trial, const std::string& file) {
             {"alpha", trial.run.spec.alpha},
             {"beta", trial.run.spec.beta},
             {"factors", factors},
+            {"initial_c", initial_c_names[static_cast<std::size_t>(trial.run.initial_c)]},
             {"launches", trial.launches},
             {"shared_bytes", trial.shared_bytes}};
   json.update(json_of(trial.run));
   json["advice"] = advice_text(trial);
   json["right_with_layout"] = trial.right_with ? Json(to_string(*trial.right_with)) : Json();
   json["tried"] = trial.tried;
+  json["not_taken"] = trial.not_taken;
+  json["warnings"] = trial.warnings;
   json["other"] = trial.other ? json_of(*trial.other) : Json();
   json["gpu"] = json_of(trial.gpu);
   json["not_timed"] = trial.gpu.not_timed.empty() ? Json() : Json(trial.gpu.not_timed);
@@ -192,6 +201,7 @@ void print_right(const Trial& trial) {
     fmt::print("at {} ({}):\n", bench::sizes_of(trial.other->spec.problem), trial.tried.back());
     print_run(*trial.other, 2);
   }
+  if (!trial.not_taken.empty()) fmt::print("  some sizes are none that it takes, as {}\n", trial.not_taken);
   if (!trial.advice.empty()) {
     fmt::print("to fix first, for speed:\n");
     print_lines(advice_text(trial), 2);
@@ -220,6 +230,10 @@ void print_trial(const Trial& trial) {
     fmt::print("it is right where R is row-major and C column-major, for A, B, C: --layout {}\n",
                to_string(*trial.right_with));
   if (run.ok()) print_right(trial);
+  if (!trial.warnings.empty()) {
+    fmt::print("the compiler warns of what the emulated machine does not see, variables of a thread's own:\n");
+    print_lines(trial.warnings, 2);
+  }
   fmt::print("computed D = {}A B{}, {}, {}, grid {}, block {}, {} bytes of shared memory\n",
              spec.alpha == 1 ? "" : fmt::format("{} ", spec.alpha),
              spec.beta == 0 ? "" : fmt::format(" + {} C", spec.beta), type_text(run.operands),
@@ -230,15 +244,18 @@ void print_trial(const Trial& trial) {
     fmt::print("compiled with {} = {}{}\n", trial.constants.at("M"), p.M,
                square ? "" : fmt::format(", N = {}, K = {}", p.N, p.K));
   }
-  if (run.ok()) {
+  if (!run.fault) {
     print_counters(run.report);
     fmt::print("a * b + c of plain C++ is not seen and not counted as fma\n");
-    print_gpu(trial.gpu);
   }
+  if (run.ok()) print_gpu(trial.gpu);
 }
 
 ExitCode execute(const TryOptions& options) {
-  const Trial trial = trial::try_kernel(options.request);
+  trial::Request request = options.request;
+  const auto* const named = std::find(initial_c_names.begin(), initial_c_names.end(), options.initial_c);
+  request.initial_c = static_cast<trial::InitialC>(named - initial_c_names.begin());
+  const Trial trial = trial::try_kernel(request);
   if (options.json)
     print(json_of(trial, options.request.file));
   else
@@ -267,9 +284,12 @@ Command add_try(App program) {
       .type_name("EXPR");
   app.add_option("--block", a->block, "threads of a block (likewise)").type_name("EXPR");
   app.add_option("--shared", a->shared, "bytes of extern __shared__ memory (likewise)").type_name("EXPR");
-  app.add_option("-m", a->m, "rows of A and D (128; without sizes also 101 x 133 x 75)").check(whole_number(1));
-  app.add_option("-n", a->n, "columns of B and D (256, for kernels of one size 128)").check(whole_number(1));
-  app.add_option("-k", a->k, "columns of A and rows of B (64)").check(whole_number(1));
+  app.add_option("-m", a->m, "rows of A and D (128, or two blocks; without sizes also 101 x 133 x 75)")
+      .check(whole_number(1));
+  app.add_option("-n", a->n, "columns of B and D (256, for kernels of one size 128, or two blocks)")
+      .check(whole_number(1));
+  app.add_option("-k", a->k, "columns of A and rows of B (64, or three steps of BK or TILE_SIZE)")
+      .check(whole_number(1));
   app.add_option("--layout", a->layout,
                  "of A, B, C: R for row-major and C for column-major (RRR), or as in BLAS: NN is CCC, TN is RCC")
       .type_name("LETTERS");
@@ -281,6 +301,10 @@ Command add_try(App program) {
         .check(whole_number(1));
   app.add_option("--alpha", a->alpha, "of kernels that are told (2)").check(finite_number());
   app.add_option("--beta", a->beta, "of kernels that are told (3)").check(finite_number());
+  app.add_option("--initial-c", options->initial_c,
+                 "what C holds before a kernel that is given no beta, or one of 0: nan, which it must not read; zeros, "
+                 "to which it may add; numbers, for one that computes D = A B + C")
+      .check(one_of(std::vector<std::string>(initial_c_names.begin(), initial_c_names.end())));
   app.add_option("--size", a->size, "M = N = K when timed on a GPU (4096)").check(whole_number(1, 1 << 16));
   app.add_option("--seed", a->seed, "seed of the random data (1)").check(whole_number(0));
   app.add_option("--keep", a->keep, "leave what was compiled in this directory").type_name("DIR");

@@ -16,11 +16,11 @@ constexpr int multiprocessors = 132;
 }  // namespace
 
 EmulatedRun run_emulated(const KernelObject& object, const bench::RandomProblem& spec, const LaunchShape& shape,
-                         const Operands& operands, UnusedC unused, std::uint64_t order) {
-  EmulatedRun run{spec, shape, operands, {}, {}, {}, {}, {}, order};
+                         const Operands& operands, InitialC initial_c, std::uint64_t order) {
+  EmulatedRun run{spec, shape, operands, initial_c, {}, {}, {}, {}, {}, order};
   LaunchShape launched = shape;
   launched.shared_bytes = object.shared_bytes(shape.shared_bytes);
-  const KernelData data(spec, operands, unused);
+  const KernelData data(spec, operands, initial_c);
   const auto execute = [&](bool check) {
     const CapturedOutput printed(run.printed);
     const std::unique_ptr<Device> device = open_emulator(

@@ -25,6 +25,7 @@ struct EmulatedRun {
   bench::RandomProblem spec;
   LaunchShape shape;
   Operands operands;
+  InitialC initial_c = InitialC::nan;
   std::optional<Fault> fault;
   /// Of no results if a fault left none. After a race or a read of what nobody wrote these are the results of one order
   /// of the threads.
@@ -40,6 +41,6 @@ struct EmulatedRun {
 
 /// @param order  EmulatedRun::order
 EmulatedRun run_emulated(const KernelObject& object, const bench::RandomProblem& spec, const LaunchShape& shape,
-                         const Operands& operands, UnusedC unused = UnusedC::poison, std::uint64_t order = 0);
+                         const Operands& operands, InitialC initial_c, std::uint64_t order = 0);
 
 }  // namespace lapidary::trial

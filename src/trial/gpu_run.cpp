@@ -24,7 +24,7 @@ GpuRun run_on_gpu(const CudaSource& source, const Call& call, const std::string&
     run.device = device->properties().name;
     const GpuKernel kernel(source, *call.kernel, instance, call.roles, device->properties().compute_capability,
                            request.keep);
-    const KernelData data(right.spec, right.operands);
+    const KernelData data(right.spec, right.operands, right.initial_c);
     std::string ignored;
     const CapturedOutput printed(ignored);
     run.verification = data.verify(

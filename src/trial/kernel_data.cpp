@@ -8,11 +8,14 @@
 namespace lapidary::trial {
 namespace {
 
-bench::HostProblem rounded(const bench::RandomProblem& spec, const Operands& operands, UnusedC unused) {
+bench::HostProblem rounded(const bench::RandomProblem& spec, const Operands& operands, InitialC initial_c) {
   bench::RandomProblem made = spec;
-  if (unused == UnusedC::numbers && made.beta == 0) made.beta = 1;  // C is made as one that is read
+  if (initial_c == InitialC::numbers && made.beta == 0) made.beta = 1;  // C is made as one that is read
   bench::HostProblem problem = bench::make_problem(made);
   problem.spec = bench::resolve(spec);
+  if (initial_c == InitialC::zeros && spec.beta == 0)
+    for (std::int64_t i = 0; i < problem.C.rows(); ++i)
+      for (std::int64_t j = 0; j < problem.C.cols(); ++j) problem.C.set(i, j, 0);
   round_to(problem.A, operands.A.element);
   round_to(problem.B, operands.B.element);
   round_to(problem.C, operands.C.element);
@@ -21,8 +24,8 @@ bench::HostProblem rounded(const bench::RandomProblem& spec, const Operands& ope
 
 }  // namespace
 
-KernelData::KernelData(const bench::RandomProblem& spec, const Operands& operands, UnusedC unused)
-    : operands_(operands), problem_(rounded(spec, operands, unused)), reference_(problem_) {}
+KernelData::KernelData(const bench::RandomProblem& spec, const Operands& operands, InitialC initial_c)
+    : operands_(operands), problem_(rounded(spec, operands, initial_c)), reference_(problem_) {}
 
 KernelData::Outcome KernelData::run(Device& device, const std::function<void(const KernelArguments&)>& launch) const {
   const bench::RandomProblem& spec = problem_.spec;

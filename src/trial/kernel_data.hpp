@@ -14,13 +14,10 @@
 
 namespace lapidary::trial {
 
-/// What a kernel finds in C where beta is 0: NaN, which it must not read, or numbers, which beta takes off.
-enum class UnusedC : bool { poison, numbers };
-
 /// Random data in the types of a kernel, and its product.
 class KernelData {
  public:
-  explicit KernelData(const bench::RandomProblem& spec, const Operands& operands, UnusedC unused = UnusedC::poison);
+  KernelData(const bench::RandomProblem& spec, const Operands& operands, InitialC initial_c);
 
   /// What a run left behind.
   struct Outcome {

@@ -19,6 +19,11 @@
 namespace lapidary::trial {
 namespace {
 
+/// What a kernel does wrong with variables of a thread's own, of which no access is reported.
+constexpr const char* warned_of =
+    "-Wno-all -Wno-extra -Wuninitialized -Wmaybe-uninitialized -Warray-bounds -Wstringop-overflow "
+    "-Waggressive-loop-optimizations";
+
 /// Between shared variables: as long as all banks, so that what follows keeps its bank.
 constexpr unsigned red_zone_bytes = 128;
 
@@ -77,6 +82,18 @@ std::string errors_of(const std::string& output, const std::string& path) {
   return text.empty() ? "\n" + (fallback.empty() ? output : fallback) : text;
 }
 
+/// What the compiler warns of in the user's file, once each, without its notes and the text of the lines.
+std::string warnings_of(const std::string& output, const std::string& path) {
+  std::istringstream lines(output);
+  std::string text;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("/./" + path + ":") || line.find(" warning: ") == line.npos) continue;
+    line = line.substr(3) + "\n";
+    if (text.find(line) == text.npos) text += line;
+  }
+  return text;
+}
+
 }  // namespace
 
 KernelObject::KernelObject(const CudaSource& source, const CudaKernel& kernel, const std::string& instance,
@@ -115,7 +132,7 @@ KernelObject::KernelObject(const CudaSource& source, const CudaKernel& kernel, c
         kernel.name, static_bytes_, LaunchLimits::shared_bytes_default));
 }
 
-void KernelObject::compile(const CudaSource& source, const std::string& unit) const {
+void KernelObject::compile(const CudaSource& source, const std::string& unit) {
   const std::string cxx = compiler();
   const std::string file = folder_.file("kernel.cpp"), object = folder_.file("kernel.o");
   std::ofstream(file) << unit;
@@ -124,12 +141,13 @@ void KernelObject::compile(const CudaSource& source, const std::string& unit) co
   const std::string options = clang ? LAPIDARY_OPTIONS_CLANG : LAPIDARY_OPTIONS_GNU " -fmax-errors=20";
   const std::string folder = std::filesystem::absolute(source.path()).parent_path().string();
   const Finished compiled = run_command(fmt::format(
-      "{} -std=c++20 -x c++ -c {} -w -fdiagnostics-color=never -DLAPIDARY_INSTRUMENTED -Dmain=lapidary_main "
+      "{} -std=c++20 -x c++ -c {} {} -fdiagnostics-color=never -DLAPIDARY_INSTRUMENTED -Dmain=lapidary_main "
       "-iquote {} {} {} -o {}",
-      cxx, options, quoted(folder), include_options(), quoted(file), quoted(object)));
+      cxx, options, warned_of, quoted(folder), include_options(), quoted(file), quoted(object)));
   if (compiled.status != 0)
     throw InvalidArgument(
         fmt::format("{} does not compile:{}", source.path(), errors_of(compiled.output, source.path())));
+  warnings_ = warnings_of(compiled.output, source.path());
   const Finished linked = run_command(
       fmt::format("{} -shared -Wl,-Bsymbolic {} -o {}", cxx, quoted(object), quoted(folder_.file("kernel.so"))));
   if (linked.status != 0) throw InvalidArgument(fmt::format("{} cannot be linked:\n{}", source.path(), linked.output));

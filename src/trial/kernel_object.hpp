@@ -25,6 +25,9 @@ class KernelObject {
   /// The body of a thread; `arguments` must outlive the launch.
   emulator::ThreadBody body(const KernelArguments& arguments) const { return {run_, &arguments}; }
 
+  /// What the compiler warns of in the file, a warning a line.
+  const std::string& warnings() const { return warnings_; }
+
   /// Bytes of the __shared__ variables that the kernel can reach.
   unsigned static_shared_bytes() const { return static_bytes_; }
   /// What the emulated machine has to give: these, the red zones between them, and `extern __shared__` memory.
@@ -37,12 +40,13 @@ class KernelObject {
   std::string explain(const emulator::Fault& fault) const;
 
  private:
-  void compile(const CudaSource& source, const std::string& unit) const;
+  void compile(const CudaSource& source, const std::string& unit);
   std::string name_of(std::int64_t offset) const;
 
   std::string path_;
   WorkFolder folder_;
   SharedObject library_;
+  std::string warnings_;
   void (*run_)(const void*) = nullptr;
   std::vector<const SharedVariable*> variables_;  ///< by offset
   unsigned static_bytes_ = 0, arena_bytes_ = 0;

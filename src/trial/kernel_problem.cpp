@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/pattern.hpp"
 #include "trial/evaluate.hpp"
+#include "trial/several_tiles.hpp"
 
 namespace lapidary::trial {
 namespace {
@@ -43,10 +44,11 @@ std::optional<Type> type_of(Element element) {
 bench::RandomProblem problem_of(const CudaSource& source, const Call& call, const Request& request) {
   bench::RandomProblem spec;
   Problem& p = spec.problem;
-  const std::int64_t side = request.n.value_or(request.m.value_or(request.k.value_or(128)));
-  p.M = request.m.value_or(call.square ? side : 128);
-  p.N = request.n.value_or(call.square ? side : 256);
-  p.K = request.k.value_or(call.square ? side : 64);
+  const Problem usual = several_tiles(source, call, request);
+  const std::int64_t side = request.n.value_or(request.m.value_or(request.k.value_or(usual.N)));
+  p.M = request.m.value_or(call.square ? side : usual.M);
+  p.N = request.n.value_or(call.square ? side : usual.N);
+  p.K = request.k.value_or(call.square ? side : usual.K);
   const bool sizes_given = request.m || request.n || request.k;
   if (!call.constants.empty() && !sizes_given) {
     const auto own = [&](const char* role) {
@@ -65,6 +67,17 @@ bench::RandomProblem problem_of(const CudaSource& source, const Call& call, cons
   p.kind = type_of(call.element(p.in_place ? "C" : "D")).value_or(Type::f32);
   spec.alpha = factor_of(call, "alpha", request.alpha, 2, 1);
   spec.beta = factor_of(call, "beta", request.beta, 3, 0);
+  if (request.initial_c != InitialC::nan) {
+    if (!p.in_place)
+      throw InvalidArgument(fmt::format("--initial-c is given, and {} does not write to its C", call.kernel->name));
+    const bool adds = request.initial_c == InitialC::numbers;
+    if (adds && call.has("beta"))
+      throw InvalidArgument(
+          fmt::format("--initial-c numbers is for kernels that are given no beta, and {} is", call.kernel->name));
+    if (!adds && spec.beta != 0)
+      throw InvalidArgument(fmt::format("--initial-c zeros is for a beta of 0, and beta is {}", spec.beta));
+    if (adds) spec.beta = 1;
+  }
   spec.seed = static_cast<std::uint64_t>(request.seed);
   spec = bench::resolve(spec);
   if (p.M * p.N > std::int64_t{1} << 22 || p.M * p.N * p.K > std::int64_t{1} << 30)

@@ -10,13 +10,13 @@
 namespace lapidary::trial {
 namespace {
 
-/// Quiet NaNs with payloads that arithmetic does not produce, by the size of their type: in place of an element, and
-/// between rows or columns. Arithmetic passes payloads on, so that a result of what lies between rows would look as if
-/// it was never written, were they the same.
+/// In place of an element a signalling NaN, by the type: arithmetic makes quiet ones of them (IEEE 754-2019, 6.2), so
+/// that a result that is still one was not computed from what was there, but never written.
 constexpr std::uint64_t poison_of(Element element) {
-  constexpr std::uint64_t bits[] = {0x7ead, 0x7fed, 0x7fc0dead, 0x7ff8dead0000dead};
+  constexpr std::uint64_t bits[] = {0x7dad, 0x7fad, 0x7fa0dead, 0x7ff4dead0000dead};
   return bits[static_cast<int>(element)];
 }
+/// Between rows or columns a quiet one, with a payload that arithmetic does not produce.
 constexpr std::uint64_t gap_of(Element element) {
   constexpr std::uint64_t bits[] = {0x7eef, 0x7feb, 0x7fc0beef, 0x7ff8beef0000beef};
   return bits[static_cast<int>(element)];

@@ -47,8 +47,9 @@ constexpr std::int64_t least_ld(bool column_major, std::int64_t rows, std::int64
 void round_to(bench::HostMatrix& matrix, Element element);
 
 /// The memory of a matrix as a kernel has it: exactly (n - 1) * ld + length elements for n rows or columns of that
-/// length. Elements that the matrix has poisoned are poison here, a certain NaN; those between the rows or columns are
-/// another. Of lines that are far apart (bench::far_apart) what is between them is not there.
+/// length. Elements that the matrix has poisoned are poison here, a certain NaN that arithmetic never passes on; those
+/// between the rows or columns are another. Of lines that are far apart (bench::far_apart) what is between them is not
+/// there.
 class MatrixImage {
  public:
   /// @param matrix  whose elements the type holds

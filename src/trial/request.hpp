@@ -5,6 +5,10 @@
 
 namespace lapidary::trial {
 
+/// What a kernel finds in C where beta is 0 or it is given none: NaN, which it must not read; zeros, which it may add
+/// to; or numbers, which are to be added to the product where it is given no beta.
+enum class InitialC : std::uint8_t { nan, zeros, numbers };
+
 /// What the user says of a kernel and its problem; empty is not said.
 struct Request {
   std::string file = {};              ///< CUDA C++
@@ -16,6 +20,7 @@ struct Request {
   std::string keep = {};              ///< a folder that what was compiled is left in
   std::optional<std::int64_t> m = {}, n = {}, k = {}, lda = {}, ldb = {}, ldc = {}, ldd = {};
   std::optional<float> alpha = {}, beta = {};
+  InitialC initial_c = InitialC::nan;
   std::int64_t seed = 1;
   std::int64_t size = 4096;  ///< M = N = K when timed on a GPU
 };

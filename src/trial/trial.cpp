@@ -1,5 +1,7 @@
 #include "trial/trial.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -25,13 +27,43 @@ int try_orders(const KernelObject& object, EmulatedRun& run) {
   int launches = 1;
   for (std::uint64_t order = 1; order <= most && run.ok(); ++order) {
     ++launches;
-    EmulatedRun again = run_emulated(object, run.spec, run.shape, run.operands, UnusedC::poison, order);
+    EmulatedRun again = run_emulated(object, run.spec, run.shape, run.operands, run.initial_c, order);
     if (again.ok()) continue;
     // What is wrong in any order now was left wrong by the launches before.
-    EmulatedRun in_order = run_emulated(object, run.spec, run.shape, run.operands);
+    EmulatedRun in_order = run_emulated(object, run.spec, run.shape, run.operands, run.initial_c);
     run = std::move(in_order.ok() ? again : in_order);
   }
   return launches;
+}
+
+/// What else C may hold. That it is not read where beta is 0 is no more than a promise of BLAS: most kernels that are
+/// given beta compute beta C always.
+InitialC numbers_unless_given(const Request& request) {
+  return request.initial_c == InitialC::nan ? InitialC::numbers : request.initial_c;
+}
+
+/// Of results that are no numbers, what a kernel does with C: once more with one of numbers.
+void look_at_c(const KernelObject& object, const Call& call, EmulatedRun& run) {
+  if (run.fault || run.initial_c != InitialC::nan || run.spec.beta != 0 || run.wrong.mistake != Mistake::not_numbers)
+    return;
+  const EmulatedRun given = run_emulated(object, run.spec, run.shape, run.operands, InitialC::numbers, run.order);
+  if (given.fault) return;
+  if (given.wrong.mistake == Mistake::not_numbers) {
+    run.wrong.cause =
+        "they are not numbers, whatever C holds: what lies between the rows is read, or memory before it is written, "
+        "or 0 is divided by 0";
+  } else if (given.wrong.mistake == Mistake::c_without_beta && !call.has("beta")) {
+    run.wrong.mistake = Mistake::adds_to_c;
+    run.wrong.cause =
+        "A B is added to what C holds, which is nothing in memory that is new: --initial-c zeros is for a kernel "
+        "whose C is set to 0 before, --initial-c numbers for one that computes D = A B + C";
+  } else {
+    run.wrong.mistake = Mistake::reads_c;
+    run.wrong.cause = "C is read where beta is 0, and may hold NaN or infinity there; with numbers in it ";
+    run.wrong.cause += given.ok()                  ? "all results are right"
+                       : given.wrong.cause.empty() ? "they are wrong, too"
+                                                   : "they are wrong, too: " + given.wrong.cause;
+  }
 }
 
 /// Whether a kernel is given a factor in a parameter that holds this one.
@@ -61,8 +93,8 @@ std::vector<Factors> try_factors(const KernelObject& object, const Call& call, c
     other.alpha = one.alpha;
     other.beta = one.beta;
     tried.push_back(one);
-    // That C is not read is no more than a promise of BLAS: most kernels that are given beta compute beta C always.
-    EmulatedRun again = run_emulated(object, bench::resolve(other), run.shape, run.operands, UnusedC::numbers);
+    EmulatedRun again = run_emulated(object, bench::resolve(other), run.shape, run.operands,
+                                     numbers_unless_given(request));
     if (!again.ok()) run = std::move(again);
   };
   try_with(spec.alpha, 0);
@@ -142,19 +174,19 @@ void try_others(const KernelObject& object, const CudaSource& source, const Call
     const std::pair one = {p, Factors{other->alpha, other->beta}};
     if (std::find(tried.begin(), tried.end(), one) != tried.end()) continue;
     tried.push_back(one);
-    trial.tried.push_back(problem.tries);
     const Operands operands = operands_of(call, layouts, p, longer, gaps_of(p));
     LaunchShape shape{};
     try {
       shape = shape_of(source, call, request, p);
       check_shared_memory(source, call, request, shape, object.static_shared_bytes());
     } catch (const InvalidArgument& error) {  // a number of blocks that is rounded down may be 0
-      trial.other = {*other, shape, operands, Fault{error.what(), {}}, {}, {}, {}, {}, 0};
-      return;
+      if (trial.not_taken.empty()) trial.not_taken = fmt::format("{}: {}", bench::sizes_of(p), error.what());
+      continue;
     }
+    trial.tried.push_back(problem.tries);
     // Every second one in a random order.
     const std::uint64_t order = trial.tried.size() % 2 ? 0 : trial.tried.size();
-    trial.other = run_emulated(object, *other, shape, operands, UnusedC::numbers, order);
+    trial.other = run_emulated(object, *other, shape, operands, numbers_unless_given(request), order);
     if (!trial.other->ok()) return;
   }
 }
@@ -169,8 +201,8 @@ std::optional<Layouts> other_layouts(const KernelObject& object, const Call& cal
        {Layouts{true, true, true}, Layouts{false, true, false}, Layouts{true, false, false}, Layouts{false, true, true},
         Layouts{true, false, true}, Layouts{true, true, false}, Layouts{false, false, true}}) {
     if (layouts == tried) continue;
-    if (run_emulated(object, run.spec, run.shape, operands_of(call, layouts, run.spec.problem, request, {})).ok())
-      return layouts;
+    const Operands stored = operands_of(call, layouts, run.spec.problem, request, {});
+    if (run_emulated(object, run.spec, run.shape, stored, run.initial_c).ok()) return layouts;
   }
   return std::nullopt;
 }
@@ -202,9 +234,11 @@ Trial try_kernel(const Request& request) {
               .shared_bytes = object.static_shared_bytes() + shape.shared_bytes,
               .takes_leading_dimensions = call.has("lda") || call.has("ldb") || call.has("ldc") || call.has("ldd"),
               .constants = call.constants,
-              .run = run_emulated(object, spec, shape, operands_of(call, layouts, p, request, {}))};
+              .warnings = object.warnings(),
+              .run = run_emulated(object, spec, shape, operands_of(call, layouts, p, request, {}), request.initial_c)};
   trial.launches = try_orders(object, trial.run);
   trial.factors = try_factors(object, call, request, trial.run);
+  look_at_c(object, call, trial.run);
   if (trial.run.ok()) {
     if (!request.m && !request.n && !request.k && call.constants.empty())
       try_others(object, source, call, layouts, spec, request, trial);

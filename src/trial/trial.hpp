@@ -32,6 +32,10 @@ struct Trial {
   /// Of a kernel that is given no size: the constants of the file in place of M, N and K, whose values are the run's.
   std::map<std::string, std::string> constants;
 
+  /// What g++ warns of in the file: variables that are not initialised, indices beyond arrays of a thread's own, of
+  /// which the emulated machine sees nothing; a warning a line.
+  std::string warnings = {};
+
   /// The first that went wrong; if all is well, the one with the request's factors.
   EmulatedRun run;
   /// Of the problem, with the request's factors: the first in order, others in random orders; up to that of `run` if it
@@ -42,7 +46,10 @@ struct Trial {
   /// What it was tried with besides, in words: the problems that `lapidary check` has for rungs, as far as its
   /// arguments allow them, until one is wrong; of a kernel that is right and was given no sizes.
   std::vector<std::string> tried = {};
-  std::optional<EmulatedRun> other = {};   ///< the last of these
+  std::optional<EmulatedRun> other = {};  ///< the last of these
+  /// The first of those problems for which the kernel has no legal launch, as of a grid of N / 128 blocks where N is
+  /// 101, and why; empty if there is none.
+  std::string not_taken = {};
   std::optional<Layouts> right_with = {};  ///< of a kernel that is wrong: layouts with which it is right
   std::vector<Advice> advice = {};
   GpuRun gpu = {};

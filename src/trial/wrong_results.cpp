@@ -130,6 +130,35 @@ Cause cause_of_factors(const bench::HostProblem& problem, const bench::Reference
   return {};
 }
 
+/// Whether a kernel is no matrix product, but takes elements of A and B at the same place together: as far as it writes
+/// any, which of vectors is the first row.
+Cause elementwise(const bench::HostProblem& problem, const bench::HostMatrix& D) {
+  const Problem& p = problem.spec.problem;
+  if (p.M != p.N || p.N != p.K) return {};
+  const auto is = [&](const auto& combined) {
+    std::int64_t written = 0;
+    for (std::int64_t i = 0; i < p.M; ++i) {
+      for (std::int64_t j = 0; j < p.N; ++j) {
+        if (D.poisoned(D.offset(i, j))) continue;
+        ++written;
+        const double expected = combined(problem.A.at(i, j), problem.B.at(i, j));
+        if (!(std::abs(D.at(i, j) - expected) <= 0x1p-7 * std::abs(expected) + 0x1p-20)) return false;
+      }
+    }
+    return written > 1;
+  };
+  const auto cause = [](const char* operation) {
+    return Cause(Mistake::elementwise,
+                 fmt::format("this is no matrix product: those that are written are elements of A {} elements of B at "
+                             "the same place",
+                             operation));
+  };
+  if (is(std::plus<>())) return cause("plus");
+  if (is(std::minus<>())) return cause("minus");
+  if (is(std::multiplies<>())) return cause("times");
+  return {};
+}
+
 /// Results that are wrong.
 struct Wrong {
   Flags flags;
@@ -157,6 +186,7 @@ Cause cause_of(const bench::HostProblem& problem, const bench::Reference& refere
     return {Mistake::not_numbers,
             "they are not numbers: C is read where beta is 0, or what lies between the rows, or memory before it is "
             "written"};
+  if (Cause other = elementwise(problem, D); other.first != Mistake::unknown) return other;
   if (Cause factors = cause_of_factors(problem, reference, D); factors.first != Mistake::unknown) return factors;
   if (spec.problem.M == N &&
       all_samples([&](auto i, auto j) { return is_right(reference, spec.problem, j, i, D.at(i, j)); }))
@@ -201,7 +231,7 @@ WrongResults find_wrong_results(const bench::HostProblem& problem, const bench::
       const double value = D.at(i, j);
       if (is_right(reference, p, i, j, value)) continue;
       wrong.flags[static_cast<std::size_t>(i * p.N + j)] = true;
-      if (D.poisoned(i * p.ldd + j) && problem.spec.beta == 0) ++wrong.unwritten;
+      if (D.poisoned(D.offset(i, j)) && problem.spec.beta == 0) ++wrong.unwritten;
       if (std::isnan(value)) ++wrong.not_numbers;
       auto& samples = wrong.samples;
       if (samples.size() < 8 && (samples.empty() || i != samples.back().first || j > samples.back().second + 16))

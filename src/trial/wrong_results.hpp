@@ -12,6 +12,9 @@ enum class Mistake : std::uint8_t {
   unknown,
   unwritten,       ///< no thread writes them
   not_numbers,     ///< all of them
+  reads_c,         ///< where beta is 0: they are no numbers if C holds none
+  adds_to_c,       ///< of a kernel that is given no beta
+  elementwise,     ///< they are sums, differences or products of elements of A and B at the same place
   no_factors,      ///< neither alpha nor beta is applied
   c_without_beta,  ///< C is added as it is: where beta is 0, or without beta
   no_alpha,

@@ -13,6 +13,8 @@
 
 #include "core/error.hpp"
 #include "scratch_folder.hpp"
+#include "trial/kernel_call.hpp"
+#include "trial/several_tiles.hpp"
 
 namespace lapidary::trial {
 namespace {
@@ -131,7 +133,7 @@ TEST(Trial, HalfOperandsWithAFloatResultAreHeldAgainstTheBoundOfFloat) {
   EXPECT_EQ(trial.run.operands.D.element, Element::f32);
   EXPECT_TRUE(trial.other->ok());
   EXPECT_LT(trial.run.verification.bound, 1e-3);
-  EXPECT_EQ(trial.run.report.total.fma, 128u * 256 * 64);
+  EXPECT_EQ(trial.run.report.total.fma, 128u * 256 * 96);
   for (const emulator::LineCounters& line : trial.run.report.lines)
     EXPECT_EQ(line.file.find("cuda_fp16.h"), std::string::npos) << "accesses of half2 belong to the kernel's line";
 }
@@ -189,12 +191,11 @@ TEST(Trial, PaddingByAWordHelpsNarrowAccessesOfHalvesAndMakesWideOnesFault) {
   EXPECT_EQ(wide.run.fault->kind, FaultKind::misaligned);
   expect_text(wide.run.fault->message, {"misaligned shared load of 16 bytes", "half_padded.cu:20"});
 }
-TEST(Trial, SizesOfWholeTilesAreToldToBeNeeded) {
+TEST(Trial, SizesThatTheGridCannotTakeAreToldBesideAGoodResult) {
   const Trial trial = run({.file = "half_padded.cu"});
   EXPECT_TRUE(trial.ok()) << text_of(trial.run);
-  ASSERT_TRUE(trial.other && trial.other->fault);
-  EXPECT_FALSE(trial.other->fault->kind) << "it is not launched";
-  expect_text(trial.other->fault->message, {"the grid has an extent of 0"});
+  EXPECT_FALSE(trial.other) << "every other problem is smaller than a tile";
+  expect_text(trial.not_taken, {"the grid has an extent of 0"});
 }
 TEST(Trial, TransposingAWarpTilesOperandMovesItsConflictToTheStores) {
   const auto tiles = [](const char* kernel, int line) {
@@ -393,6 +394,57 @@ TEST(Trial, UninitialisedSharedMemoryIsNamed) {
 }
 TEST(Trial, SharedArrayOverrunIsNamed) {
   expect_text(broken("past_the_end").fault.value().message, {"element 256 of As, which has 256", "broken.cu:66"});
+}
+TEST(Trial, WhatIsReadOfCIsToldFromWhatIsNotWritten) {
+  const auto tried = [](const char* kernel, InitialC initial_c) {
+    return run({.file = "reads_c.cu",
+                .kernel = kernel,
+                .grid = "ceil_div(N, 16), ceil_div(M, 16), 2",
+                .block = "16, 16",
+                .m = 32,
+                .n = 48,
+                .k = 40,
+                .initial_c = initial_c});
+  };
+  for (const auto& [kernel, mistake] :
+       {std::pair("times_zero", Mistake::reads_c), std::pair("added", Mistake::adds_to_c),
+        std::pair("atomic_halves", Mistake::adds_to_c), std::pair("zero_by_zero", Mistake::not_numbers)}) {
+    const EmulatedRun of_nan = tried(kernel, InitialC::nan).run;
+    EXPECT_FALSE(of_nan.fault || of_nan.ok()) << kernel;
+    EXPECT_EQ(of_nan.wrong.mistake, mistake) << kernel << ": " << text_of(of_nan);
+    EXPECT_EQ(of_nan.verification.message.find("never written"), std::string::npos) << of_nan.verification.message;
+  }
+  expect_text(tried("zero_by_zero", InitialC::nan).run.wrong.cause, {"whatever C holds"});
+  EXPECT_TRUE(tried("times_zero", InitialC::zeros).ok());
+  for (const char* kernel : {"added", "atomic_halves"})
+    for (const InitialC initial_c : {InitialC::zeros, InitialC::numbers}) {
+      const Trial trial = tried(kernel, initial_c);
+      EXPECT_TRUE(trial.ok()) << kernel << ": " << text_of(trial.run);
+    }
+  expect_refused({.file = "reads_c.cu", .kernel = "added", .grid = "1", .block = "1", .beta = 1}, "no such parameter");
+  expect_refused({.file = "naive.cu", .grid = "1", .block = "1", .initial_c = InitialC::numbers},
+                 "--initial-c numbers is for kernels");
+}
+TEST(Trial, SumsOfVectorsAreNoMatrixProducts) {
+  const WrongResults wrong = run({.file = "reads_c.cu", .kernel = "vectors", .grid = "1", .block = "N"}).run.wrong;
+  EXPECT_EQ(wrong.mistake, Mistake::elementwise);
+  expect_text(wrong.cause, {"no matrix product", "elements of A plus elements of B"});
+}
+TEST(Trial, ProblemsAreSeveralTilesEachWay) {
+  const CudaSource source(LAPIDARY_KERNELS "/several_tiles.cu");
+  const auto sizes = [&](const char* kernel) {
+    const Request request{.kernel = kernel};
+    const Problem p = several_tiles(source, bind_call(source, request), request);
+    return std::tuple(p.M, p.N, p.K);
+  };
+  EXPECT_EQ(sizes("tiled<32, 32, 8>"), (std::tuple(128, 256, 64)));
+  EXPECT_EQ(sizes("tiled<256, 192, 48>"), (std::tuple(512, 384, 144)));
+  EXPECT_EQ(sizes("in_one_row<128, 128, 64>"), (std::tuple(256, 384, 192)));
+}
+TEST(Trial, WhatTheCompilerSeesOfVariablesOfAThreadIsTold) {
+  const Trial trial = run({.file = "reads_c.cu", .kernel = "locals", .grid = "1", .block = "N"});
+  expect_text(trial.warnings, {"reads_c.cu:", "[-Wmaybe-uninitialized]"});
+  EXPECT_EQ(run({.file = "half.cu"}).warnings, "");
 }
 TEST(Trial, UnwrittenRowsAreDescribed) {
   const WrongResults wrong = broken("rows_left_out").wrong;

@@ -1,0 +1,119 @@
+#include "trial/several_tiles.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "core/math.hpp"
+#include "trial/evaluate.hpp"
+#include "trial/kernel_launch.hpp"
+
+namespace lapidary::trial {
+namespace {
+
+/// Blocks of a launch on a problem; 0 if it has none that is legal.
+std::int64_t blocks_of(const CudaSource& source, const Call& call, const Request& request, const Problem& problem) {
+  try {
+    const LaunchShape shape = shape_of(source, call, request, problem);
+    return std::int64_t{shape.grid.x} * shape.grid.y * shape.grid.z;
+  } catch (const InvalidArgument&) {
+    return 0;
+  }
+}
+
+/// How much longer a size grows from one more block to the next, none if the grid does not depend on it.
+std::optional<std::int64_t> period_of(const std::function<std::int64_t(std::int64_t)>& blocks) {
+  constexpr std::int64_t longest = 513;  // two tiles of 256 and one more
+  std::optional<std::int64_t> first;
+  std::int64_t before = blocks(1);
+  for (std::int64_t size = 2; size <= longest; ++size) {
+    const std::int64_t now = blocks(size);
+    if (now == before) continue;
+    if (first) return size - *first;
+    first = size;
+    before = now;
+  }
+  return std::nullopt;
+}
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return c == '_' ? c : static_cast<char>(std::tolower(static_cast<unsigned char>(c))); });
+  std::erase(text, '_');
+  return text;
+}
+
+/// The length of a step along K: the largest of what the kernel's template parameters and the file's constants call so.
+std::optional<std::int64_t> step_of(const CudaSource& source, const Call& call) {
+  constexpr const char* own[] = {
+      "BK",     "bk",     "TILE_K",           "BLOCK_K",      "TK",     "BLOCK_SIZE_K", "kBlockK",
+      "kTileK", "K_TILE", "TILE_SIZE_K",      "BLOCK_TILE_K", "K_STEP", "STEP_K",       "K_BLOCK",
+      "BLOCKK", "TILEK",  "BLOCK_TILE_SIZE_K"};
+  constexpr const char* of_all[] = {"TILE",       "TILE_SIZE",   "TILE_WIDTH",  "TILE_DIM", "TS",
+                                    "BLOCK_SIZE", "BLOCKSIZE",   "BLOCK",       "BS",       "BLOCK_DIM",
+                                    "TILESIZE",   "TILE_LENGTH", "BLOCK_WIDTH", "TILEWIDTH"};
+  const auto value = [&](const std::string& expression) -> std::int64_t {
+    try {
+      return evaluate(expression,
+                      [&](const std::string& name) { return source.definitions().before(call.position(), name); });
+    } catch (const InvalidArgument&) {
+      return 0;
+    }
+  };
+  const auto largest = [&](const auto& names) {
+    std::int64_t found = 0;
+    const auto take = [&](std::int64_t step) {
+      if (step > 1 && step <= 256) found = std::max(found, step);
+    };
+    for (const char* name : names) {
+      if (const auto constant = source.definitions().constant(name)) take(value(*constant));
+      const std::vector<CudaParameter>& parameters = call.kernel->template_parameters;
+      for (std::size_t i = 0; i < std::min(parameters.size(), call.template_values.size()); ++i)
+        if (lower(parameters[i].name) == lower(name)) take(value(call.template_values[i]));
+    }
+    return found;
+  };
+  const std::int64_t step = largest(own);
+  if (step > 0) return step;
+  const std::int64_t tile = largest(of_all);
+  return tile > 0 ? std::optional(tile) : std::nullopt;
+}
+
+/// The least multiple of a tile that has so many of them and is not shorter than what is usual.
+std::int64_t multiple(std::int64_t tile, std::int64_t tiles, std::int64_t usual) {
+  return std::max(tiles * tile, round_up(usual, tile));
+}
+
+}  // namespace
+
+Problem several_tiles(const CudaSource& source, const Call& call, const Request& request) {
+  Problem p{.M = 128, .N = 256, .K = 64};
+  const std::optional<std::int64_t> step = step_of(source, call);
+  if (step) p.K = multiple(*step, 3, p.K);
+  if (call.square) {
+    const auto period = period_of(
+        [&](std::int64_t side) { return blocks_of(source, call, request, {.M = side, .N = side, .K = side}); });
+    std::int64_t side = multiple(period.value_or(1), 2, 128);
+    if (step) side = multiple(*step, 3, side);
+    if (period) side = round_up(side, *period);
+    p.M = p.N = p.K = side;
+    return p;
+  }
+  const auto rows = period_of(
+      [&](std::int64_t M) { return blocks_of(source, call, request, {.M = M, .N = 512, .K = p.K}); });
+  const auto cols = period_of(
+      [&](std::int64_t N) { return blocks_of(source, call, request, {.M = 512, .N = N, .K = p.K}); });
+  if (rows) p.M = multiple(*rows, 2, p.M);
+  if (cols) p.N = multiple(*cols, 2, p.N);
+  if (p.N == p.M) p.N += cols.value_or(p.N);
+  if (p.K == p.M || p.K == p.N) p.K += step.value_or(p.K);
+  if (p.K == p.M || p.K == p.N) p.K += step.value_or(p.K);
+  return p;
+}
+
+}  // namespace lapidary::trial
