@@ -101,7 +101,7 @@ struct Case {
   std::int64_t M, N, K, count = 1;
   GemmKind kind = {};
   Order order_d = Order::row_major;
-  std::int64_t gap = 0, shift = 0;  ///< shift: of bias and residual, whose lines are so much further apart, too
+  std::int64_t gap = 0, shift = 0;  ///< shift: of bias and residual, whose lines are one element further apart then
   double alpha = 1, beta = 0;
   bool factors_on_device = false, d_is_c = false, d_is_residual = false;
   Epilogue epilogue = {};
@@ -125,7 +125,7 @@ class Epilogues : public test::LibraryTarget {
     HostMatrix a(device(), type, x.M, x.K, x.kind.a, x.gap, x.count),
         b(device(), type, x.K, x.N, x.kind.b, x.gap, x.count), c(device(), result, x.M, x.N, x.order_d, x.gap, x.count),
         d(device(), result, x.M, x.N, x.order_d, x.gap, x.count),
-        residual(device(), result, x.M, x.N, x.order_d, x.gap + x.shift, x.count, x.shift),
+        residual(device(), result, x.M, x.N, x.order_d, x.gap + (x.shift ? 1 : 0), x.count, x.shift),
         bias(device(), result, 1, x.epilogue.bias == Bias::of_rows ? x.M : x.N, Order::row_major, 0, 1, x.shift),
         factors(device(), Type::f32, 1, 2, Order::row_major, 0);
     for (HostMatrix* const input : {&a, &b}) input->fill(number);
