@@ -112,7 +112,8 @@ ExitCode banks_of_kernel(const BanksArguments& arguments) {
   const GemmKind kind = arguments.type ? parse_kind(*arguments.type) : rung.kernels.front().kind;
   const KernelEntry& kernel = rung.kernel(kind, arguments.tile);
   const TileShape& tile = kernel.tile;
-  const std::vector<BankView> views = bank_views(lens::observation_of_block(rung, kernel));
+  const lens::Observation seen = lens::observation_of_block(rung, kernel);
+  const std::vector<BankView> views = bank_views(seen);
   const std::string title = fmt::format("{} {} in {}", rung.name(), to_string(tile), to_string(kind));
   if (arguments.picture.wanted()) write(pages::bank_picture(title, views, arguments.lane), arguments.picture);
   if (arguments.json) {
@@ -130,7 +131,12 @@ ExitCode banks_of_kernel(const BanksArguments& arguments) {
     return success;
   }
   fmt::print("{}\n", title);
-  if (views.empty()) fmt::print("\n  uses no shared memory\n");
+  if (views.empty() && seen.launch.shared_bytes == 0) fmt::print("\n  uses no shared memory\n");
+  if (views.empty() && seen.launch.shared_bytes > 0)
+    fmt::print(
+        "\n  no thread reads or writes its {} bytes of shared memory: bulk copies bring tiles to them, and tensor cores\n"
+        "  read these by descriptors; `lapidary tma` and `lapidary descriptor` show both\n",
+        seen.launch.shared_bytes);
   print_views(views);
   return success;
 }

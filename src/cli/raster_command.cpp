@@ -24,7 +24,8 @@ struct RasterArguments {
   std::int64_t m = 8192, n = 8192, k = 8192;
   std::optional<std::string> kernel, tile, type;
   float beta = 0;
-  int blocks_per_sm = 1, cluster = 1;
+  int blocks_per_sm = 1;
+  std::optional<int> cluster;
   bool there_and_back = false;
   std::vector<std::string> orders;
   GpuChoice gpu;
@@ -123,7 +124,7 @@ ExitCode raster(const RasterArguments& arguments) {
            {"k", gemm.K},
            {"type", type},
            {"tile", tile},
-           {"cluster", arguments.cluster},
+           {"cluster", comparison.cluster},
            {"tiles", down * across},
            {"blocks_per_wave", waves.per_wave},
            {"waves", waves.count},
@@ -167,7 +168,8 @@ Command add_raster(App program) {
   app.add_option("--blocks-per-sm", a->blocks_per_sm,
                  "blocks that an SM holds (1); where a kernel's blocks stay, its grid decides")
       .check(in_range(1, 64));
-  app.add_option("--cluster", a->cluster, "blocks that get what they share by multicast, neighbours in the order (1)")
+  app.add_option("--cluster", a->cluster,
+                 "blocks that get what they share by multicast, neighbours in the order (1, or the kernel's)")
       .check(in_range(1, 16));
   app.add_flag("--there-and-back", a->there_and_back, "every other wave walks K backwards");
   app.add_option("--order", a->orders,

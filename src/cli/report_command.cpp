@@ -48,8 +48,9 @@ report::Document overview_of(const model::Gpu& gpu) {
   page.picture(pages::roofline_picture(lens::roofline(gpu, lens::page_size, "burst")), "roofline",
                "The ladder below the ceilings of the card: `lapidary roofline`.");
   const model::GemmShape gemm{8192, 8192, 8192, 4, 4, false};
-  page.picture(pages::raster_picture(lens::compare_rasters({gpu, gemm, {128, 128, 8}, 2})), "raster",
-               "The order in which tiles are visited, and what it does to traffic: `lapidary raster`.");
+  page.picture(
+      pages::raster_picture(lens::compare_rasters({gpu, gemm, {128, 128, 8}, 2})), "raster",
+      "The order in which tiles are visited, and what it does to traffic: `lapidary raster --blocks-per-sm 2`.");
   return page;
 }
 

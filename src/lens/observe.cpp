@@ -164,6 +164,25 @@ std::vector<RowCol<int>> visiting_order(const KernelEntry& kernel, std::int64_t 
   });
 }
 
+std::vector<RowCol<int>> order_by_cluster(const KernelEntry& kernel, const LaunchShape& launch, std::int64_t M,
+                                          std::int64_t N) {
+  const auto& [grid, by] = std::tie(launch.grid, launch.cluster);
+  const std::vector<RowCol<int>> order = visiting_order(kernel, M, N);
+  if (by.y == 1 && by.z == 1) return order;
+  std::vector<std::size_t> blocks;
+  for (std::uint32_t cz = 0; cz < grid.z; cz += by.z)
+    for (std::uint32_t cy = 0; cy < grid.y; cy += by.y)
+      for (std::uint32_t cx = 0; cx < grid.x; cx += by.x)
+        for (std::uint32_t z = cz; z < cz + by.z; ++z)
+          for (std::uint32_t y = cy; y < cy + by.y; ++y)
+            for (std::uint32_t x = cx; x < cx + by.x; ++x) blocks.push_back(x + grid.x * (y + std::size_t{grid.y} * z));
+  std::vector<RowCol<int>> ordered;
+  for (std::size_t first = 0; first < order.size(); first += blocks.size())
+    for (const std::size_t block : blocks)
+      ordered.push_back(first + block < order.size() ? order[first + block] : model::no_tile);
+  return ordered;
+}
+
 LaunchShape launch_of(const KernelEntry& kernel, const Problem& problem, int multiprocessors) {
   // The plain build's launch is that of a GPU: the other one's storage has red zones.
   const auto no_block = [](const LaunchShape&) { return std::vector<BlockSample>(); };

@@ -26,6 +26,10 @@ struct Observation {
 /// @throws InvalidArgument if its own is not one
 std::vector<RowCol<int>> visiting_order(const KernelEntry& kernel, std::int64_t M, std::int64_t N);
 
+/// The same in the order of a launch's blocks, those of a cluster side by side.
+std::vector<RowCol<int>> order_by_cluster(const KernelEntry& kernel, const LaunchShape& launch, std::int64_t M,
+                                          std::int64_t N);
+
 /// How a kernel is launched for a problem of its kind: the last launch, if there are several. No block of it is run. Of
 /// alpha and beta nothing is read but whether beta is 0, and matrices are aligned.
 /// @param multiprocessors  that persistent kernels have a block for

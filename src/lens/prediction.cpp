@@ -82,30 +82,12 @@ double l1_hit_of(const Explanation& e) {
   return sectors > 0 ? std::max(0.0, 1 - first / sectors) : 0;
 }
 
-/// The tiles in the order of the blocks, those of a cluster side by side.
-std::vector<RowCol<int>> order_by_cluster(const Explanation& e) {
-  const auto& [grid, by] = std::tie(e.observation.launch.grid, e.observation.launch.cluster);
-  const std::vector<RowCol<int>> order = visiting_order(*e.question.kernel, e.question.problem.M, e.question.problem.N);
-  if (by.y == 1 && by.z == 1) return order;
-  std::vector<std::size_t> blocks;
-  for (std::uint32_t cz = 0; cz < grid.z; cz += by.z)
-    for (std::uint32_t cy = 0; cy < grid.y; cy += by.y)
-      for (std::uint32_t cx = 0; cx < grid.x; cx += by.x)
-        for (std::uint32_t z = cz; z < cz + by.z; ++z)
-          for (std::uint32_t y = cy; y < cy + by.y; ++y)
-            for (std::uint32_t x = cx; x < cx + by.x; ++x) blocks.push_back(x + grid.x * (y + std::size_t{grid.y} * z));
-  std::vector<RowCol<int>> ordered;
-  for (std::size_t first = 0; first < order.size(); first += blocks.size())
-    for (const std::size_t block : blocks)
-      ordered.push_back(first + block < order.size() ? order[first + block] : model::no_tile);
-  return ordered;
-}
-
 /// What L2 and DRAM have to do if so many blocks are on each multiprocessor.
 model::RasterTraffic traffic_of(const Explanation& e, int per_sm) {
   const Question& q = e.question;
   const Extent3& cluster = e.observation.launch.cluster;
-  model::Visits visits{order_by_cluster(e), 1, q.kernel->order.there_and_back};
+  model::Visits visits{order_by_cluster(*q.kernel, e.observation.launch, q.problem.M, q.problem.N), 1,
+                       q.kernel->order.there_and_back};
   if (e.observation.written.total.bulk_load.multicast_bytes > 0)
     visits.cluster = static_cast<int>(cluster.x * cluster.y * cluster.z);
   const std::int64_t resident = std::min(std::int64_t{q.gpu.sms} * std::max(1, per_sm), e.observation.blocks);

@@ -10,16 +10,20 @@ namespace lapidary::lens {
 
 namespace {
 
+/// How the kernel is launched; none without one, or if it refuses the problem.
+std::optional<LaunchShape> launch_of(const RasterQuestion& q) {
+  if (!q.kernel || q.gemm.M == 0 || q.gemm.N == 0) return std::nullopt;
+  const Problem problem{.kind = q.kernel->kind, .M = q.gemm.M, .N = q.gemm.N, .K = q.gemm.K};
+  if (!refusal(*q.kernel, problem).empty()) return std::nullopt;
+  return prepare(*q.kernel, Build::plain, problem, {q.gpu.compute_capability, q.gpu.sms}).shape;
+}
+
 /// Waves of as many tiles as blocks run at a time: those that an SM holds, on all of them, or of a kernel whose blocks
 /// stay the grid.
-model::Waves waves_of(const RasterQuestion& q, std::int64_t tiles) {
-  if (q.kernel && q.kernel->order.at && tiles > 0) {
-    const Problem problem{.kind = q.kernel->kind, .M = q.gemm.M, .N = q.gemm.N, .K = q.gemm.K};
+model::Waves waves_of(const RasterQuestion& q, const std::optional<LaunchShape>& launch, std::int64_t tiles) {
+  if (launch && q.kernel->order.at) {
     const auto [rows, cols] = tiles_of(*q.kernel, q.gemm.M, q.gemm.N);
-    if (refusal(*q.kernel, problem).empty()) {
-      const Extent3 grid = prepare(*q.kernel, Build::plain, problem, {q.gpu.compute_capability, q.gpu.sms}).shape.grid;
-      if (grid.x < rows * cols) return model::waves(rows * cols, static_cast<int>(grid.x), 1);
-    }
+    if (launch->grid.x < rows * cols) return model::waves(rows * cols, static_cast<int>(launch->grid.x), 1);
   }
   return model::waves(tiles, q.gpu.sms, q.blocks_per_sm);
 }
@@ -29,7 +33,7 @@ model::Waves waves_of(const RasterQuestion& q, std::int64_t tiles) {
 RasterComparison compare_rasters(const RasterQuestion& q) {
   using model::Raster;
   RasterComparison result{
-      q.gpu, q.gemm, q.tile, ceil_div<std::int64_t>(q.gemm.M, q.tile.m), ceil_div<std::int64_t>(q.gemm.N, q.tile.n),
+      q.gpu, q.gemm, q.tile, ceil_div<std::int64_t>(q.gemm.M, q.tile.m), ceil_div<std::int64_t>(q.gemm.N, q.tile.n), 1,
       {},    0,      {}};
   constexpr std::int64_t most_tiles = std::int64_t{1} << 18;
   if (result.down * result.across > most_tiles) {
@@ -37,15 +41,21 @@ RasterComparison compare_rasters(const RasterQuestion& q) {
         fmt::format("there are {} tiles; at most {} are simulated, so take larger ones or a smaller problem",
                     result.down * result.across, most_tiles));
   }
-  result.waves = waves_of(q, result.down * result.across);
+  const std::optional<LaunchShape> launch = launch_of(q);
+  result.cluster = q.cluster.value_or(
+      launch ? static_cast<int>(launch->cluster.x * launch->cluster.y * launch->cluster.z) : 1);
+  result.waves = waves_of(q, launch, result.down * result.across);
   result.compulsory_bytes = model::compulsory_bytes(q.gemm);
   const auto add = [&](std::string name, std::vector<RowCol<int>> order, bool there_and_back) {
-    const model::Visits visits{std::move(order), q.cluster, there_and_back};
+    const model::Visits visits{std::move(order), result.cluster, there_and_back};
     const model::RasterTraffic traffic = simulate_l2(q.gemm, q.tile, visits, {result.waves.per_wave, q.gpu.l2_bytes});
     result.entries.push_back({std::move(name), visits.order, traffic});
   };
   if (q.kernel)
-    add("its own", visiting_order(*q.kernel, q.gemm.M, q.gemm.N), q.kernel->order.there_and_back || q.there_and_back);
+    add("its own",
+        launch ? order_by_cluster(*q.kernel, *launch, q.gemm.M, q.gemm.N)
+               : visiting_order(*q.kernel, q.gemm.M, q.gemm.N),
+        q.kernel->order.there_and_back || q.there_and_back);
   std::vector<Raster> orders = q.orders;
   if (orders.empty()) {
     orders = {{Raster::rows},        {Raster::columns},     {Raster::grouped, 4}, {Raster::grouped, 8},

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct RasterComparison {
   model::GemmShape gemm;
   TileShape tile;
   std::int64_t down, across;  ///< tiles of D
+  int cluster;                ///< as asked for, or the kernel's
   model::Waves waves;
   double compulsory_bytes;
   std::vector<RasterEntry> entries;
@@ -39,8 +41,9 @@ struct RasterQuestion {
   int blocks_per_sm = 1;
   std::vector<model::Raster> orders = {};  ///< none stands for a choice of all
   const KernelEntry* kernel = nullptr;     ///< whose own order comes first
-  int cluster = 1;                         ///< neighbours in the order that share what they read by multicast
-  bool there_and_back = false;             ///< every other wave walks K backwards
+  /// Neighbours in the order that share what they read by multicast; none for the blocks of the kernel's clusters.
+  std::optional<int> cluster = {};
+  bool there_and_back = false;  ///< every other wave walks K backwards
 };
 
 /// @throws InvalidArgument if there are more tiles than can be simulated in seconds

@@ -113,6 +113,9 @@ TEST(Banks, AreThoseOfAKernelsOwnAccesses) {
   EXPECT_EQ(accesses[3]["wavefronts"], 8);
   EXPECT_EQ(accesses[3]["cause"], "lanes 0 and 4 read different words of bank 0, 2 in all");
   EXPECT_NE(run("32x32").text.find("there is no ACCESS"), std::string::npos);
+  EXPECT_NE(run("naive").text.find("uses no shared memory"), std::string::npos);
+  EXPECT_NE(run("wgmma_tma").text.find("no thread reads or writes its 99328 bytes of shared memory"),
+            std::string::npos);
 }
 
 TEST(Banks, DrawAPictureThatIsWellFormed) {

@@ -13,6 +13,7 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <tuple>
@@ -251,6 +252,11 @@ TEST_F(Program, RasterComparesOrders) {
   EXPECT_EQ(staying["blocks_per_wave"], 128) << "as it is launched, not the 132 multiprocessors";
   EXPECT_EQ(staying["waves"], 4);
   EXPECT_EQ(staying["last_wave"], 1);
+  // Two blocks below each other share columns of B.
+  const Json shared = json("raster --gpu h200 -m 4096 -n 4096 -k 64 --kernel wgmma_cluster --order rows");
+  EXPECT_EQ(shared["cluster"], 2);
+  EXPECT_EQ(shared["orders"][0]["l2_to_sm_bytes"], 512 * (128 + 256) * 64 * 2);
+  EXPECT_EQ(shared["orders"][0]["l2_read_bytes"], 512 * (128 + 256 / 2) * 64 * 2);
   // One row of tiles, and in each cluster another one beyond D.
   const Json beyond = json("raster --gpu h200 -m 128 -n 32768 -k 64 --kernel wgmma_cluster --order rows");
   EXPECT_EQ(beyond["tiles"], 128);
@@ -758,6 +764,27 @@ TEST_F(Program, ReportIsOnePageAndTheLaddersPagesAreThoseThatItWrites) {
     EXPECT_NE(html.find("href=\"#" + name + "\""), std::string::npos) << name;
   }
   expect_refused("report --check", "--markdown DIR");
+}
+
+TEST_F(Program, PicturesOfThePagesAreWhatTheCommandsOfTheirCaptionsDraw) {
+  REQUIRE_INSTRUMENTED_BUILD();
+  const std::filesystem::path pages = LAPIDARY_SOURCE_DIR "/docs/ladder";
+  const std::regex captioned(R"(^!\[.*`lapidary ([^`]*)`\.\]\((.*)\)$)");
+  std::map<std::string, std::string> drawn;  // commands by pictures
+  for (const auto& page : std::filesystem::directory_iterator(pages)) {
+    if (page.path().extension() != ".md") continue;
+    std::istringstream lines(contents(page.path()));
+    std::smatch found;
+    for (std::string line; std::getline(lines, line);)
+      if (std::regex_match(line, found, captioned)) drawn[found[2]] = found[1];
+  }
+  EXPECT_GT(drawn.size(), 5u);
+  for (const auto& [picture, command] : drawn) {
+    const bool of_card = command.starts_with("raster") || command.starts_with("roofline");
+    const std::string file = (folder_.path() / picture).string();
+    run(command + (of_card ? " --gpu h200" : "") + " --svg " + file);
+    EXPECT_EQ(contents(file), contents(pages / picture)) << command;
+  }
 }
 
 TEST_F(Program, ExplainRefusesWhatItDoesNotKnow) {
