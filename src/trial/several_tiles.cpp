@@ -16,6 +16,9 @@
 namespace lapidary::trial {
 namespace {
 
+/// Beyond which the emulated machine takes a minute for all that a kernel is tried with.
+constexpr std::int64_t most_products = std::int64_t{1} << 26;
+
 /// Blocks of a launch on a problem; 0 if it has none that is legal.
 std::int64_t blocks_of(const CudaSource& source, const Call& call, const Request& request, const Problem& problem) {
   try {
@@ -101,6 +104,7 @@ Problem several_tiles(const CudaSource& source, const Call& call, const Request&
     std::int64_t side = multiple(period.value_or(1), 2, 128);
     if (step) side = multiple(*step, 3, side);
     if (period) side = round_up(side, *period);
+    if (side * side * side > most_products) side = round_up<std::int64_t>(128, period.value_or(1));
     p.M = p.N = p.K = side;
     return p;
   }
@@ -111,8 +115,9 @@ Problem several_tiles(const CudaSource& source, const Call& call, const Request&
   if (rows) p.M = multiple(*rows, 2, p.M);
   if (cols) p.N = multiple(*cols, 2, p.N);
   if (p.N == p.M) p.N += cols.value_or(p.N);
-  if (p.K == p.M || p.K == p.N) p.K += step.value_or(p.K);
-  if (p.K == p.M || p.K == p.N) p.K += step.value_or(p.K);
+  const std::int64_t longer = step.value_or(p.K);
+  while (p.K == p.M || p.K == p.N) p.K += longer;
+  while (p.M * p.N * p.K > most_products && p.K > longer) p.K -= longer;
   return p;
 }
 

@@ -440,6 +440,7 @@ TEST(Trial, ProblemsAreSeveralTilesEachWay) {
   EXPECT_EQ(sizes("tiled<32, 32, 8>"), (std::tuple(128, 256, 64)));
   EXPECT_EQ(sizes("tiled<256, 192, 48>"), (std::tuple(512, 384, 144)));
   EXPECT_EQ(sizes("in_one_row<128, 128, 64>"), (std::tuple(256, 384, 192)));
+  EXPECT_EQ(sizes("tiled<256, 256, 128>"), (std::tuple(512, 768, 128))) << "three steps would take long";
 }
 TEST(Trial, WhatTheCompilerSeesOfVariablesOfAThreadIsTold) {
   const Trial trial = run({.file = "reads_c.cu", .kernel = "locals", .grid = "1", .block = "N"});
