@@ -31,7 +31,7 @@ constexpr std::array initial_c_names = {"nan", "zeros", "numbers"};
 
 struct TryOptions {
   trial::Request request;
-  std::string initial_c = initial_c_names.front();
+  std::string initial_c = initial_c_names.front(), sums = name_of(trial::Element::f32);
   bool json = false;
 };
 
@@ -171,6 +171,7 @@ Json json_of(const Trial& trial, const std::string& file) {
             {"alpha", trial.run.spec.alpha},
             {"beta", trial.run.spec.beta},
             {"factors", factors},
+            {"sums", name_of(trial.run.operands.sums)},
             {"initial_c", initial_c_names[static_cast<std::size_t>(trial.run.initial_c)]},
             {"launches", trial.launches},
             {"shared_bytes", trial.shared_bytes}};
@@ -255,6 +256,8 @@ ExitCode execute(const TryOptions& options) {
   trial::Request request = options.request;
   const auto* const named = std::find(initial_c_names.begin(), initial_c_names.end(), options.initial_c);
   request.initial_c = static_cast<trial::InitialC>(named - initial_c_names.begin());
+  for (const trial::Element sums : {trial::Element::f16, trial::Element::bf16})
+    if (options.sums == name_of(sums)) request.sums = sums;
   const Trial trial = trial::try_kernel(request);
   if (options.json)
     print(json_of(trial, options.request.file));
@@ -305,6 +308,8 @@ Command add_try(App program) {
                  "what C holds before a kernel that is given no beta, or one of 0: nan, which it must not read; zeros, "
                  "to which it may add; numbers, for one that computes D = A B + C")
       .check(one_of(std::vector<std::string>(initial_c_names.begin(), initial_c_names.end())));
+  app.add_option("--sums", options->sums, "what the kernel adds up in on purpose (f32)")
+      .check(one_of({"f32", "f16", "bf16"}));
   app.add_option("--size", a->size, "M = N = K when timed on a GPU (4096)").check(whole_number(1, 1 << 16));
   app.add_option("--seed", a->seed, "seed of the random data (1)").check(whole_number(0));
   app.add_option("--keep", a->keep, "leave what was compiled in this directory").type_name("DIR");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <string>
 
 namespace lapidary::trial {
@@ -59,6 +60,7 @@ bench::Verification KernelData::verify(const Outcome& outcome) const {
   const MatrixImage& D = outcome.D;
   bench::Verification found = reference_.verify(D.matrix(problem_.spec.problem.kind.result));
   if (found.ok && operands_.D.element == Element::f64) verify_double(D, found);
+  if (!found.ok && operands_.sums != Element::f32) verify_narrow(D, found);
   found.outside = D.changed_between();
   if (found.outside > 0) {
     found.ok = false;
@@ -76,25 +78,33 @@ WrongResults KernelData::find_wrong(const Outcome& outcome) const {
   return find_wrong_results(problem_, reference_, outcome.D.matrix(problem_.spec.problem.kind.result));
 }
 
-// The reference's own error is as large as theirs; twice their sum is allowed.
-void KernelData::verify_double(const MatrixImage& D, bench::Verification& found) const {
-  constexpr double finer = 4 * 0x1p-53 / 0x1p-24;
+void KernelData::verify_again(const MatrixImage& D, const std::function<double(std::int64_t, std::int64_t)>& bound,
+                              bench::Verification& found) const {
   double worst = -1;
+  found.wrong = 0;
   for (std::int64_t i = 0; i < problem_.spec.problem.M; ++i) {
     for (std::int64_t j = 0; j < problem_.spec.problem.N; ++j) {
       const auto place = static_cast<std::size_t>(i * problem_.spec.problem.N + j);
-      const double error = std::abs(D.at(i, j) - reference_.results()[place]);
-      const double bound = finer * reference_.bounds()[place];
-      found.wrong += error > bound;
-      if (error / bound <= worst) continue;
-      worst = error / bound;
+      const double error = std::abs(D.at(i, j) - reference_.results()[place]), allowed = bound(i, j);
+      found.wrong += !(error <= allowed);
+      const double ratio = std::isnan(error) ? std::numeric_limits<double>::infinity() : error / allowed;
+      if (ratio <= worst) continue;
+      worst = ratio;
       found.max_error = error;
-      found.bound = bound;
+      found.bound = allowed;
       found.row = i;
       found.col = j;
     }
   }
   found.ok = found.wrong == 0;
+}
+
+// The reference's own error is as large as theirs; twice their sum is allowed.
+void KernelData::verify_double(const MatrixImage& D, bench::Verification& found) const {
+  constexpr double finer = 4 * 0x1p-53 / 0x1p-24;
+  const std::int64_t N = problem_.spec.problem.N;
+  verify_again(
+      D, [&](auto i, auto j) { return finer * reference_.bounds()[static_cast<std::size_t>(i * N + j)]; }, found);
   const std::string verdict = found.ok ? fmt::format("all {} results are right", found.results)
                                        : fmt::format(
                                              "{} of {} results are right to single precision only, so "
@@ -102,6 +112,17 @@ void KernelData::verify_double(const MatrixImage& D, bench::Verification& found)
                                              found.wrong, found.results);
   found.message = fmt::format("{}; the largest error is {:.2g} where {:.2g} is allowed", verdict, found.max_error,
                               found.bound);
+}
+
+void KernelData::verify_narrow(const MatrixImage& D, bench::Verification& found) const {
+  bench::Verification narrow = found;
+  verify_again(
+      D, [&](auto i, auto j) { return bound_of_sums(problem_, reference_, operands_.sums, i, j); }, narrow);
+  if (!narrow.ok) return;
+  narrow.message = fmt::format(
+      "all {} results are right for sums in {}; the largest error is {:.2g} where {:.2g} is allowed", found.results,
+      name_of(operands_.sums), narrow.max_error, narrow.bound);
+  found = narrow;
 }
 
 }  // namespace lapidary::trial

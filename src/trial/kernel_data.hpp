@@ -32,8 +32,13 @@ class KernelData {
   WrongResults find_wrong(const Outcome& outcome) const;
 
  private:
-  /// Holds results of f64 that are right as f32 against the bound once more, in units of f64.
+  /// Holds results against other bounds than the reference's.
+  void verify_again(const MatrixImage& D, const std::function<double(std::int64_t, std::int64_t)>& bound,
+                    bench::Verification& found) const;
+  /// Results of f64 that are right as f32 once more, in units of f64.
   void verify_double(const MatrixImage& D, bench::Verification& found) const;
+  /// Results that are wrong as sums of f32 once more, as sums of the type that they are said to be.
+  void verify_narrow(const MatrixImage& D, bench::Verification& found) const;
 
   Operands operands_;
   bench::HostProblem problem_;

@@ -107,7 +107,8 @@ Operands operands_of(const Call& call, const Layouts& layouts, const Problem& pr
   Operands operands{storage("A", layouts.a, problem.M, problem.K, gaps.a, {{"lda", request.lda}}),
                     storage("B", layouts.b, problem.K, problem.N, gaps.b, {{"ldb", request.ldb}}),
                     {},
-                    {}};
+                    {},
+                    request.sums};
   if (problem.in_place) {
     const bool named_d = call.has("ldd") || request.ldd;
     operands.C = storage("C", layouts.c, problem.M, problem.N, named_d ? gaps.d : gaps.c,

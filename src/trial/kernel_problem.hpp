@@ -12,6 +12,8 @@ namespace lapidary::trial {
 /// The matrices in a kernel's memory; of a kernel that has one of C and D, both are the same.
 struct Operands {
   Storage A, B, C, D;
+  /// What products are added up in: f32, whatever the matrices have, unless the user says that it is f16 or bf16.
+  Element sums = Element::f32;
 };
 
 /// The type of the host's in which elements are generated and compared; none for f64, which it does not have.

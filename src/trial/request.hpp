@@ -3,6 +3,8 @@
 #include <optional>
 #include <string>
 
+#include "trial/element.hpp"
+
 namespace lapidary::trial {
 
 /// What a kernel finds in C where beta is 0 or it is given none: NaN, which it must not read; zeros, which it may add
@@ -21,6 +23,7 @@ struct Request {
   std::optional<std::int64_t> m = {}, n = {}, k = {}, lda = {}, ldb = {}, ldc = {}, ldd = {};
   std::optional<float> alpha = {}, beta = {};
   InitialC initial_c = InitialC::nan;
+  Element sums = Element::f32;  ///< what the kernel adds up in on purpose: f16 and bf16 have wider bounds
   std::int64_t seed = 1;
   std::int64_t size = 4096;  ///< M = N = K when timed on a GPU
 };

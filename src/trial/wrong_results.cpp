@@ -207,20 +207,28 @@ Cause cause_of(const bench::HostProblem& problem, const bench::Reference& refere
     return {Mistake::short_sums,
             fmt::format("their sums end before k = {}: the last {} of {} products are missing", end, K - end, K)};
   }
-  // The bound of bench/bound.hpp with the unit roundoff of f16 for the sums.
   const auto as_of_half = [&](std::int64_t i, std::int64_t j) {
-    double square = 0;
-    for (std::int64_t k = 0; k < K; ++k)
-      square += std::pow(static_cast<double>(problem.A.at(i, k)) * problem.B.at(k, j), 2);
     const double error = std::abs(D.at(i, j) - reference.results()[static_cast<std::size_t>(i * N + j)]);
-    return error <= 8 * 0x1p-11 * std::sqrt(static_cast<double>(K) * square) * std::abs(spec.alpha);
+    return error <= bound_of_sums(problem, reference, Element::f16, i, j);
   };
   if (all_samples(as_of_half))
-    return {Mistake::half_sums, "they are as far off as sums of half precision are: add up in float"};
+    return {
+        Mistake::half_sums,
+        "they are as far off as sums of half precision are: add up in float, or say that it is meant by --sums f16"};
   return {};
 }
 
 }  // namespace
+
+double bound_of_sums(const bench::HostProblem& problem, const bench::Reference& reference, Element sums,
+                     std::int64_t row, std::int64_t col) {
+  const Problem& p = problem.spec.problem;
+  double square = 0;
+  for (std::int64_t k = 0; k < p.K; ++k) square += std::pow(problem.A.at(row, k) * problem.B.at(k, col), 2);
+  const double unit_roundoff = sums == Element::bf16 ? 0x1p-8 : 0x1p-11;
+  return 8 * unit_roundoff * std::sqrt(static_cast<double>(p.K) * square) * std::abs(problem.spec.alpha) +
+         reference.bounds()[static_cast<std::size_t>(row * p.N + col)];
+}
 
 WrongResults find_wrong_results(const bench::HostProblem& problem, const bench::Reference& reference,
                                 const bench::HostMatrix& D) {

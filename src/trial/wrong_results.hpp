@@ -4,6 +4,7 @@
 
 #include "bench/host_problem.hpp"
 #include "bench/verify.hpp"
+#include "trial/element.hpp"
 
 namespace lapidary::trial {
 
@@ -38,6 +39,11 @@ struct WrongResults {
   std::string cause;  ///< the mistake in words; empty if it is not known
   std::string map;    ///< lines of `.` (right) and `#` (a wrong result among those the place stands for)
 };
+
+/// How far a right result may be from that of the reference if its products are added up in f16 or bf16: the bound of
+/// bench/bound.hpp with that unit roundoff, and the reference's own.
+double bound_of_sums(const bench::HostProblem& problem, const bench::Reference& reference, Element sums,
+                     std::int64_t row, std::int64_t col);
 
 /// @param reference  of all rows of the problem
 WrongResults find_wrong_results(const bench::HostProblem& problem, const bench::Reference& reference,

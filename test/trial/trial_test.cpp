@@ -117,7 +117,17 @@ TEST(Trial, SumsInHalfAreToldFromMistakes) {
     const Trial trial = run(request);
     EXPECT_FALSE(trial.ok());
     EXPECT_EQ(trial.run.wrong.mistake, Mistake::half_sums) << text_of(trial.run);
+    Request meant = request;
+    meant.sums = Element::f16;
+    const Trial narrow = run(meant);
+    EXPECT_TRUE(narrow.ok()) << text_of(narrow.run);
+    EXPECT_GT(narrow.run.verification.bound, 8 * trial.run.verification.bound);
   }
+  EXPECT_FALSE(run(in_tiles_of_16({.file = "broken.cu", .kernel = "rows_left_out", .sums = Element::f16})).ok());
+  EXPECT_FALSE(
+      run(in_tiles_of_16(
+              {.file = "broken.cu", .kernel = "forgotten_tile", .m = 32, .n = 48, .k = 40, .sums = Element::f16}))
+          .ok());
 }
 TEST(Trial, LeadingDimensionsAndSeparateDAreRight) { expect_right(in_tiles_of_16({.file = "pitched.cu"})); }
 TEST(Trial, ColumnMajorMatricesAreRightAndFoundToBe) {
