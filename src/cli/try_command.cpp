@@ -218,7 +218,8 @@ void print_trial(const Trial& trial) {
                               : trial.other && !trial.other->ok()
                                   ? (told ? "right, but not at every size and leading dimension:"
                                           : "right, but not at every size:")
-                                  : "right";
+                              : !trial.warnings.empty() ? "right, but for what the compiler warns of:"
+                                                        : "right";
   fmt::print("{}  {} at {}\n",
              report::styled(verdict, run.ok() ? report::Style::good : report::Style::bad, report::wants_colour(stdout)),
              trial.kernel, bench::sizes_of(spec.problem));
@@ -263,8 +264,7 @@ ExitCode execute(const TryOptions& options) {
     print(json_of(trial, options.request.file));
   else
     print_trial(trial);
-  const bool stopped = trial.other && trial.other->fault && trial.other->fault->kind;
-  return trial.ok() && !stopped ? success : wrong_result;
+  return trial.ok() && (!trial.other || trial.other->ok()) ? success : wrong_result;
 }
 
 }  // namespace

@@ -171,6 +171,11 @@ bool is_right(const bench::Reference& reference, const Problem& p, std::int64_t 
   return std::abs(value - reference.results()[place]) <= reference.bounds()[place];
 }
 
+bool holds_zeros(const bench::HostProblem& problem) {
+  const Problem& p = problem.spec.problem;
+  return p.in_place && problem.C.at(0, 0) == 0 && problem.C.at(p.M - 1, p.N - 1) == 0;
+}
+
 Cause cause_of(const bench::HostProblem& problem, const bench::Reference& reference, const bench::HostMatrix& D,
                const Wrong& wrong) {
   const bench::RandomProblem& spec = problem.spec;
@@ -179,6 +184,8 @@ Cause cause_of(const bench::HostProblem& problem, const bench::Reference& refere
     return std::all_of(wrong.samples.begin(), wrong.samples.end(),
                        [&](const auto& s) { return holds(s.first, s.second); });
   };
+  if (wrong.unwritten == total && holds_zeros(problem))
+    return {Mistake::unwritten, "they are the zeros that C held: no thread writes them, or adds nothing to them"};
   if (wrong.unwritten == total)
     return {Mistake::unwritten,
             "no thread writes them: the grid or the block is too small, or a guard leaves them out"};
@@ -233,13 +240,16 @@ double bound_of_sums(const bench::HostProblem& problem, const bench::Reference& 
 WrongResults find_wrong_results(const bench::HostProblem& problem, const bench::Reference& reference,
                                 const bench::HostMatrix& D) {
   const Problem& p = problem.spec.problem;
+  // What D began as.
+  const bool as_c = p.in_place && p.M > 0 && p.N > 0 && !problem.C.poisoned(0);
   Wrong wrong{Flags(static_cast<std::size_t>(p.M * p.N)), {}, 0, 0};
   for (std::int64_t i = 0; i < p.M; ++i) {
     for (std::int64_t j = 0; j < p.N; ++j) {
       const double value = D.at(i, j);
       if (is_right(reference, p, i, j, value)) continue;
       wrong.flags[static_cast<std::size_t>(i * p.N + j)] = true;
-      if (D.poisoned(D.offset(i, j)) && problem.spec.beta == 0) ++wrong.unwritten;
+      const bool as_before = as_c && value == problem.C.at(i, j);
+      if (D.poisoned(D.offset(i, j)) || as_before) ++wrong.unwritten;
       if (std::isnan(value)) ++wrong.not_numbers;
       auto& samples = wrong.samples;
       if (samples.size() < 8 && (samples.empty() || i != samples.back().first || j > samples.back().second + 16))

@@ -435,6 +435,18 @@ TEST(Trial, WhatIsReadOfCIsToldFromWhatIsNotWritten) {
   expect_refused({.file = "naive.cu", .grid = "1", .block = "1", .initial_c = InitialC::numbers},
                  "--initial-c numbers is for kernels");
 }
+TEST(Trial, WhatIsLeftAsItWasIsNotWritten) {
+  for (const InitialC initial_c : {InitialC::nan, InitialC::zeros}) {
+    const WrongResults wrong =
+        run(in_tiles_of_16({.file = "broken.cu", .kernel = "rows_left_out", .initial_c = initial_c})).run.wrong;
+    EXPECT_EQ(wrong.mistake, Mistake::unwritten) << static_cast<int>(initial_c);
+  }
+  // At sizes of which the grid covers a part C holds numbers.
+  const Trial trial = run(in_tiles_of_16({.file = "reads_c.cu", .kernel = "plain", .grid = "N / 16, M / 16, 1"}));
+  EXPECT_TRUE(trial.ok());
+  ASSERT_TRUE(trial.other);
+  EXPECT_EQ(trial.other->wrong.mistake, Mistake::unwritten) << text_of(*trial.other);
+}
 TEST(Trial, SumsOfVectorsAreNoMatrixProducts) {
   const WrongResults wrong = run({.file = "reads_c.cu", .kernel = "vectors", .grid = "1", .block = "N"}).run.wrong;
   EXPECT_EQ(wrong.mistake, Mistake::elementwise);

@@ -12,6 +12,11 @@ __global__ void times_zero(int M, int N, int K, const float* A, const float* B, 
     C[row * N + col] = product(row, col, M, N, K, A, B, 0, K) + 0 * C[row * N + col];
 }
 
+__global__ void plain(int M, int N, int K, const float* A, const float* B, float* C) {
+  const int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x;
+  if (row < M && col < N) C[row * N + col] = product(row, col, M, N, K, A, B, 0, K);
+}
+
 __global__ void added(int M, int N, int K, const float* A, const float* B, float* C) {
   const int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x;
   if (row < M && col < N && blockIdx.z == 0) C[row * N + col] += product(row, col, M, N, K, A, B, 0, K);
