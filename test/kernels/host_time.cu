@@ -1,6 +1,6 @@
-// What a launch costs the host: a prepared launch of kernels of the ladder beside the least that there could be, a bare
-// cudaLaunchKernelExC of an empty kernel with the same parameters, shape and attributes; and what part of the time from
-// one launch to the next that is.
+// What a launch costs the host: a prepared launch of kernels of the ladder, the library's run() of a plan and its
+// gemm() beside the least that there could be, a bare cudaLaunchKernelExC of an empty kernel with the same parameters,
+// shape and attributes; and what part of the time from one launch to the next that is.
 //
 //   lapidary_host_time [--output FILE] [options of Google Benchmark]
 #include <benchmark/benchmark.h>
@@ -26,6 +26,7 @@
 #include "kernels/registry.hpp"
 #include "kernels/wgmma/wgmma_energy.cuh"
 #include "kernels/wgmma/wgmma_overlapped.cuh"
+#include "lapidary/gemm.hpp"
 
 namespace lapidary {
 namespace {
@@ -37,6 +38,7 @@ constexpr int launches = 64;
 struct Way {
   const char* name;
   std::function<void()> launch;
+  const char* over = nullptr;  ///< the way that it is compared with, one that stands before it
 };
 
 /// Of a launch in a batch that begins and ends with an empty stream.
@@ -80,7 +82,7 @@ double quantile(std::vector<double> values, double part) {
 }
 
 /// Does it in all ways in turns, in another order each time. An iteration's time is that of the last way, of one
-/// launch; what the last one takes more than another is taken of the batches of one turn, for the host's clock drifts.
+/// launch; what one takes more than another is taken of the batches of one turn, for the host's clock drifts.
 void measure(benchmark::State& state, cudaStream_t stream, const std::vector<Way>& ways) {
   constexpr int warm_up = 20;
   std::vector<std::vector<double>> host(ways.size()), between(ways.size());
@@ -103,11 +105,15 @@ void measure(benchmark::State& state, cudaStream_t stream, const std::vector<Way
     const std::string name = ways[i].name;
     state.counters[name + "_us"] = quantile(host[i], 0.5);
     state.counters[name + "_between_us"] = quantile(between[i], 0.5);
-    if (i + 1 == ways.size()) continue;
+    if (!ways[i].over) continue;
+    const auto other = static_cast<std::size_t>(
+        std::find_if(ways.begin(), ways.end(),
+                     [&](const Way& way) { return std::string_view(way.name) == ways[i].over; }) -
+        ways.begin());
     std::vector<double> more(host[i].size());
-    std::transform(host.back().begin(), host.back().end(), host[i].begin(), more.begin(), std::minus<>());
+    std::transform(host[i].begin(), host[i].end(), host[other].begin(), more.begin(), std::minus<>());
     for (const auto& [suffix, part] : {std::pair{"_us", 0.5}, {"_q1_us", 0.25}, {"_q3_us", 0.75}})
-      state.counters["over_" + name + suffix] = quantile(more, part);
+      state.counters[name + "_over_" + ways[i].over + suffix] = quantile(more, part);
   }
 }
 
@@ -175,11 +181,33 @@ void time_launches(benchmark::State& state, const KernelEntry& kernel, void (*)(
   }
   BareLaunch<Parameters...> of_empty(reinterpret_cast<const void*>(empty<Parameters...>), placed, cuda),
       of_kernel(prepared.kernel, placed, cuda);
+  Context context(*gpu);
+  const GemmOptions options = {.kernel = kernel.id()};
+  const Plan plan = context.plan(problem, options);
+  const auto view = [n](void* data, Type type, Order order) {
+    return order == Order::row_major ? row_major_view(data, type, n, n) : column_major_view(data, type, n, n);
+  };
+  const MatrixView A = view(a.data(), kernel.kind.type, kernel.kind.a),
+                   B = view(b.data(), kernel.kind.type, kernel.kind.b),
+                   D = view(d.data(), kernel.kind.result, Order::row_major);
   measure(state, cuda,
           {{"empty", std::ref(of_empty)},
            {"bare", std::ref(of_kernel)},
-           {"run", [&] { run(kernel, Build::gpu, stream, problem, operands); }},
-           {"prepared", [&] { prepared.launch(stream, operands); }}});
+           {"anew", [&] { run(kernel, Build::gpu, stream, problem, operands); }},
+           {"prepared", [&] { prepared.launch(stream, operands); }, "empty"},
+           {"run", [&] { context.run(plan, stream, operands); }, "empty"},
+           {"gemm", [&] { gemm(stream, 1, A, B, 0, {}, D, options); }, "run"}});
+}
+
+/// Of a problem that is planned for the first time, the tables read.
+void time_planning(benchmark::State& state) {
+  std::int64_t n = 0;
+  for (auto _ : state) {
+    Plan made = plan(
+        {.kind = {Type::f16, Type::f16, Order::row_major, Order::column_major}, .M = ++n, .N = 4096, .K = 4096},
+        "h200");
+    benchmark::DoNotOptimize(made);
+  }
 }
 
 void time_preparing(benchmark::State& state, const KernelEntry& kernel) {
@@ -257,6 +285,7 @@ int measure_all(int argc, char** argv) {
   add("wgmma_cluster", "", parameters_of<Cluster>);
   add("wgmma_energy", "", parameters_of<Energy>);
   add("wgmma_overlapped", "128x64x64", parameters_of<Overlapped>);
+  benchmark::RegisterBenchmark("plan/f16", time_planning)->Unit(benchmark::kMicrosecond);
 
   Recorder recorder;
   benchmark::RunSpecifiedBenchmarks(&recorder);
