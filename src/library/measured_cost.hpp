@@ -10,11 +10,12 @@ namespace lapidary::library {
 /// microseconds,
 ///
 ///   fixed + ragged * (max(compute, A / a_rate + B / b_rate * (1 + outside * idle)) + odd * D / d_rate)
+///         + singly * whole * rounds
 ///   compute = (1 + crooked * off) * sum over rounds of blocks (start + steps * max(alone, loaded * share))
 ///
 /// with A, B and D in bytes; `off` the part of what tiles copy whose lines are no multiples of 128 bytes; `share` the
 /// part of the card's places for blocks that a round fills; `idle` the part of tiles that lie beyond D as a whole, as
-/// of clusters whose second block has nothing to do.
+/// of clusters whose second block has nothing to do; `whole` the part of a tile that D fills.
 struct MeasuredCost {
   std::string_view kernel;  ///< its key_of()
   double fixed;             ///< from one launch to the next, if there is next to nothing to do
@@ -29,7 +30,8 @@ struct MeasuredCost {
   double crooked;
   double
       odd;  ///< how many times as long results take if they cannot be stored in pairs; 1 for who asks for aligned lines
-  double error;  ///< root mean square of the logarithms of these times over the timings
+  double singly;  ///< a whole tile's results, one by one, if lines are not aligned or cannot be stored in pairs
+  double error;   ///< root mean square of the logarithms of these times over the timings
 };
 
 /// What kernels have in common that are taken to be one: those that differ in the orders of A and B alone, or in which

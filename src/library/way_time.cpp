@@ -143,8 +143,11 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   const double operands = (a / m.a_rate + b / m.b_rate * (1 + m.outside * (1 - used / tiles))) / bandwidth;
   const bool odd = p.N % 2 != 0 || p.ldd % 2 != 0 || p.aligned.D % (2 * size_of(p.kind.result)) != 0;
   const double results = (odd ? m.odd : 1) * number(p.M) * number(p.N) * size_of(p.kind.result) / m.d_rate / bandwidth;
-  const double ragged = cost.depth > 0 && !vectorizable(p) ? m.ragged : 1;
-  const double microseconds = m.fixed + ragged * (std::max(compute, operands) + results);
+  const bool unaligned = cost.depth > 0 && !vectorizable(p);
+  const double ragged = unaligned ? m.ragged : 1;
+  const double whole = std::min(1.0, number(p.M) / kernel.tile.m) * std::min(1.0, number(p.N) / kernel.tile.n);
+  const double stores = odd || unaligned ? slower * m.singly * whole * std::ceil(tiles / places) : 0;
+  const double microseconds = m.fixed + ragged * (std::max(compute, operands) + results) + stores;
   const char* const limiter = m.fixed > microseconds / 2              ? "launch overhead"
                               : ragged > 1                            ? "lines that are not aligned"
                               : results > std::max(compute, operands) ? "results"
