@@ -159,18 +159,32 @@ def host_launches():
 
 
 def host_launch():
-    preparing = {r["name"].removeprefix("prepare/"): r["us"] for r in load("results/h200/host_time.json")["results"]}
-    rows, most = [], 0
+    results = load("results/h200/host_time.json")["results"]
+    preparing = {r["name"].removeprefix("prepare/"): r["us"] for r in results}
+    planning = next(r["us"] for r in results if r["name"].startswith("plan/"))
+    most = {}
+
+    def over(result, way, other):
+        """The median with its quartiles; remembers the most of all sizes."""
+        key = f"{way}_over_{other}"
+        if f"{key}_us" not in result:
+            return "–"
+        return f"{result[f'{key}_us']:.2f} ({result[f'{key}_q1_us']:.2f} to {result[f'{key}_q3_us']:.2f})"
+
+    pairs, rows = (("prepared", "empty"), ("run", "empty"), ("gemm", "run")), []
     for kernel, sizes in host_launches().items():
-        most = max([most, *(r["over_empty_us"] for r in sizes.values())])
+        for way, other in pairs:
+            values = [r[f"{way}_over_{other}_us"] for r in sizes.values() if f"{way}_over_{other}_us" in r]
+            most[way] = max([most.get(way, 0), *values])
         one = sizes[min(sizes)]
-        times = [one[f"{way}_us"] for way in ("empty", "bare", "prepared", "run")]
-        spread = f"{one['over_empty_us']:.2f} ({one['over_empty_q1_us']:.2f} to {one['over_empty_q3_us']:.2f})"
-        rows.append([f"`{kernel}`", *(f"{us:.2f}" for us in times), spread, f"{preparing[kernel]:.2f}"])
-    head = ["kernel", "bare, empty:", "bare:", "prepared:", "made anew:", "prepared over bare, empty:", "preparing:"]
+        times = [f"{one[f'{way}_us']:.2f}" for way in ("empty", "bare", "anew")]
+        rows.append([f"`{kernel}`", *times, *(over(one, *pair) for pair in pairs), f"{preparing[kernel]:.2f}"])
+    head = ["kernel", "bare, empty:", "bare:", "made anew:", "prepared over empty:", "`run` over empty:", "`gemm` over `run`:", "preparing:"]
+    ceiled = {way: f"{math.ceil(100 * value) / 100:.2f}" for way, value in most.items()}
     text = (
-        f"Microseconds at {min(sizes)}³, of preparing at 1024³. At every size a prepared launch takes at most {math.ceil(100 * most) / 100:.2f} µs "
-        "more than the bare one of an empty kernel:\n\n"
+        f"Microseconds at {min(sizes)}³, of preparing at 1024³. At every size a prepared launch takes at most {ceiled['prepared']} µs "
+        f"more than the bare one of an empty kernel, the library's `run` of a plan {ceiled['run']} µs more, and its `gemm` that knows "
+        f"the problem {ceiled['gemm']} µs more than `run`. A plan for a problem that is new takes {planning:.1f} µs:\n\n"
     )
     return text + table(head, rows)
 
@@ -179,7 +193,7 @@ def host_share():
     kernels, rows = host_launches(), []
     columns = sorted({size for sizes in kernels.values() for size in sizes})
     for kernel, sizes in kernels.items():
-        for way, name in (("prepared", "prepared"), ("run", "made anew")):
+        for way, name in (("prepared", "prepared"), ("anew", "made anew")):
             between = [(sizes[size][f"{way}_between_us"], sizes[size][f"{way}_us"]) for size in columns]
             rows.append([f"`{kernel}`", name, *(f"{us:.1f} ({host / us:.0%})" for us, host in between)])
     return table(["kernel", "launches", *(f"{size}³:" for size in columns)], rows)

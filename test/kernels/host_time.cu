@@ -157,9 +157,10 @@ class BareLaunch {
   cudaLaunchConfig_t config_{};
 };
 
-/// A kernel of the ladder on a cube. The type of its function is that of `parameters`, which is null.
+/// A kernel of the ladder on a cube; one that the library has by its plan too. The type of its function is that of the
+/// null pointer.
 template <class... Parameters>
-void time_launches(benchmark::State& state, const KernelEntry& kernel, void (*)(Parameters...)) {
+void time_launches(benchmark::State& state, const KernelEntry& kernel, bool in_library, void (*)(Parameters...)) {
   const auto gpu = open_gpu();
   const Stream stream = gpu->stream();
   const auto cuda = static_cast<cudaStream_t>(stream.cuda);
@@ -181,22 +182,25 @@ void time_launches(benchmark::State& state, const KernelEntry& kernel, void (*)(
   }
   BareLaunch<Parameters...> of_empty(reinterpret_cast<const void*>(empty<Parameters...>), placed, cuda),
       of_kernel(prepared.kernel, placed, cuda);
+  std::vector<Way> ways = {{"empty", std::ref(of_empty)},
+                           {"bare", std::ref(of_kernel)},
+                           {"anew", [&] { run(kernel, Build::gpu, stream, problem, operands); }},
+                           {"prepared", [&] { prepared.launch(stream, operands); }, "empty"}};
   Context context(*gpu);
   const GemmOptions options = {.kernel = kernel.id()};
-  const Plan plan = context.plan(problem, options);
   const auto view = [n](void* data, Type type, Order order) {
     return order == Order::row_major ? row_major_view(data, type, n, n) : column_major_view(data, type, n, n);
   };
   const MatrixView A = view(a.data(), kernel.kind.type, kernel.kind.a),
                    B = view(b.data(), kernel.kind.type, kernel.kind.b),
                    D = view(d.data(), kernel.kind.result, Order::row_major);
-  measure(state, cuda,
-          {{"empty", std::ref(of_empty)},
-           {"bare", std::ref(of_kernel)},
-           {"anew", [&] { run(kernel, Build::gpu, stream, problem, operands); }},
-           {"prepared", [&] { prepared.launch(stream, operands); }, "empty"},
-           {"run", [&] { context.run(plan, stream, operands); }, "empty"},
-           {"gemm", [&] { gemm(stream, 1, A, B, 0, {}, D, options); }, "run"}});
+  std::optional<Plan> plan;
+  if (in_library) {
+    plan = context.plan(problem, options);
+    ways.push_back({"run", [&] { context.run(*plan, stream, operands); }, "empty"});
+    ways.push_back({"gemm", [&] { gemm(stream, 1, A, B, 0, {}, D, options); }, "run"});
+  }
+  measure(state, cuda, ways);
 }
 
 /// Of a problem that is planned for the first time, the tables read.
@@ -237,12 +241,13 @@ class Recorder : public benchmark::ConsoleReporter {
 };
 
 template <class... Parameters>
-void add(const char* rung, const char* tile, void (*parameters)(Parameters...)) {
+void add(const char* rung, const char* tile, void (*parameters)(Parameters...), bool in_library = true) {
   const Rung& of = find_rung(rung);
   const KernelEntry& kernel = of.kernel(of.kernels.front().kind, tile);
-  benchmark::RegisterBenchmark(
-      ("launch/" + kernel.id()).c_str(),
-      [&kernel, parameters](benchmark::State& state) { time_launches(state, kernel, parameters); })
+  benchmark::RegisterBenchmark(("launch/" + kernel.id()).c_str(),
+                               [&kernel, parameters, in_library](benchmark::State& state) {
+                                 time_launches(state, kernel, in_library, parameters);
+                               })
       ->UseManualTime()
       ->Unit(benchmark::kMicrosecond)
       ->Iterations(300)
@@ -279,7 +284,7 @@ int measure_all(int argc, char** argv) {
       wgmma_overlapped::Config<of_numbers(wgmma_overlapped::smaller(64, 8, Type::bf16, Order::column_major))>;
   void (*const of_f32)(Gemm<float>) = nullptr;
   void (*const of_bf16)(Gemm<bf16>) = nullptr;
-  add("coalesced", "", of_f32);
+  add("coalesced", "", of_f32, false);
   add("multistage", "", of_f32);
   add("mma_multistage", "", of_bf16);
   add("wgmma_cluster", "", parameters_of<Cluster>);
