@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "bench/clock_probe.hpp"
 #include "bench/random_fill.hpp"
 #include "core/math.hpp"
 #include "device/launch.hpp"
@@ -87,6 +88,7 @@ struct Series {
   std::vector<double> tflops = {};  ///< of each round
   std::vector<double> launch_ms = {};
   std::vector<CardState> states = {};
+  std::vector<double> clocks_mhz = {}, slowdowns = {};  ///< by the probe of the clock
   double spent_s = 0;
 
   /// Two rounds at least, so that there is a spread.
@@ -104,12 +106,23 @@ std::optional<CardState> median_state(const std::vector<CardState>& states) {
                    median(&CardState::temperature_c)};
 }
 
+/// Above that the kernel is another one beside the probe: one of its blocks has to wait for a place.
+constexpr double most_slowdown = 1.02;
+
+std::optional<EffectiveClock> median_clock(const Series& series) {
+  if (series.slowdowns.empty()) return std::nullopt;
+  EffectiveClock clock{spread_of(series.slowdowns).median, std::nullopt};
+  if (!series.clocks_mhz.empty() && clock.slowdown <= most_slowdown) clock.mhz = spread_of(series.clocks_mhz).median;
+  return clock;
+}
+
 Measurement summarize(const Series& series, const Series* peer) {
   Measurement m{.tflops = spread_of(series.tflops),
                 .launch_ms = spread_of(series.launch_ms),
                 .peer_tflops = std::nullopt,
                 .rounds = static_cast<int>(series.rounds.size()),
-                .card = median_state(series.states)};
+                .card = median_state(series.states),
+                .clock = median_clock(series)};
   if (peer) {
     // A peer takes part in every round.
     std::vector<double> rates;
@@ -163,6 +176,7 @@ struct GemmTimer::State {
   RotatingOperands operands;
   std::int64_t M, N, K;
   Sensors sensors;
+  ClockProbe probe;
   std::deque<Event> events;
 
   Event& event(int index) {
@@ -220,21 +234,52 @@ struct GemmTimer::State {
     series.spent_s += seconds;
   }
 
-  void burst(Series& series, int round, double seconds) {
+  /// Behind the launches that were timed, so that these run alone: as many again as take so long beside the probe, and
+  /// as many without it. Their four events follow the one with the index `last`, which ends what was timed.
+  /// @return how many; none where a launch is too long
+  int start_watching(const Series& series, int last, double seconds) {
+    constexpr double long_ms = 50;
+    if (seconds <= 0 || series.estimate_ms > long_ms) return 0;
+    const int count = launches_in(seconds, series.estimate_ms, 2);
+    event(last + 4);
+    probe.begin(stream);
+    for (const bool beside : {true, false}) {
+      event(last + (beside ? 1 : 3)).record(stream);
+      launch(series.launch, count);
+      event(last + (beside ? 2 : 4)).record(stream);
+      if (beside) probe.end(stream);
+    }
+    return count;
+  }
+
+  /// @param launch_ms  of those that were timed
+  void finish_watching(Series& series, int last, int count, double launch_ms) {
+    if (count == 0) return;
+    event(last + 4).wait();
+    const double beside = event(last + 2).milliseconds_since(event(last + 1));
+    const double without = event(last + 4).milliseconds_since(event(last + 3));
+    series.slowdowns.push_back(beside / count / ((launch_ms + without / count) / 2));
+    if (const std::optional<double> mhz = probe.mhz(beside)) series.clocks_mhz.push_back(*mhz);
+  }
+
+  void burst(Series& series, int round, const BurstOptions& options) {
     constexpr int most_groups = 1000;  // each needs an event
     const int group = launches_in(group_s, series.estimate_ms, 1);
-    const int count = std::min(launches_in(seconds, series.estimate_ms * group, 1), most_groups);
+    const int count = std::min(launches_in(options.burst_s, series.estimate_ms * group, 1), most_groups);
     event(count);
     event(0).record(stream);
     for (int i = 0; i < count; ++i) {
       launch(series.launch, group);
       event(i + 1).record(stream);
     }
+    const int watched = start_watching(series, count, options.watch_s);
     wait(event(count), series.states);
     std::vector<double> times;
     for (int i = 0; i < count; ++i) times.push_back(event(i + 1).milliseconds_since(event(i)) / group);
     series.launch_ms.insert(series.launch_ms.end(), times.begin(), times.end());
-    finish_round(series, round, spread_of(std::move(times)).median, event(count).milliseconds_since(event(0)) * 1e-3);
+    const double median = spread_of(std::move(times)).median;
+    finish_watching(series, count, watched, median);
+    finish_round(series, round, median, event(count).milliseconds_since(event(0)) * 1e-3);
   }
 
   void block(Series& series, int round, const SustainedOptions& options) {
@@ -243,10 +288,12 @@ struct GemmTimer::State {
     event(0).record(stream);
     launch(series.launch, count);
     event(1).record(stream);
+    const int watched = start_watching(series, 1, options.watch_s);
     event(0).wait();
     wait(event(1), series.states);
     const double milliseconds = event(1).milliseconds_since(event(0));
     series.estimate_ms = milliseconds / count;
+    finish_watching(series, 1, watched, series.estimate_ms);
     series.launch_ms.push_back(series.estimate_ms);
     finish_round(series, round, series.estimate_ms, milliseconds * 1e-3);
   }
@@ -291,7 +338,7 @@ Measurements GemmTimer::burst(std::span<const Contestant> contestants, std::span
   std::vector<Series> all = state_->start(contestants, peers);
   state_->take_turns(all, peers.size(), options.rounds, limit_s, progress, [&](Series& series, int round) {
     std::this_thread::sleep_for(Seconds(options.rest_s));
-    state_->burst(series, round, options.burst_s);
+    state_->burst(series, round, options);
   });
   return summarize(all, peers.size());
 }

@@ -14,13 +14,15 @@
 
 namespace lapidary::bench {
 
-/// A cold card at its full clock: after a rest, launches back to back for a time in which the card does not heat up or
-/// reach its power limit. Launches are timed one by one, short ones some together; a round counts with the
-/// median.
+/// A cold card: after a rest, launches back to back for a time in which the card does not heat up. Its clock is not the
+/// highest one even so: tensor cores draw more than the card may from their first launch on. Launches are timed one by
+/// one, short ones some together; a round counts with the median.
 struct BurstOptions {
   int rounds = 3;
-  double rest_s = 1;      ///< before each burst
-  double burst_s = 0.04;  ///< of launches; at least one. An H200 that multiplies bf16 is at its limit after 0.1
+  double rest_s = 1;  ///< before each burst
+  double burst_s =
+      0.04;  ///< of launches; at least one. An H200 that multiplies bf16 is at its sustained rate after 0.1
+  double watch_s = 0.01;  ///< of launches behind each burst, beside a probe of the clock; 0: none
 };
 
 /// A warm card at the clock that its power limit leaves it: contestants take turns without a pause. A round counts with
@@ -30,6 +32,13 @@ struct SustainedOptions {
   double block_s = 0.4;   ///< of one measured block; at least one launch
   double settle_s = 0.2;  ///< of launches of the same contestant before each block, while clock and power adjust to it
   double warm_up_s = 1;   ///< of launches before the first round
+  double watch_s = 0.01;  ///< of launches behind each block, beside a probe of the clock; 0: none
+};
+
+/// What ClockProbe saw of launches that followed those that were timed.
+struct EffectiveClock {
+  double slowdown;            ///< the time of a launch beside the probe over that of one without it
+  std::optional<double> mhz;  ///< none where the probe found no place beside the kernel, which then is not what it was
 };
 
 /// How fast one contestant was.
@@ -38,7 +47,8 @@ struct Measurement {
   Spread launch_ms;                   ///< of a launch, over all of them in bursts, over the means of blocks otherwise
   std::optional<Spread> peer_tflops;  ///< of the fastest peer that is as exact, over the same rounds
   int rounds;
-  std::optional<CardState> card;  ///< the medians of what was read while it ran
+  std::optional<CardState> card;             ///< the medians of what was read while it ran
+  std::optional<EffectiveClock> clock = {};  ///< medians; none if nothing was watched, or a launch is too long for it
 };
 
 struct Measurements {

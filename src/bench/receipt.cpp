@@ -55,15 +55,20 @@ Json state_json(std::span<const LadderMeasurement> results, Mode mode) {
                                                                      {"memory_clock_mhz", &CardState::memory_clock_mhz},
                                                                      {"power_w", &CardState::power_w},
                                                                      {"temperature_c", &CardState::temperature_c}};
-  for (const auto& [name, member] : sensors) {
+  const auto add = [&](const char* name, const auto& value_of) {
     std::vector<double> values;
-    for (const LadderMeasurement& result : results) {
-      if (result.mode == mode && result.measurement.card) values.push_back((*result.measurement.card).*member);
-    }
-    if (values.empty()) continue;
+    for (const LadderMeasurement& result : results)
+      if (const std::optional<double> value = value_of(result.measurement); value && result.mode == mode)
+        values.push_back(*value);
+    if (values.empty()) return;
     const Spread spread = spread_of(std::move(values));
     json[name] = {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}};
-  }
+  };
+  for (const auto& [name, member] : sensors)
+    add(name,
+        [member = member](const Measurement& m) { return m.card ? std::optional((*m.card).*member) : std::nullopt; });
+  add("effective_clock_mhz", [](const Measurement& m) { return m.clock ? m.clock->mhz : std::nullopt; });
+  add("probe_slowdown", [](const Measurement& m) { return m.clock ? std::optional(m.clock->slowdown) : std::nullopt; });
   return json;
 }
 
@@ -105,6 +110,7 @@ Json receipt(const Device& device, const std::optional<std::string>& peer, const
         {"rounds", options.burst->rounds},
         {"rest_s", options.burst->rest_s},
         {"burst_s", options.burst->burst_s},
+        {"watch_s", options.burst->watch_s},
         {"state", state_json(results, Mode::burst)}};
   }
   if (options.sustained) {
@@ -113,6 +119,7 @@ Json receipt(const Device& device, const std::optional<std::string>& peer, const
                          {"block_s", options.sustained->block_s},
                          {"settle_s", options.sustained->settle_s},
                          {"warm_up_s", options.sustained->warm_up_s},
+                         {"watch_s", options.sustained->watch_s},
                          {"state", state_json(results, Mode::sustained)}};
   }
   return json;

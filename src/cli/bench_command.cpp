@@ -135,7 +135,8 @@ class Printer {
             {"max", Column::number, "TFLOP/s", rate},
             {"cuBLAS", Column::number, "TFLOP/s", rate},
             {"share", Column::number, "", rate},
-            {"MHz", Column::number, "", 4},
+            {"NVML", Column::number, "MHz", 4},
+            {"clock", Column::number, "MHz", 5},
             {"W", Column::number, "", 3},
             {""}};
   }
@@ -160,6 +161,7 @@ class Printer {
             {m.peer_tflops ? rate(m.peer_tflops->median) : ""},
             {m.peer_tflops ? fmt::format("{:.1f} %", 100 * m.tflops.median / m.peer_tflops->median) : ""},
             {m.card ? fmt::format("{:.0f}", m.card->sm_clock_mhz) : ""},
+            {m.clock && m.clock->mhz ? fmt::format("{:.0f}", *m.clock->mhz) : ""},
             {m.card ? fmt::format("{:.0f}", m.card->power_w) : ""},
             {note}};
   }

@@ -35,39 +35,47 @@ static Json measured_json(const bench::LeftOut& one) {
           {"why", one.why}};
 }
 
+/// What a measurement says of the card while it ran.
+static Json card_json(const bench::Measurement& m) {
+  return {{"clock_mhz", m.card ? Json(m.card->sm_clock_mhz) : Json()},
+          {"effective_clock_mhz", m.clock && m.clock->mhz ? Json(*m.clock->mhz) : Json()},
+          {"probe_slowdown", m.clock ? Json(m.clock->slowdown) : Json()},
+          {"power_w", m.card ? Json(m.card->power_w) : Json()}};
+}
+
 Json measured_json(const bench::LadderMeasurement& result) {
   const bench::Measurement& m = result.measurement;
   const KernelEntry& kernel = *result.entry.kernel;
-  return {{"kernel", result.entry.rung->name()},
-          {"id", kernel.id()},
-          {"ran", result.ran},
-          {"idea", result.entry.rung->info->idea},
-          {"type", to_string(kernel.kind)},
-          {"tile", to_string(kernel.tile)},
-          {"size", size_of(result.problem)},
-          {"m", result.problem.M},
-          {"n", result.problem.N},
-          {"k", result.problem.K},
-          {"label", result.problem.label.empty() ? Json() : Json(result.problem.label)},
-          {"mode", name_of(result.mode)},
-          {"tflops", measured_json(m.tflops)},
-          {"cublas_tflops", m.peer_tflops ? measured_json(*m.peer_tflops) : Json()},
-          {"clock_mhz", m.card ? Json(m.card->sm_clock_mhz) : Json()},
-          {"power_w", m.card ? Json(m.card->power_w) : Json()},
-          {"rounds", m.rounds}};
+  Json json = {{"kernel", result.entry.rung->name()},
+               {"id", kernel.id()},
+               {"ran", result.ran},
+               {"idea", result.entry.rung->info->idea},
+               {"type", to_string(kernel.kind)},
+               {"tile", to_string(kernel.tile)},
+               {"size", size_of(result.problem)},
+               {"m", result.problem.M},
+               {"n", result.problem.N},
+               {"k", result.problem.K},
+               {"label", result.problem.label.empty() ? Json() : Json(result.problem.label)},
+               {"mode", name_of(result.mode)},
+               {"tflops", measured_json(m.tflops)},
+               {"cublas_tflops", m.peer_tflops ? measured_json(*m.peer_tflops) : Json()}};
+  json.update(card_json(m));
+  json["rounds"] = m.rounds;
+  return json;
 }
 
 Json measured_json(const bench::PeerMeasurement& peer) {
-  return {{"name", peer.name},
-          {"type", to_string(peer.kind)},
-          {"size", size_of(peer.problem)},
-          {"m", peer.problem.M},
-          {"n", peer.problem.N},
-          {"k", peer.problem.K},
-          {"mode", name_of(peer.mode)},
-          {"tflops", measured_json(peer.measurement.tflops)},
-          {"clock_mhz", peer.measurement.card ? Json(peer.measurement.card->sm_clock_mhz) : Json()},
-          {"power_w", peer.measurement.card ? Json(peer.measurement.card->power_w) : Json()}};
+  Json json = {{"name", peer.name},
+               {"type", to_string(peer.kind)},
+               {"size", size_of(peer.problem)},
+               {"m", peer.problem.M},
+               {"n", peer.problem.N},
+               {"k", peer.problem.K},
+               {"mode", name_of(peer.mode)},
+               {"tflops", measured_json(peer.measurement.tflops)}};
+  json.update(card_json(peer.measurement));
+  return json;
 }
 
 Json measured_json(const bench::LadderReport& report) {
