@@ -194,8 +194,11 @@ def host_share():
     columns = sorted({size for sizes in kernels.values() for size in sizes})
     for kernel, sizes in kernels.items():
         for way, name in (("prepared", "prepared"), ("anew", "made anew")):
-            between = [(sizes[size][f"{way}_between_us"], sizes[size][f"{way}_us"]) for size in columns]
-            rows.append([f"`{kernel}`", name, *(f"{us:.1f} ({host / us:.0%})" for us, host in between)])
+            cells = []
+            for size in columns:
+                us, host = (sizes[size][f"{way}_between_us"], sizes[size][f"{way}_us"]) if size in sizes else (0, 0)
+                cells.append(f"{us:.1f} ({host / us:.0%})" if us else "–")
+            rows.append([f"`{kernel}`", name, *cells])
     return table(["kernel", "launches", *(f"{size}³:" for size in columns)], rows)
 
 

@@ -106,8 +106,9 @@ std::optional<CardState> median_state(const std::vector<CardState>& states) {
                    median(&CardState::temperature_c)};
 }
 
-/// Above that the kernel is another one beside the probe: one of its blocks has to wait for a place.
-constexpr double most_slowdown = 1.02;
+/// Above that the kernel is another one beside the probe: one of its blocks has to wait for a place, which costs a
+/// round. Below, at the power limit, rates differ by some per cent from one of these stretches to the next.
+constexpr double most_slowdown = 1.1;
 
 std::optional<EffectiveClock> median_clock(const Series& series) {
   if (series.slowdowns.empty()) return std::nullopt;

@@ -62,6 +62,7 @@ const void* advanced(const void* data, std::int64_t elements, Type type) {
 
 /// Those of one product of a batch.
 Operands operands_of(const Problem& p, const Operands& first, std::int64_t product) {
+  if (product == 0) return first;
   // Strides of matrices that are not read may be any.
   const auto offset = [&](Matrix matrix, std::int64_t stride) {
     const bool unread = shape_of(p, matrix).empty() || (matrix == Matrix::C && !p.reads_c());
@@ -287,6 +288,11 @@ void Context::State::launch(const Use& use, Build build, const Stream& stream, c
     Operands o = operands_of(problem, first, product);
     o.A = packed(way.a, o.A, product == 0 || problem.batch.stride_a != 0);
     o.B = packed(way.b, o.B, product == 0 || problem.batch.stride_b != 0);
+    if (!way.finishing && !way.a && !way.b) {
+      use.prepared->launch_validated(stream, o);
+      continue;
+    }
+    // Copies and sums may lie in a workspace of the caller's, which nobody has compared with the operands.
     if (!way.finishing) {
       use.prepared->launch(stream, o);
       continue;
