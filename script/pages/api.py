@@ -15,6 +15,7 @@ LISTS = {
     "layers": "layers of other models, 3 to 6000 rows",
     "drawn": "other random sizes, every fourth one odd",
     "drawn2": "others again, chosen by the table of all timings above",
+    "drawn3": "and others, what it costs to store results one by one counted too",
 }
 
 
