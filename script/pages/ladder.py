@@ -94,7 +94,38 @@ def tuned_h200():
     return table(head, rows)
 
 
+def clocks_h200():
+    tensor, ladder = load("results/h200/clocks.json"), load("results/h200/clocks_ladder.json")
+    results = [r for r in ladder["results"] if r["type"] == "f32" and r["size"] == 4096]
+    results += [r for r in tensor["results"] if r["type"] in ("bf16", "bf16 RC")]
+    results = [r for r in results if r["mode"] == "sustained" and r["probe_slowdown"]]
+    # Of one multiprocessor (data/gpus.csv).
+    flop_a_cycle = {"f32": 256, "bf16": 4096, "bf16 RC": 4096}
+    card, rows = tensor["receipt"]["card"], []
+    for result in results:
+        clock = result["effective_clock_mhz"]
+        peak = card["multiprocessors"] * flop_a_cycle[result["type"]] * 1e-6 * (clock or 0)
+        rows.append(
+            [
+                f"`{result['kernel']}`",
+                result["type"],
+                f"{result['size']}³",
+                f"{result['power_w']:.0f}",
+                f"{result['clock_mhz']:.0f}",
+                f"{clock:.0f}" if clock else "no place",
+                f"{result['tflops']['median'] / peak:.1%}" if clock else "–",
+            ]
+        )
+    slowdowns = sorted(r["probe_slowdown"] for r in results if r["effective_clock_mhz"])
+    text = (
+        f"Sustained, on an {card['name']}; beside the probe a launch takes {slowdowns[len(slowdowns) // 2]:.4f} times as long in the median. Where "
+        "it finds no place beside a kernel there is no figure. The last column is the rate over the peak at the clock that there was:\n\n"
+    )
+    return text + table(["kernel", "type", "M = N = K:", "W:", "NVML, MHz:", "effective, MHz:", "of the peak at it:"], rows)
+
+
 REGIONS = {
+    "clocks-h200": clocks_h200,
     "ladder-emulator": ladder_emulator,
     "ladder-h200": lambda: measured_h200("ladder"),
     "tensor-h200": lambda: measured_h200("tensor"),

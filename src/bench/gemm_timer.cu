@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cmath>
 #include <deque>
+#include <numeric>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -235,12 +237,33 @@ struct GemmTimer::State {
     series.spent_s += seconds;
   }
 
-  /// Behind the launches that were timed, so that these run alone: as many again as take so long beside the probe, and
-  /// as many without it. Their four events follow the one with the index `last`, which ends what was timed.
-  /// @return how many; none where a launch is too long
-  int start_watching(const Series& series, int last, double seconds) {
+  static bool may_watch(const Series& series) {
     constexpr double long_ms = 50;
-    if (seconds <= 0 || series.estimate_ms > long_ms) return 0;
+    return series.estimate_ms <= long_ms;
+  }
+
+  /// A burst more, as long, beside the probe.
+  void watch_burst(Series& series, double seconds) {
+    const int count = launches_in(seconds, series.estimate_ms, 1);
+    event(1);
+    probe.begin(stream);
+    event(0).record(stream);
+    launch(series.launch, count);
+    event(1).record(stream);
+    probe.end(stream);
+    event(1).wait();
+    const double beside = event(1).milliseconds_since(event(0));
+    const double without = std::accumulate(series.launch_ms.begin(), series.launch_ms.end(), 0.0) /
+                           static_cast<double>(series.launch_ms.size());
+    series.slowdowns.push_back(beside / count / without);
+    if (const std::optional<double> mhz = probe.mhz(beside)) series.clocks_mhz.push_back(*mhz);
+  }
+
+  /// Behind a block, which thereby runs alone and at the same clock: launches beside the probe, and as many without it.
+  /// Their four events follow the one with the index `last`, which ends the block.
+  /// @return how many
+  int start_watching(const Series& series, int last, double seconds) {
+    if (seconds <= 0 || !may_watch(series)) return 0;
     const int count = launches_in(seconds, series.estimate_ms, 2);
     event(last + 4);
     probe.begin(stream);
@@ -253,7 +276,7 @@ struct GemmTimer::State {
     return count;
   }
 
-  /// @param launch_ms  of those that were timed
+  /// @param launch_ms  of the block
   void finish_watching(Series& series, int last, int count, double launch_ms) {
     if (count == 0) return;
     event(last + 4).wait();
@@ -263,24 +286,21 @@ struct GemmTimer::State {
     if (const std::optional<double> mhz = probe.mhz(beside)) series.clocks_mhz.push_back(*mhz);
   }
 
-  void burst(Series& series, int round, const BurstOptions& options) {
+  void burst(Series& series, int round, double seconds) {
     constexpr int most_groups = 1000;  // each needs an event
     const int group = launches_in(group_s, series.estimate_ms, 1);
-    const int count = std::min(launches_in(options.burst_s, series.estimate_ms * group, 1), most_groups);
+    const int count = std::min(launches_in(seconds, series.estimate_ms * group, 1), most_groups);
     event(count);
     event(0).record(stream);
     for (int i = 0; i < count; ++i) {
       launch(series.launch, group);
       event(i + 1).record(stream);
     }
-    const int watched = start_watching(series, count, options.watch_s);
     wait(event(count), series.states);
     std::vector<double> times;
     for (int i = 0; i < count; ++i) times.push_back(event(i + 1).milliseconds_since(event(i)) / group);
     series.launch_ms.insert(series.launch_ms.end(), times.begin(), times.end());
-    const double median = spread_of(std::move(times)).median;
-    finish_watching(series, count, watched, median);
-    finish_round(series, round, median, event(count).milliseconds_since(event(0)) * 1e-3);
+    finish_round(series, round, spread_of(std::move(times)).median, event(count).milliseconds_since(event(0)) * 1e-3);
   }
 
   void block(Series& series, int round, const SustainedOptions& options) {
@@ -339,8 +359,13 @@ Measurements GemmTimer::burst(std::span<const Contestant> contestants, std::span
   std::vector<Series> all = state_->start(contestants, peers);
   state_->take_turns(all, peers.size(), options.rounds, limit_s, progress, [&](Series& series, int round) {
     std::this_thread::sleep_for(Seconds(options.rest_s));
-    state_->burst(series, round, options);
+    state_->burst(series, round, options.burst_s);
   });
+  for (Series& series : all) {
+    if (!options.watch || !state_->may_watch(series)) continue;
+    std::this_thread::sleep_for(Seconds(options.rest_s));
+    state_->watch_burst(series, options.burst_s);
+  }
   return summarize(all, peers.size());
 }
 

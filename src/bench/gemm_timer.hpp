@@ -21,8 +21,8 @@ struct BurstOptions {
   int rounds = 3;
   double rest_s = 1;  ///< before each burst
   double burst_s =
-      0.04;  ///< of launches; at least one. An H200 that multiplies bf16 is at its sustained rate after 0.1
-  double watch_s = 0.01;  ///< of launches behind each burst, beside a probe of the clock; 0: none
+      0.04;           ///< of launches; at least one. An H200 that multiplies bf16 is at its sustained rate after 0.1
+  bool watch = true;  ///< one burst more of each contestant behind the rounds, beside a probe of the clock
 };
 
 /// A warm card at the clock that its power limit leaves it: contestants take turns without a pause. A round counts with
@@ -35,7 +35,7 @@ struct SustainedOptions {
   double watch_s = 0.01;  ///< of launches behind each block, beside a probe of the clock; 0: none
 };
 
-/// What ClockProbe saw of launches that followed those that were timed.
+/// What ClockProbe saw of launches that were not timed, so that those that were ran alone.
 struct EffectiveClock {
   double slowdown;            ///< the time of a launch beside the probe over that of one without it
   std::optional<double> mhz;  ///< none where the probe found no place beside the kernel, which then is not what it was

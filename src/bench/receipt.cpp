@@ -110,7 +110,7 @@ Json receipt(const Device& device, const std::optional<std::string>& peer, const
         {"rounds", options.burst->rounds},
         {"rest_s", options.burst->rest_s},
         {"burst_s", options.burst->burst_s},
-        {"watch_s", options.burst->watch_s},
+        {"watch", options.burst->watch},
         {"state", state_json(results, Mode::burst)}};
   }
   if (options.sustained) {

@@ -88,13 +88,13 @@ Regret measure_regret(Device& device, Context& context, const Problem& problem, 
     chosen.push_back(contestant(context, others, context.plan(alone, any)));
     contestants.push_back(chosen.back());
   }
-  const BurstOptions blocks = {.rounds = options.rounds, .rest_s = 0, .burst_s = options.block_s, .watch_s = 0};
+  const BurstOptions blocks = {.rounds = options.rounds, .rest_s = 0, .burst_s = options.block_s, .watch = false};
   std::vector<Contestant> peers;
   if (const std::optional<Peer> peer = open_peer(device, problem.kind)) {
     result.cublas = peer->version;
     const std::vector<Contestant> all = peer->algorithms(timed);
     const std::vector<Measurement> tried =
-        timer.burst(all, {}, {.rounds = 1, .rest_s = 0, .burst_s = options.block_s / 2, .watch_s = 0}).contestants;
+        timer.burst(all, {}, {.rounds = 1, .rest_s = 0, .burst_s = options.block_s / 2, .watch = false}).contestants;
     std::optional<std::size_t> best;
     for (std::size_t i = 0; i < all.size(); ++i)
       if (!all[i].fast_accumulation && (!best || tried[i].launch_ms.median < tried[*best].launch_ms.median)) best = i;

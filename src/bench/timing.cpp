@@ -95,7 +95,7 @@ std::vector<Contestant> opponents(const std::optional<Peer>& peer, GemmTimer& ti
   const std::vector<Contestant> all = peer->algorithms(timer.problem());
   if (all.size() < 2) return all;
   const std::vector<Measurement> measured =
-      timer.burst(all, {}, {.rounds = 3, .rest_s = 0.05, .burst_s = 0.02, .watch_s = 0}).contestants;
+      timer.burst(all, {}, {.rounds = 3, .rest_s = 0.05, .burst_s = 0.02, .watch = false}).contestants;
   const auto fastest = [&](bool fast_accumulation) {
     std::size_t best = 0;
     for (std::size_t i = 1; i < all.size(); ++i)
@@ -272,7 +272,7 @@ static LadderTimes quick_times(Device& device, const Problem& shape, std::span<c
                                const OnProgress& progress) {
   const std::optional<Peer> peer = open_peer(device, shape.kind);
   GemmTimer timer(device, shape.kind, shape.M, shape.N, shape.K);
-  const BurstOptions quick = {.rounds = 2, .rest_s = 0.2, .burst_s = 0.1, .watch_s = 0};
+  const BurstOptions quick = {.rounds = 2, .rest_s = 0.2, .burst_s = 0.1, .watch = false};
   const std::vector<Contestant> peers = peer && !peer->algorithms(timer.problem()).empty()
                                             ? std::vector{peer->contestant}
                                             : std::vector<Contestant>();

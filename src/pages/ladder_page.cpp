@@ -80,7 +80,7 @@ report::Svg ladder_picture(const model::Gpu& gpu) {
   svg.text({bars_left + 28, bottom + 44}, "measured, TFLOP/s", 11.5, Colour::ink);
   svg.line({bars_left + 180, bottom + 31}, {bars_left + 180, bottom + 49}, Colour::conflict, 3);
   svg.text({bars_left + 188, bottom + 44}, "predicted", 11.5, Colour::ink);
-  svg.text({bars_left + 270, bottom + 44}, "each with its fastest tile, in bursts at full clock", 11.5, Colour::faint);
+  svg.text({bars_left + 270, bottom + 44}, "each with its fastest tile, in bursts after a rest", 11.5, Colour::faint);
   return svg;
 }
 

@@ -133,7 +133,7 @@ void add_times(Document& page, const Rung& rung, const model::Gpu& gpu, const mo
     table.add_row(std::move(cells));
   }
   page.table(std::move(table));
-  page.paragraph("TFLOP/s of bursts at the card's full clock; the limiter is that of the largest size.");
+  page.paragraph("TFLOP/s of bursts after a rest; the limiter is that of the largest size.");
 }
 
 void add_counters(Document& page, const Explanation& e, const model::Predictions& all) {
