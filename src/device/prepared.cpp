@@ -3,12 +3,8 @@
 namespace lapidary {
 
 void Prepared::launch(const Stream& stream, const Operands& operands) const {
-  validate(problem, operands);
-  launch_validated(stream, operands);
-}
-
-void Prepared::launch_validated(const Stream& stream, const Operands& operands) const {
   require_stream_for(build, stream);
+  validate(problem, operands);
   if (kernel) start(*this, stream, operands);
 }
 

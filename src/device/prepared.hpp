@@ -47,10 +47,6 @@ struct Prepared {
   /// @throws InvalidArgument if the operands break what the problem says (core/problem.hpp, validate()) or the stream
   /// does not run the build; DeviceError, or on the emulated machine KernelFault, if the launch or the kernel fails
   void launch(const Stream& stream, const Operands& operands) const;
-
-  /// As launch(), of operands that have been validated against the problem.
-  /// @throws all that launch() does but for what operands break
-  void launch_validated(const Stream& stream, const Operands& operands) const;
 };
 
 }  // namespace lapidary

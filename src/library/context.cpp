@@ -289,10 +289,11 @@ void Context::State::launch(const Use& use, Build build, const Stream& stream, c
     o.A = packed(way.a, o.A, product == 0 || problem.batch.stride_a != 0);
     o.B = packed(way.b, o.B, product == 0 || problem.batch.stride_b != 0);
     if (!way.finishing && !way.a && !way.b) {
-      use.prepared->launch_validated(stream, o);
+      // As they were validated, for the build of the stream; copies and sums may lie in a workspace of the caller's,
+      // which nobody has compared with the operands.
+      if (use.prepared->kernel) use.prepared->start(*use.prepared, stream, o);
       continue;
     }
-    // Copies and sums may lie in a workspace of the caller's, which nobody has compared with the operands.
     if (!way.finishing) {
       use.prepared->launch(stream, o);
       continue;
