@@ -27,10 +27,15 @@ using lens::Explanation;
 struct ExplainArguments {
   std::string kernel, tile, html;
   std::optional<std::string> type;
-  std::int64_t m = 1024, n = 1024, k = 1024;
+  std::int64_t m = lens::page_size, n = lens::page_size, k = lens::page_size;
   bool beta = false, predict = false, as_compiled = false, json = false;
   GpuChoice gpu;
 };
+
+/// The counters that the card was read of on this problem, or else on another one.
+std::optional<Explanation> with_counters(const Explanation& e) {
+  return e.counters.empty() ? lens::explain_on_record(e.question) : e;
+}
 
 report::Document page_of(const Explanation& e, bool as_compiled) {
   report::Document page;
@@ -41,7 +46,7 @@ report::Document page_of(const Explanation& e, bool as_compiled) {
   page.append(pages::memory_page(e));
   page.append(pages::compiled_page(e, as_compiled));
   page.append(pages::time_page(e));
-  page.append(pages::counters_page(e));
+  if (const std::optional<Explanation> counted = with_counters(e)) page.append(pages::counters_page(*counted));
   return page;
 }
 
@@ -61,6 +66,12 @@ void ask_for_guess(const Explanation& e) {
   } else {
     fmt::print("no number\n");
   }
+}
+
+/// In seconds.
+Json parts_json(const model::TimeParts& parts) {
+  return {{"products", parts.products},   {"slower", parts.slower},       {"idle", parts.idle},
+          {"epilogues", parts.epilogues}, {"start_end", parts.start_end}, {"launch", parts.launch}};
 }
 
 Json mix_json(const model::InstructionMix& mix) {
@@ -180,13 +191,11 @@ Json explanation_json(const Explanation& e) {
   if (e.time) {
     Json busy = Json::object();
     for (const model::BusyShare& share : e.time->busy) busy[share.what] = share.share;
-    json["time"] = {{"predicted_s", e.time->seconds},
-                    {"predicted_tflops", e.flop / e.time->seconds / 1e12},
-                    {"limiter", e.time->limiter},
-                    {"busy", busy},
-                    {"waves", e.time->waves.count},
-                    {"own_calibration", e.own_calibration},
-                    {"documented_rates", e.documented_rates}};
+    json["time"] = {
+        {"predicted_s", e.time->seconds},       {"predicted_tflops", e.flop / e.time->seconds / 1e12},
+        {"limiter", e.time->limiter},           {"busy", busy},
+        {"waves", e.time->waves.count},         {"parts", e.time->parts ? parts_json(*e.time->parts) : Json()},
+        {"own_calibration", e.own_calibration}, {"documented_rates", e.documented_rates}};
   }
   json["energy"] = nullptr;
   if (e.energy)
@@ -194,14 +203,18 @@ Json explanation_json(const Explanation& e) {
                       {"tensor_joules", e.energy->tensor_joules},
                       {"moved_joules", e.energy->moved_joules},
                       {"sustained_s", e.energy->seconds},
-                      {"sustained_tflops", e.flop / e.energy->seconds / 1e12},
-                      {"sustained_clock_mhz", e.energy->clock * e.question.gpu.clock_hz * 1e-6}};
+                      {"sustained_tflops", e.flop / e.energy->seconds / 1e12}};
+  json["counters_of"] = nullptr;
   json["counters"] = Json::array();
-  for (const lens::CounterComparison& c : e.counters)
-    json["counters"].push_back(
-        {{"counter", c.counter}, {"written", c.written}, {"compiled", c.compiled}, {"measured", c.measured}});
   json["stalls"] = Json::object();
-  for (const lens::Stall& stall : e.stalls) json["stalls"][stall.reason] = stall.share;
+  if (const std::optional<Explanation> counted = with_counters(e)) {
+    const Problem& p = counted->question.problem;
+    json["counters_of"] = {{"m", p.M}, {"n", p.N}, {"k", p.K}, {"reads_c", p.reads_c()}};
+    for (const lens::CounterComparison& c : counted->counters)
+      json["counters"].push_back(
+          {{"counter", c.counter}, {"written", c.written}, {"compiled", c.compiled}, {"measured", c.measured}});
+    for (const lens::Stall& stall : counted->stalls) json["stalls"][stall.reason] = stall.share;
+  }
   json["measured_s"] = e.measured_seconds ? Json(*e.measured_seconds) : Json(nullptr);
   return json;
 }
@@ -238,9 +251,9 @@ Command add_explain(App program) {
   App app = program.add_subcommand("explain", "what a kernel costs and why, on any card, without one");
   const auto a = std::make_shared<ExplainArguments>();
   app.add_option("KERNEL", a->kernel, "a name that `lapidary list` shows").required().type_name("");
-  app.add_option("-m", a->m, "rows of A and D (1024)").check(whole_number(1, most_predicted_size));
-  app.add_option("-n", a->n, "columns of B and D (1024)").check(whole_number(1, most_predicted_size));
-  app.add_option("-k", a->k, "columns of A and rows of B (1024)").check(whole_number(1, most_predicted_size));
+  app.add_option("-m", a->m, "rows of A and D (4096)").check(whole_number(1, most_predicted_size));
+  app.add_option("-n", a->n, "columns of B and D (4096)").check(whole_number(1, most_predicted_size));
+  app.add_option("-k", a->k, "columns of A and rows of B (4096)").check(whole_number(1, most_predicted_size));
   add_type_option(app, a->type);
   app.add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)").type_name("TILE");
   app.add_flag("--beta", a->beta, "beta is not 0: C is read");

@@ -24,6 +24,7 @@
 #include "pages/occupancy_page.hpp"
 #include "pages/occupancy_picture.hpp"
 #include "report/table.hpp"
+#include "report/text.hpp"
 
 namespace lapidary::cli {
 namespace {
@@ -135,7 +136,7 @@ report::Table steps_table(const model::Gpu& gpu, const Occupancy& occupancy) {
       cells[0] = {fmt::format("{}{}-{}", here ? "* " : "", step.first, step.last), style};
       cells[1] = {fmt::format("{}", step.blocks), style};
       cells[2] = {fmt::format("{}", step.warps), style};
-      cells[3] = {fmt::format("{:.0f} %", 100.0 * step.warps / gpu.max_warps_per_sm), style};
+      cells[3] = {report::counted_percent(1.0 * step.warps / gpu.max_warps_per_sm), style};
     }
   }
   report::Table table(columns);
@@ -150,8 +151,9 @@ void print_page(const Subject& subject, const model::Gpu& gpu, const Occupancy& 
              count(o.block.threads), o.block.threads == 1 ? "" : "s", o.block.registers, count(o.block.shared_bytes));
   if (!subject.source.empty()) fmt::print("{}\n", subject.source);
   if (o.blocks > 0) {
-    fmt::print("\n{} {} on a multiprocessor, {} of its {} warps, {:.0f} %; limited by {}\n\n", o.blocks,
-               o.blocks == 1 ? "block" : "blocks", o.warps(), o.max_warps, 100 * o.fraction(), o.limiters());
+    fmt::print("\n{} {} on a multiprocessor, {} of its {} warps, {}; limited by {}\n\n", o.blocks,
+               o.blocks == 1 ? "block" : "blocks", o.warps(), o.max_warps, report::counted_percent(o.fraction()),
+               o.limiters());
   } else {
     fmt::print("\n{}\n", report::paragraph("no block fits: " + o.reason, report::page_width));
   }

@@ -14,6 +14,7 @@
 #include "model/l2_traffic.hpp"
 #include "pages/raster_picture.hpp"
 #include "report/table.hpp"
+#include "report/text.hpp"
 
 namespace lapidary::cli {
 namespace {
@@ -136,8 +137,9 @@ ExitCode raster(const RasterArguments& arguments) {
   }
   fmt::print("{} x {} x {} in {}, {} x {} tiles of {}, on {} with {:g} MiB of L2\n", gemm.M, gemm.N, gemm.K, type, down,
              across, tile, gpu.name, static_cast<double>(gpu.l2_bytes) / (1 << 20));
-  fmt::print("{} tiles, {} at a time: {} waves, the last one {:.0f} % full, {:.1f} % of all time used\n\n",
-             down * across, waves.per_wave, waves.count, 100 * waves.last, 100 * waves.efficiency);
+  fmt::print("{} tiles, {} at a time: {} waves, the last one {} full, {} of all time used\n\n", down * across,
+             waves.per_wave, waves.count, report::counted_percent(waves.last),
+             report::counted_percent(waves.efficiency));
   fmt::print("{}", table_of(entries, compulsory, gpu).render(report::wants_colour(stdout)));
   if (entries.size() == 1) {
     const std::string map = map_of(down, across, entries.front().order, waves.per_wave);

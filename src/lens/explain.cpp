@@ -52,15 +52,28 @@ Explanation explain(const Question& q) {
     if (rate.id == q.kernel->id() && rate.mode == "burst" && rate.size == p.M && p.M == p.N && p.N == p.K)
       e.measured_seconds = e.flop / rate.flops;
   for (const model::MeasuredCounters& launch : model::measured_counters(q.gpu)) {
-    if (launch.id != q.kernel->id() || launch.M != p.M || launch.N != p.N || launch.K != p.K) continue;
-    if (launch.reads_c != p.reads_c()) {
-      e.counters_otherwise = true;
+    if (launch.id != q.kernel->id() || launch.M != p.M || launch.N != p.N || launch.K != p.K ||
+        launch.reads_c != p.reads_c())
       continue;
-    }
     e.counters = compare_counters(e, launch.counters);
     e.stalls = stalls_of(launch.counters);
   }
   return e;
+}
+
+std::optional<Explanation> explain_on_record(const Question& question) {
+  for (const model::MeasuredCounters& launch : model::measured_counters(question.gpu)) {
+    if (launch.id != question.kernel->id()) continue;
+    if (!question.kernel->builds[static_cast<std::size_t>(Build::instrumented)]) break;
+    Question q = question;
+    q.problem = {.kind = question.problem.kind,
+                 .M = launch.M,
+                 .N = launch.N,
+                 .K = launch.K,
+                 .beta = launch.reads_c ? Factor::any : Factor::zero};
+    if (choose(*q.kernel, q.problem).kernel == q.kernel) return explain(q);
+  }
+  return std::nullopt;
 }
 
 Explanation explain_for_page(const Rung& rung, const model::Gpu& gpu) {

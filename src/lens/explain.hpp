@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 
 #include "kernels/registry.hpp"
 #include "lens/explanation.hpp"
@@ -10,6 +11,10 @@ namespace lapidary::lens {
 /// Of a kernel, or of the one that choose() (kernels/registry.hpp) names in its place.
 /// @throws InvalidArgument if no kernel takes the problem, or it cannot be run on the emulated machine
 Explanation explain(const Question& question);
+
+/// The same kernel at the problem of which the card's counters are on record (results/*/counters.json). Nothing where
+/// there are none, where another kernel would run it, or where this program was built without it.
+std::optional<Explanation> explain_on_record(const Question& question);
 
 /// The problem that pages speak of: M = N = K.
 constexpr std::int64_t page_size = 4096;

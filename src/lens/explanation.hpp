@@ -159,7 +159,6 @@ struct Explanation {
   bool documented_rates = false;            ///< the rates of tensor cores are not measured, but from texts
   std::optional<model::Energy> energy;      ///< of products by wgmma, where data/energy.csv has rates
   std::vector<CounterComparison> counters;  ///< those that were read of this launch
-  bool counters_otherwise = false;          ///< they were read of the same problem with C read, or not read, instead
   std::vector<Stall> stalls;                ///< read with them, the longest first
   std::optional<double> measured_seconds;   ///< a burst with beta = 0, on such a card
 };

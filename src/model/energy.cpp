@@ -41,9 +41,8 @@ std::optional<EnergyRates> energy_rates(const Gpu& gpu, std::string_view type) {
 }
 
 Energy energy(const Gpu& gpu, const EnergyRates& rates, double flop, double bytes, double seconds) {
-  Energy e{flop * rates.joules_per_flop, bytes * rates.joules_per_byte, seconds, 1};
+  Energy e{flop * rates.joules_per_flop, bytes * rates.joules_per_byte, seconds};
   if (gpu.power_limit_w > 0) e.seconds = std::max(seconds, e.joules() / gpu.power_limit_w);
-  e.clock = seconds / e.seconds;
   return e;
 }
 

@@ -23,15 +23,14 @@ std::optional<EnergyRates> energy_rates(const Gpu& gpu, std::string_view type);
 
 struct Energy {
   double tensor_joules, moved_joules;
-  double seconds;  ///< of a launch among many, at the power limit: no less than what it takes at the full clock
-  double clock;    ///< the clock that this leaves, as a share of the full one
+  double seconds;  ///< of a launch among many, at the power limit: no less than what it takes alone
 
   double joules() const { return tensor_joules + moved_joules; }
 };
 
 /// @param flop     that tensor cores execute, tiles beyond the edges included
 /// @param bytes    that get into the SMs; a multicast counts at each of them
-/// @param seconds  of the launch at the full clock
+/// @param seconds  of the launch alone
 Energy energy(const Gpu& gpu, const EnergyRates& rates, double flop, double bytes, double seconds);
 
 }  // namespace lapidary::model

@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,14 +26,30 @@ struct BusyShare {
   double share;      ///< of the time of the main loop
 };
 
+/// What a launch whose warpgroups multiply takes its time for, in seconds; all of it together is the launch.
+struct TimeParts {
+  double products = 0;  ///< if all multiprocessors shared them, at the highest clock and tensor cores' full rate
+  /// What is slower than that, by the slowest of operands, copies, L2 and DRAM (warpgroup_time.hpp). On an H200 bytes
+  /// stand for what they cost in energy: tensor cores wait for hardly any of them, at a lower clock
+  /// (docs/agreement.md).
+  double slower = 0;
+  double idle = 0;       ///< multiprocessors have no tile, or none left, while others multiply
+  double epilogues = 0;  ///< results are stored and nothing is multiplied
+  double start_end = 0;  ///< the first copies are on their way, the last results too
+  double launch = 0;     ///< from one launch to the next if kernels do nothing
+
+  double sum() const { return products + slower + idle + epilogues + start_end + launch; }
+};
+
 struct TimePrediction {
   double seconds = 0;
   Waves waves{};
-  double launch_seconds = 0;    ///< of that, from one launch to the next if kernels do nothing
-  double tail_seconds = 0;      ///< of the last wave, if it is not full and others came before
-  double start_seconds = 0;     ///< of the first wave: before the loop and behind it
-  std::vector<BusyShare> busy;  ///< in the main loop of a full wave, the busiest first
-  std::string limiter;          ///< what the time goes to, in words
+  double launch_seconds = 0;       ///< of that, from one launch to the next if kernels do nothing
+  double tail_seconds = 0;         ///< of the last wave, if it is not full and others came before
+  double start_seconds = 0;        ///< of the first wave: before the loop and behind it
+  std::optional<TimeParts> parts;  ///< of kernels whose warpgroups multiply
+  std::vector<BusyShare> busy;     ///< in the main loop of a full wave, the busiest first
+  std::string limiter;             ///< what the time goes to, in words
 };
 
 /// Predicts the time of a launch at the GPU's highest clock. One multiprocessor is simulated on the machine code of the

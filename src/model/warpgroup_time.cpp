@@ -32,27 +32,37 @@ TileCycles cycles_of(const Gpu& gpu, const Calibration& k, const WarpgroupLaunch
 
 TimePrediction predict_time(const Gpu& gpu, const Calibration& k, const WarpgroupLaunch& launch) {
   TimePrediction time;
-  time.waves = waves(launch.tiles, 1,
-                     static_cast<int>(std::min<std::int64_t>(launch.blocks, std::int64_t{gpu.sms} * launch.per_sm)));
+  const bool persistent = launch.tiles > launch.blocks;
+  const bool overlapped = launch.per_sm > 1;
+  // A block that goes through several tiles leaves its place to no other.
+  const std::int64_t places = std::int64_t{gpu.sms} * launch.per_sm;
+  time.waves = waves(launch.tiles, 1, static_cast<int>(persistent ? std::min(launch.blocks, places) : places));
   time.launch_seconds = k["launch_gap"] * 1e-9;
-  const bool persistent = launch.blocks<launch.tiles, overlapped = launch.per_sm> 1;
   const double drain = k["dram_latency"], start = k["dram_latency"] + k["barrier_4"];
   const double epilogue = overlapped
                               ? 0
                               : launch.result_bytes / static_cast<double>(launch.tiles) / gpu.shared_bytes_per_clk;
   const std::int64_t full = launch.tiles / time.waves.per_wave, rest = launch.tiles % time.waves.per_wave;
+  TimeParts parts;  // in cycles, until the end
   // Tiles of a wave lie on as many multiprocessors as there are.
-  const auto wave = [&](std::int64_t tiles, TileCycles& cycles) {
+  const auto wave = [&](std::int64_t tiles, double times, TileCycles& cycles) {
     const double active = static_cast<double>(std::min<std::int64_t>(tiles, gpu.sms));
     const double on_one = static_cast<double>(ceil_div<std::int64_t>(tiles, gpu.sms));
     cycles = cycles_of(gpu, k, launch, active);
-    return on_one * cycles.slowest() + epilogue + (persistent || overlapped ? 0 : start);
+    const double before = persistent || overlapped ? 0 : start, shared = static_cast<double>(tiles) / gpu.sms;
+    parts.products += times * shared * cycles.products;
+    parts.idle += times * (on_one - shared) * cycles.products;
+    parts.slower += times * on_one * (cycles.slowest() - cycles.products);
+    parts.epilogues += times * epilogue;
+    parts.start_end += times * before;
+    return on_one * cycles.slowest() + epilogue + before;
   };
   TileCycles shown{}, last{};
   double cycles = drain + (persistent || overlapped ? start : 0);
-  if (full > 0) cycles += static_cast<double>(full) * wave(time.waves.per_wave, shown);
+  parts.start_end = cycles;
+  if (full > 0) cycles += static_cast<double>(full) * wave(time.waves.per_wave, static_cast<double>(full), shown);
   if (rest > 0) {
-    const double tail = wave(rest, last);
+    const double tail = wave(rest, 1, last);
     cycles += tail;
     if (full > 0)
       time.tail_seconds = tail / gpu.clock_hz;
@@ -61,6 +71,10 @@ TimePrediction predict_time(const Gpu& gpu, const Calibration& k, const Warpgrou
   }
   time.start_seconds = (start + drain + epilogue) / gpu.clock_hz;
   time.seconds = cycles / gpu.clock_hz + time.launch_seconds;
+  for (double* part : {&parts.products, &parts.slower, &parts.idle, &parts.epilogues, &parts.start_end})
+    *part /= gpu.clock_hz;
+  parts.launch = time.launch_seconds;
+  time.parts = parts;
   // What a wave takes beside its slowest part keeps all of them idle.
   const double on_one = static_cast<double>(
       ceil_div<std::int64_t>(std::min(launch.tiles, time.waves.per_wave), gpu.sms));

@@ -18,15 +18,11 @@ using lens::MatrixTraffic, lens::OperandReads, lens::Question, lens::SharedTraff
 using report::Column;
 using report::Document;
 
+/// Of what is estimated or measured.
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
 std::string plural(std::int64_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
-std::string number_text(double value) {
-  return value < 1000 ? fmt::format("{:.4g}", value)
-                      : report::with_separators(static_cast<std::uint64_t>(std::llround(value)));
 }
 
 void add_matrices(Document& page, const Explanation& e) {
@@ -40,13 +36,14 @@ void add_matrices(Document& page, const Explanation& e) {
                        {"elements a result", Column::number}});
   for (const MatrixTraffic& m : e.matrices) {
     const char* const boxes = m.boxes == 0 ? "" : m.boxes == m.requests ? ", in boxes" : ", partly in boxes";
-    table.add_row({{m.name + (m.written ? ", written" : "") + boxes},
-                   {m.requests},
-                   {m.sectors},
-                   {fmt::format("{:.2f}", m.sectors_per_request)},
-                   {percent(m.efficiency), m.efficiency < 0.5 ? report::Style::bad : report::Style::plain},
-                   {number_text(m.bytes_per_result)},
-                   {number_text(m.accesses_per_result)}});
+    table.add_row(
+        {{m.name + (m.written ? ", written" : "") + boxes},
+         {m.requests},
+         {m.sectors},
+         {fmt::format("{:.2f}", m.sectors_per_request)},
+         {report::counted_percent(m.efficiency), m.efficiency < 0.5 ? report::Style::bad : report::Style::plain},
+         {number_text(m.bytes_per_result)},
+         {number_text(m.accesses_per_result)}});
   }
   page.table(std::move(table));
 }
@@ -174,7 +171,8 @@ std::string widths_text(const std::map<int, Count>& counts, bool with_counts) {
 std::string products_text(const model::InstructionMix& mix) {
   const bool tensor = mix[model::InstructionClass::tensor] > 0;
   return fmt::format("{} of them {} ({})", number_text(mix.products()),
-                     tensor ? "products of tensor cores" : "multiply-adds", percent(mix.products() / mix.all()));
+                     tensor ? "products of tensor cores" : "multiply-adds",
+                     report::counted_percent(mix.products() / mix.all()));
 }
 
 /// What a warp executes, and what of it is there for addresses.
@@ -244,6 +242,22 @@ void add_accesses(Document& page, const Explanation& e) {
   page.table(std::move(table));
 }
 
+/// "it goes to products on all multiprocessors 118.2 us (86 %), …"
+std::string parts_text(const model::TimeParts& parts) {
+  std::vector<std::string> texts;
+  const auto add = [&](const char* what, double seconds) {
+    if (seconds > 0)
+      texts.push_back(fmt::format("{} {} ({})", what, time_text(seconds), percent(seconds / parts.sum())));
+  };
+  add("products at the highest clock on all multiprocessors", parts.products);
+  add("what slows them, counted as copies and operands", parts.slower);
+  add("multiprocessors without a tile", parts.idle);
+  add("epilogues", parts.epilogues);
+  add("the first copies and the last results", parts.start_end);
+  add("launch", parts.launch);
+  return fmt::format("it goes to: {}", fmt::join(texts, ", "));
+}
+
 }  // namespace
 
 std::string addresses_text(const model::AddressWork& work) {
@@ -252,6 +266,11 @@ std::string addresses_text(const model::AddressWork& work) {
       "uniform datapath",
       work.integer, work.products, work.tensor ? "products of tensor cores" : "multiply-adds",
       work.tensor ? fmt::format("{:.2f} each", work.per_product()) : percent(work.per_product()), work.uniform);
+}
+
+std::string number_text(double value) {
+  return value < 1000 ? fmt::format("{:.4g}", value)
+                      : report::with_separators(static_cast<std::uint64_t>(std::llround(value)));
 }
 
 std::string time_text(double seconds) {
@@ -315,7 +334,7 @@ Document compiled_page(const Explanation& e, bool accesses) {
   if (e.occupancy) {
     if (e.occupancy->blocks > 0)
       page.paragraph(fmt::format("{} resident on a multiprocessor, {} of its warps; limited by {}",
-                                 plural(e.occupancy->blocks, "block"), percent(e.occupancy->fraction()),
+                                 plural(e.occupancy->blocks, "block"), report::counted_percent(e.occupancy->fraction()),
                                  e.occupancy->limiters()));
     else
       page.paragraph(fmt::format("no block fits: {}", e.occupancy->reason));
@@ -353,24 +372,24 @@ Document time_page(const Explanation& e) {
   std::vector<std::string> busy, stalls;
   for (const model::BusyShare& share : t.busy) busy.push_back(fmt::format("{} {}", share.what, percent(share.share)));
   page.paragraph(fmt::format("busy in the main loop: {}", fmt::join(busy, ", ")));
+  if (t.parts) page.paragraph(parts_text(*t.parts));
   // What is rarer tells nothing.
   for (const Stall& stall : e.stalls)
     if (stall.share >= 0.05) stalls.push_back(fmt::format("`{}` {}", stall.reason, percent(stall.share)));
   if (!stalls.empty()) page.paragraph(fmt::format("the card's warps waited for: {}", fmt::join(stalls, ", ")));
   const bool persistent = e.observation.blocks < e.observation.tiles;
-  page.paragraph(fmt::format("{}, {} at a time: {}, the last one {} full; launch {}{}",
-                             plural(waves.blocks, persistent ? "tile" : "block"), waves.per_wave,
-                             plural(waves.count, "wave"), percent(waves.last), time_text(t.launch_seconds),
-                             t.tail_seconds > 0 ? fmt::format(", last wave {}", time_text(t.tail_seconds)) : ""));
+  page.paragraph(fmt::format(
+      "{}, {} at a time: {}, the last one {} full; launch {}{}", plural(waves.blocks, persistent ? "tile" : "block"),
+      waves.per_wave, plural(waves.count, "wave"), report::counted_percent(waves.last), time_text(t.launch_seconds),
+      t.tail_seconds > 0 ? fmt::format(", last wave {}", time_text(t.tail_seconds)) : ""));
   if (e.observation.written.total.wgmma.instructions == 0)
     page.paragraph(fmt::format("caches: L1 holds {} of the sectors that loads ask for, L2 {} of the others",
                                percent(e.l1_hit), percent(e.l2_hit)));
-  if (e.energy && e.energy->clock < 1)
+  if (e.energy && e.energy->seconds > t.seconds)
     page.paragraph(fmt::format(
-        "launch after launch, at the limit of {:.0f} W: {}, {} at {:.0f} MHz; of {:.3g} J tensor cores take {} and what "
-        "gets into the multiprocessors {} (an order of magnitude: data/energy.csv)",
-        e.question.gpu.power_limit_w, time_text(e.energy->seconds), rate_text(e, e.energy->seconds),
-        e.energy->clock * e.question.gpu.clock_hz * 1e-6, e.energy->joules(),
+        "launch after launch, at the limit of {:.0f} W: {}, {}; of {:.3g} J tensor cores take {} and what gets into the "
+        "multiprocessors {} (an order of magnitude: data/energy.csv)",
+        e.question.gpu.power_limit_w, time_text(e.energy->seconds), rate_text(e, e.energy->seconds), e.energy->joules(),
         percent(e.energy->tensor_joules / e.energy->joules()), percent(e.energy->moved_joules / e.energy->joules())));
   if (e.documented_rates)
     page.paragraph(
@@ -383,28 +402,21 @@ Document time_page(const Explanation& e) {
 
 Document counters_page(const Explanation& e) {
   Document page;
-  if (e.counters.empty()) {
-    if (e.counters_otherwise)
-      page.paragraph(fmt::format("The card's counters of this problem are on record with beta {} 0: {} `--beta`.",
-                                 e.question.problem.reads_c() ? "=" : "≠",
-                                 e.question.problem.reads_c() ? "leave out" : "add"));
-    return page;
-  }
-  page.heading(3, fmt::format("Counters of the {}", e.question.gpu.name));
+  if (e.counters.empty()) return page;
+  const Problem& p = e.question.problem;
+  page.heading(3, fmt::format("Counters of the {} at {} x {} x {}{}", e.question.gpu.name, p.M, p.N, p.K,
+                              p.reads_c() ? " with beta" : ""));
   report::Table table({{"counter"},
                        {"as written", Column::number},
                        {"as compiled", Column::number},
                        {"measured", Column::number},
                        {"", Column::number}});
-  const auto count = [](double value) {
-    return report::with_separators(static_cast<std::uint64_t>(std::llround(value)));
-  };
   for (const CounterComparison& c : e.counters) {
     const double off = c.measured != 0 ? c.compiled / c.measured - 1 : 0;
     table.add_row({{c.counter},
-                   {count(c.written)},
-                   {count(c.compiled)},
-                   {count(c.measured)},
+                   {number_text(c.written)},
+                   {number_text(c.compiled)},
+                   {number_text(c.measured)},
                    {c.compiled == c.measured ? "=" : fmt::format("{:+.2f} %", 100 * off)}});
   }
   page.table(std::move(table));

@@ -18,6 +18,8 @@ report::Document counters_page(const lens::Explanation& e);
 
 /// "addresses, counters and predicates in the loop of products: 23 integer instructions for 512 multiply-adds, ..."
 std::string addresses_text(const model::AddressWork& work);
+/// "1,048,576", or four digits of what is below 1000: "18.75"
+std::string number_text(double value);
 /// "175.6 us" or "2.79 ms"
 std::string time_text(double seconds);
 /// "12.2", of FLOP/s in TFLOP/s

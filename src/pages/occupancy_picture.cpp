@@ -75,8 +75,8 @@ void draw_curve(Svg& svg, const std::vector<OccupancyStep>& steps, const Scale& 
 void draw_mark(Svg& svg, const Panel& panel, const Occupancy& o, const Scale& scale) {
   const Point at{scale.x(panel.value), scale.y(o.warps())};
   svg.line({at.x, scale.y(0)}, at, Colour::ink, 1, true);
-  const std::string text = fmt::format("{}: {} block{}, {} warps, {:.0f} %", value_text(panel), o.blocks,
-                                       o.blocks == 1 ? "" : "s", o.warps(), 100 * o.fraction());
+  const std::string text = fmt::format("{}: {} block{}, {} warps, {}", value_text(panel), o.blocks,
+                                       o.blocks == 1 ? "" : "s", o.warps(), report::counted_percent(o.fraction()));
   svg.circle(at, 6.5, Colour::ink);
   svg.circle(at, 5, Colour::lane, text);
 }
@@ -98,8 +98,8 @@ Svg occupancy_picture(const std::string& title, const Gpu& gpu, const Occupancy&
   Svg svg(width, height, fmt::format("Occupancy: {}", title));
   svg.text({24, 34}, title, 17, Colour::ink, Anchor::start, true);
   svg.text({24, 56},
-           o.blocks > 0 ? fmt::format("{} of {} warps, {:.0f} %; limited by {}", o.warps(), o.max_warps,
-                                      100 * o.fraction(), o.limiters())
+           o.blocks > 0 ? fmt::format("{} of {} warps, {}; limited by {}", o.warps(), o.max_warps,
+                                      report::counted_percent(o.fraction()), o.limiters())
                         : fmt::format("no block fits: {}", o.reason),
            12);
   const Panel panels[] = {

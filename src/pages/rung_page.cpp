@@ -150,14 +150,13 @@ void add_counters(Document& page, const Explanation& e, const model::Predictions
                          {"as compiled", Column::number},
                          {"measured", Column::number},
                          {"off", Column::number}});
-    const auto count = [](double value) { return static_cast<std::uint64_t>(std::llround(value)); };
     std::vector<std::pair<std::string, std::string>> reasons;  // counters, and why
     for (const model::PredictedCounter& c : launch.counters) {
-      const bool same = count(c.compiled) == count(c.measured);
+      const bool same = number_text(c.compiled) == number_text(c.measured);
       table.add_row({{c.counter},
-                     {count(c.written)},
-                     {count(c.compiled)},
-                     {count(c.measured)},
+                     {number_text(c.written)},
+                     {number_text(c.compiled)},
+                     {number_text(c.measured)},
                      {same ? "" : fmt::format("{:+.1f} %", 100 * (c.compiled / c.measured - 1)),
                       same ? report::Style::plain : report::Style::bad}});
       const std::string reason = same ? "" : why_off(c.counter, e);

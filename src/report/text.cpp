@@ -25,6 +25,8 @@ std::string with_separators(std::uint64_t number) {
   return digits;
 }
 
+std::string counted_percent(double share) { return fmt::format("{:.3g} %", 100 * share); }
+
 std::string in_short(std::uint64_t number) {
   if (number < 10000) return with_separators(number);
   double value = static_cast<double>(number);

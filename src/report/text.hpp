@@ -8,6 +8,8 @@ namespace lapidary::report {
 
 /// "16,777,216"
 std::string with_separators(std::uint64_t number);
+/// "12.5 %" of 0.125: three digits, of what was counted
+std::string counted_percent(double share);
 
 /// At most three significant digits and a unit from 10,000 on: "9,999", "16.8M".
 std::string in_short(std::uint64_t number);

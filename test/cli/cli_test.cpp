@@ -725,6 +725,31 @@ TEST_F(Program, ExplainSaysOfWhichLaunchTheMeasuredTimeIs) {
   EXPECT_EQ(beta.find("the prediction is"), std::string::npos) << beta;
 }
 
+// The card was read at 1024^3 with beta, and explain is of 4096^3 unless it is told otherwise.
+TEST_F(Program, ExplainComparesTheCardsCountersWithItsOwnCountOfTheirProblem) {
+  REQUIRE_INSTRUMENTED_BUILD();
+  const Json e = json("explain conflict_free --gpu h200"),
+             read = json("explain conflict_free --gpu h200 -m 1024 -n 1024 -k 1024 --beta");
+  EXPECT_EQ(e["m"], 4096);
+  EXPECT_EQ(e["counters_of"], Json::parse(R"({"m": 1024, "n": 1024, "k": 1024, "reads_c": true})"));
+  EXPECT_EQ(e["counters"], read["counters"]);
+  EXPECT_EQ(e["counters"][0]["counter"], "ffma_threads");
+  EXPECT_EQ(e["counters"][0]["written"], 1024.0 * 1024 * 1025);
+  EXPECT_NE(run("explain conflict_free --gpu h200").out.find("Counters of the H200 at 1024 x 1024 x 1024 with beta"),
+            std::string::npos);
+  EXPECT_TRUE(json("explain conflict_free --gpu \"rtx 4090\"")["counters_of"].is_null()) << "nobody read such a card";
+}
+
+// 16 tiles of 128 x 256 are one on 16 of 132 multiprocessors.
+TEST_F(Program, ExplainSaysHowManyMultiprocessorsHaveNoTile) {
+  REQUIRE_INSTRUMENTED_BUILD();
+  const std::string command = "explain wgmma_persistent -m 512 -n 1024 -k 512 --gpu h200";
+  EXPECT_NE(run(command).out.find("16 blocks, 132 at a time: 1 wave, the last one 12.1 % full"), std::string::npos)
+      << run(command).out;
+  const Json parts = json(command)["time"]["parts"];
+  EXPECT_NEAR(parts["idle"].get<double>() / parts["products"].get<double>(), (132 - 16) / 16.0, 1e-9);
+}
+
 /// How often a text stands in another.
 int count_of(const std::string& part, const std::string& text) {
   int count = 0;
@@ -804,9 +829,9 @@ TEST_F(Program, ShowsOfAnOptionalRungWhatIsOnRecord) {
     expect_refused(std::string(command) + " f16_cute", "this program was built without f16_cute, which needs CUTLASS");
   REQUIRE_INSTRUMENTED_BUILD();  // for what it is compared with
   // Its record is of some problems.
-  expect_refused("explain f16_cute", "has M x N x K = 4096 x 4096 x 4096, 256 x 256 x 256");
+  expect_refused("explain f16_cute -m 512", "has M x N x K = 4096 x 4096 x 4096, 256 x 256 x 256");
   expect_refused("explain f16_cute -m 256 -n 256 -k 256 --beta", "with beta = 0, and not");
-  const std::string page = " -m 4096 -n 4096 -k 4096 --gpu h200";
+  const std::string page = " --gpu h200";
   EXPECT_EQ(json("explain f16_cute" + page)["shared"].size(), json("explain f16_padded" + page)["shared"].size());
   EXPECT_EQ(json("occupancy f16_cute --gpu h200")["threads"], 256);
   const Json twin = json("tiles f16_cute"), parent = json("tiles f16_padded");
