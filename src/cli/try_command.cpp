@@ -176,6 +176,11 @@ Json json_of(const Trial& trial, const std::string& file) {
             {"launches", trial.launches},
             {"shared_bytes", trial.shared_bytes}};
   json.update(json_of(trial.run));
+  json["compiled"] = nullptr;
+  if (const auto& compiled = trial.compiled)
+    json["compiled"] = {{"by", compiled->by.empty() ? Json() : Json(compiled->by)},
+                        {"counters", counters_json(compiled->report.total)},
+                        {"lines", lines_json(compiled->report)}};
   json["advice"] = advice_text(trial);
   json["right_with_layout"] = trial.right_with ? Json(to_string(*trial.right_with)) : Json();
   json["tried"] = trial.tried;
@@ -247,8 +252,15 @@ void print_trial(const Trial& trial) {
                square ? "" : fmt::format(", N = {}, K = {}", p.N, p.K));
   }
   if (!run.fault) {
-    print_counters(run.report);
+    print_counters(trial.compiled ? trial.compiled->report : run.report);
     fmt::print("a * b + c of plain C++ is not seen and not counted as fma\n");
+    if (trial.compiled)
+      fmt::print(
+          "{} loads from shared memory are written; scalars that lie side by side are counted as one, {}\n",
+          report::with_separators(run.report.total.shared_load.instructions),
+          trial.compiled->by.empty()
+              ? "as nvcc merges them where it can tell that they are aligned (nvcc and nvdisasm are not on the PATH to be asked)"
+              : fmt::format("as wide as {} makes them", trial.compiled->by));
   }
   if (run.ok()) print_gpu(trial.gpu);
 }

@@ -20,7 +20,7 @@ MemoryPlace AccessChecker::place_of(std::uintptr_t address, bool is_global) {
         memory.is_static(address) ? variable : shared, {}, memory.dynamic_offset(address), place_.shape.shared_bytes};
   }
   Arena& memory = cluster_.memory();
-  const Allocation* const allocation = memory.contains(address) ? memory.at_or_below(address) : nullptr;
+  const Allocation* const allocation = memory.contains(address) ? memory.nearest(address) : nullptr;
   if (!allocation) return {};  // a __device__ variable
   return {global, allocation->label, static_cast<std::int64_t>(address - allocation->base), allocation->bytes};
 }

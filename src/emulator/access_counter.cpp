@@ -167,9 +167,10 @@ void AccessCounter::merge_neighbours(LaneLog& log) const {
 void AccessCounter::merge_neighbours(LaneLog& log, unsigned width) const {
   struct Group {
     std::vector<std::size_t> members;
-    unsigned covered = 0;  // bytes
+    std::uint32_t covered = 0;  // a bit for each byte
   };
-  std::unordered_map<std::uint64_t, Group> open;  // by instruction and address
+  // By instruction and address. What is read again is of another group, the next pass of a loop.
+  std::unordered_map<std::uint64_t, std::vector<Group>> open;
   std::vector<bool> dropped(log.logged);
   for (std::size_t i = 0; i < log.logged; ++i) {
     const Event& event = log.events[i];
@@ -178,14 +179,17 @@ void AccessCounter::merge_neighbours(LaneLog& log, unsigned width) const {
     // Addresses have 48 bits, of which the lowest one does not count here.
     const std::uint64_t key = event.address() / width | static_cast<std::uint64_t>(event.access()) << 47 |
                               std::uint64_t{merge->second.group} << 51;
-    Group& group = open[key];
-    group.members.push_back(i);
-    group.covered += event.bytes();
-    if (group.covered < width) continue;
-    const std::size_t first = group.members.front();
+    const std::uint32_t bytes = ((1u << event.bytes()) - 1) << event.address() % width;
+    std::vector<Group>& groups = open[key];
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return !(g.covered & bytes); });
+    if (group == groups.end()) group = groups.insert(group, Group{});
+    group->members.push_back(i);
+    group->covered |= bytes;
+    if (group->covered != (1u << width) - 1) continue;
+    const std::size_t first = group->members.front();
     log.events[first] = Event(event.address() / width * width, width, event.access(), log.events[first].pc);
-    for (std::size_t member = 1; member < group.members.size(); ++member) dropped[group.members[member]] = true;
-    open.erase(key);
+    for (std::size_t member = 1; member < group->members.size(); ++member) dropped[group->members[member]] = true;
+    groups.erase(group);
   }
   std::size_t kept = 0;
   for (std::size_t i = 0; i < log.logged; ++i)

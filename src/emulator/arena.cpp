@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t most_bytes = std::size_t{1} << 40, least_bytes = std::size_t{1} << 34;
 constexpr std::size_t alignment = 256;
+constexpr std::size_t below_first = std::size_t{1} << 30;
 
 /// How much of its cells is touched. Of a large allocation it may be little.
 Touched touched(const Allocation& allocation) {
@@ -31,6 +32,7 @@ Arena::Arena() {
     void* const range = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
                              0);
     base_ = reinterpret_cast<std::uintptr_t>(range);
+    first_ = used_end_ = base_ + below_first;
     if (range != MAP_FAILED) return;
   }
   throw Error("the address space for emulated global memory cannot be reserved (ulimit -v?)");
@@ -38,7 +40,7 @@ Arena::Arena() {
 
 Arena::~Arena() {
   // Whoever is given these addresses next knows nothing of what was poisoned.
-  ASAN_UNPOISON_MEMORY_REGION(reinterpret_cast<void*>(base_), used_);
+  ASAN_UNPOISON_MEMORY_REGION(reinterpret_cast<void*>(first_), used_end_ - first_);
   munmap(reinterpret_cast<void*>(base_), bytes_);
 }
 
@@ -48,7 +50,7 @@ void* Arena::allocate(std::size_t bytes, std::string_view label, std::size_t tou
         RefusalId::memory_free,
         fmt::format("{} needs {} bytes of memory, of which {} are free on this machine", label, touched, free_bytes()));
   // First fit; a gap of one alignment at least stays between allocations.
-  std::uintptr_t at = base_ + alignment;
+  std::uintptr_t at = first_ + alignment;
   for (const auto& [base, allocation] : allocations_) {
     if (at + bytes + alignment <= base) break;
     at = round_up<std::uintptr_t>(allocation.end() + alignment, alignment);
@@ -62,7 +64,7 @@ void* Arena::allocate(std::size_t bytes, std::string_view label, std::size_t tou
   made.label = label;
   made.lines = lines;
   made.sparse = touched < bytes;
-  used_ = std::max(used_, at + bytes + alignment - base_);
+  used_end_ = std::max(used_end_, at + bytes + alignment);
   // In a build with AddressSanitizer the gaps are out of bounds for every build of a kernel.
   ASAN_POISON_MEMORY_REGION(reinterpret_cast<void*>(at - alignment), alignment);
   ASAN_UNPOISON_MEMORY_REGION(reinterpret_cast<void*>(at), bytes);
@@ -83,6 +85,14 @@ void Arena::free(void* memory) noexcept {
 Allocation* Arena::at_or_below(std::uintptr_t address) {
   auto above = allocations_.upper_bound(address);
   return above == allocations_.begin() ? nullptr : &std::prev(above)->second;
+}
+
+const Allocation* Arena::nearest(std::uintptr_t address) const {
+  const auto above = allocations_.upper_bound(address);
+  const Allocation* const upper = above == allocations_.end() ? nullptr : &above->second;
+  if (above == allocations_.begin()) return upper;
+  const Allocation* const lower = &std::prev(above)->second;
+  return upper && address >= lower->end() && upper->base - address <= address - lower->end() ? upper : lower;
 }
 
 void Arena::set_cells(bool present) {

@@ -51,6 +51,8 @@ class Arena {
 
   /// The allocation that holds the address, or the nearest one below it, or null.
   Allocation* at_or_below(std::uintptr_t address);
+  /// The allocation that holds the address, or whose first or last byte is the nearest to it, or null.
+  const Allocation* nearest(std::uintptr_t address) const;
 
   /// By address.
   const std::map<std::uintptr_t, Allocation>& allocations() const { return allocations_; }
@@ -72,7 +74,8 @@ class Arena {
  private:
   std::uintptr_t base_;
   std::size_t bytes_;
-  std::size_t used_ = 0;  ///< of them, to the end of the last allocation that there ever was
+  std::uintptr_t first_;     ///< where allocations begin: an index below them is still one of this memory
+  std::uintptr_t used_end_;  ///< of the last allocation that there ever was
   std::map<std::uintptr_t, Allocation> allocations_;
   bool has_cells_ = false;
   std::mutex variables_mutex_;

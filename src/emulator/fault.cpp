@@ -112,9 +112,10 @@ class Words {
       return fmt::format(
           "out-of-bounds {}{}", shared(f.access),
           is_named(at) ? "" : fmt::format(" of the block's {} bytes of dynamic shared memory", at.bytes));
-    const std::string where = at.allocation
+    const std::string where = !at.allocation ? "no allocation is near"
+                              : at.offset >= 0
                                   ? fmt::format("byte {} of {}, which has {}", at.offset, *at.allocation, at.bytes)
-                                  : "no allocation is near";
+                                  : fmt::format("{} bytes before {}", -at.offset, *at.allocation);
     return fmt::format("out-of-bounds global {} of {} bytes: {}", verb_of(access), bytes, where);
   }
   std::string operator()(const Misaligned& f) const {

@@ -27,9 +27,9 @@ struct MemoryPlace {
   };
 
   Space space{};
-  std::optional<std::string> allocation = {};  ///< label of the one that holds the byte or is the nearest below it
-  std::int64_t offset = 0;                     ///< from the allocation's first byte, or from the block's
-  std::size_t bytes = 0;                       ///< that the allocation, or the block, has
+  std::optional<std::string> allocation = {};  ///< label of the one that holds the byte or is the nearest to it
+  std::int64_t offset = 0;  ///< from the allocation's first byte, negative before it; or from the block's
+  std::size_t bytes = 0;    ///< that the allocation, or the block, has
 };
 
 /// A load, a store or an atomic access, as one thread makes it; the byte of it that is not as it should be.

@@ -126,18 +126,6 @@ bool writes_all(const Report& report, std::int64_t bytes) {
   return written == static_cast<std::uint64_t>(bytes);
 }
 
-/// Lets the scalar accesses of each source line to shared memory form vectors of 16 bytes where they lie side by side.
-std::unordered_map<std::uintptr_t, emulator::Merge> merge_scalars(const Report& report) {
-  std::unordered_map<std::uintptr_t, emulator::Merge> merges;
-  std::map<std::pair<std::string, int>, unsigned> groups;
-  for (const AccessSite& site : report.sites) {
-    if (site.access != emulator::Access::shared_load || site.bytes >= 16) continue;
-    const unsigned group = groups.emplace(std::pair(site.file, site.line), groups.size()).first->second;
-    for (const std::uintptr_t pc : site.pcs) merges[pc] = {group, 16};
-  }
-  return merges;
-}
-
 /// Of the launch that multiplies the blocks given; of those before it, which pack operands, all.
 std::function<std::vector<BlockSample>(const LaunchShape&)> sampler(const LaunchShape& launch,
                                                                     std::vector<BlockSample> blocks) {
@@ -152,6 +140,19 @@ std::function<std::vector<BlockSample>(const LaunchShape&)> sampler(const Launch
 }
 
 }  // namespace
+
+std::unordered_map<std::uintptr_t, emulator::Merge> merged_loads(
+    const Report& report, const std::function<unsigned(const std::string& file, int line)>& widest) {
+  std::unordered_map<std::uintptr_t, emulator::Merge> merges;
+  std::map<std::pair<std::string, int>, unsigned> groups;
+  for (const AccessSite& site : report.sites) {
+    const unsigned bytes = widest ? widest(site.file, site.line) : 16;
+    if (site.access != emulator::Access::shared_load || static_cast<unsigned>(site.bytes) >= bytes) continue;
+    const unsigned group = groups.emplace(std::pair(site.file, site.line), groups.size()).first->second;
+    for (const std::uintptr_t pc : site.pcs) merges[pc] = {group, bytes};
+  }
+  return merges;
+}
 
 std::vector<RowCol<int>> visiting_order(const KernelEntry& kernel, std::int64_t M, std::int64_t N) {
   const TileShape& tile = kernel.tile;
@@ -220,7 +221,7 @@ Observation observe(const KernelEntry& kernel, const Problem& problem, int multi
       options.sample = nullptr;
   }
   if (!options.sample) found.written = run(options);
-  options.merge = merge_scalars(found.written);
+  options.merge = merged_loads(found.written);
   found.compiled = options.merge.empty() ? found.written : run(options);
   return found;
 }

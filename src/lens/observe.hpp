@@ -1,8 +1,12 @@
 #pragma once
 #include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/problem.hpp"
+#include "emulator/machine.hpp"
 #include "emulator/report.hpp"
 #include "kernels/registry.hpp"
 #include "model/visiting_order.hpp"
@@ -21,6 +25,11 @@ struct Observation {
   /// Of each block.
   int threads() const { return static_cast<int>(launch.block.x * launch.block.y * launch.block.z); }
 };
+
+/// What a compiler merges of a report's loads from shared memory, for emulator::Options: the scalars of a source line
+/// that lie side by side, to vectors of 16 bytes, or of as many as `widest` says of that line.
+std::unordered_map<std::uintptr_t, emulator::Merge> merged_loads(
+    const emulator::Report& report, const std::function<unsigned(const std::string& file, int line)>& widest = {});
 
 /// The order in which a kernel's blocks visit the tiles of D: its own, or row by row.
 /// @throws InvalidArgument if its own is not one

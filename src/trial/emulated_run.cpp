@@ -15,6 +15,24 @@ constexpr int multiprocessors = 132;
 
 }  // namespace
 
+emulator::Report count_merged(const KernelObject& object, const EmulatedRun& run,
+                              const std::unordered_map<std::uintptr_t, emulator::Merge>& merge) {
+  LaunchShape launched = run.shape;
+  launched.shared_bytes = object.shared_bytes(run.shape.shared_bytes);
+  const KernelData data(run.spec, run.operands, run.initial_c);
+  std::string ignored;
+  const CapturedOutput printed(ignored);
+  const std::unique_ptr<Device> device = open_emulator({.count = true,
+                                                        .multiprocessors = multiprocessors,
+                                                        .threads = 1,
+                                                        .seed = run.order,
+                                                        .limit_s = most_seconds,
+                                                        .merge = merge});
+  data.run(*device,
+           [&](const KernelArguments& arguments) { device->stream().machine->run(launched, object.body(arguments)); });
+  return device->stream().machine->report();
+}
+
 EmulatedRun run_emulated(const KernelObject& object, const bench::RandomProblem& spec, const LaunchShape& shape,
                          const Operands& operands, InitialC initial_c, std::uint64_t order) {
   EmulatedRun run{spec, shape, operands, initial_c, {}, {}, {}, {}, {}, order};

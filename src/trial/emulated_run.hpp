@@ -1,11 +1,13 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 #include "bench/host_problem.hpp"
 #include "bench/verify.hpp"
 #include "core/error.hpp"
 #include "core/launch_shape.hpp"
+#include "emulator/machine.hpp"
 #include "emulator/report.hpp"
 #include "trial/kernel_data.hpp"
 #include "trial/kernel_object.hpp"
@@ -38,6 +40,11 @@ struct EmulatedRun {
 
   bool ok() const { return !fault && verification.ok; }
 };
+
+/// Counts a run that was right or wrong once more, with loads merged as a compiler merges them.
+/// @param merge  emulator::Options::merge, of the instructions of that run's report
+emulator::Report count_merged(const KernelObject& object, const EmulatedRun& run,
+                              const std::unordered_map<std::uintptr_t, emulator::Merge>& merge);
 
 /// @param order  EmulatedRun::order
 EmulatedRun run_emulated(const KernelObject& object, const bench::RandomProblem& spec, const LaunchShape& shape,

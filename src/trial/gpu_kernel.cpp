@@ -12,16 +12,34 @@
 namespace lapidary::trial {
 namespace {
 
-std::string nvcc() {
-  const char* const chosen = std::getenv("NVCC");
-  if (chosen && *chosen) return chosen;
-  for (const char* name : {"nvcc", "/usr/local/cuda/bin/nvcc"})
-    if (run_command(fmt::format("command -v {}", name)).status == 0) return name;
-  throw InvalidArgument("there is no nvcc on the PATH; the environment variable NVCC names one elsewhere");
+std::string errors_of(const std::string& output) {
+  std::istringstream lines(output);
+  std::string text;
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("error") != line.npos) text += "\n" + line;
+  return text.empty() ? "\n" + output : text;
 }
 
-std::string unit_of(const CudaSource& source, const CudaKernel& kernel, const std::string& instance,
-                    const std::vector<std::string>& roles) {
+}  // namespace
+
+std::optional<std::string> find_tool(const char* variable, const std::vector<std::string>& names) {
+  const char* const chosen = std::getenv(variable);
+  if (chosen && *chosen) return chosen;
+  for (const std::string& name : names)
+    if (run_command(fmt::format("command -v {}", name)).status == 0) return name;
+  return std::nullopt;
+}
+
+std::string nvcc_command(const std::string& compiler, const CudaSource& source, const std::string& unit,
+                         int compute_capability, const std::string& options) {
+  const std::string beside = std::filesystem::absolute(source.path()).parent_path().string();
+  // NVIDIA's own headers are found first; the stand-ins are there for those of libraries that are not installed.
+  return fmt::format("{} -std=c++17 -O3 -arch=sm_{} -w -Dmain=lapidary_main -I {} -isystem {} {} {}", compiler,
+                     compute_capability, quoted(beside), quoted(stand_in_headers().string()), quoted(unit), options);
+}
+
+std::string gpu_unit(const CudaSource& source, const CudaKernel& kernel, const std::string& instance,
+                     const std::vector<std::string>& roles) {
   return fmt::format(
       R"({0}
 #line 1 "{1}"
@@ -47,27 +65,17 @@ std::string unit_of(const CudaSource& source, const CudaKernel& kernel, const st
       in_scope(kernel));
 }
 
-std::string errors_of(const std::string& output) {
-  std::istringstream lines(output);
-  std::string text;
-  for (std::string line; std::getline(lines, line);)
-    if (line.find("error") != line.npos) text += "\n" + line;
-  return text.empty() ? "\n" + output : text;
-}
-
-}  // namespace
-
 GpuKernel::GpuKernel(const CudaSource& source, const CudaKernel& kernel, const std::string& instance,
                      const std::vector<std::string>& roles, int compute_capability, const std::string& keep)
     : folder_(keep) {
-  const std::string compiler = nvcc(), unit = folder_.file("gpu_kernel.cu"), object = folder_.file("gpu_kernel.so");
-  std::ofstream(unit) << unit_of(source, kernel, instance, roles);
-  const std::string beside = std::filesystem::absolute(source.path()).parent_path().string();
-  // NVIDIA's own headers are found first; the stand-ins are there for those of libraries that are not installed.
-  const Finished compiled = run_command(fmt::format(
-      "{} -std=c++17 -O3 -arch=sm_{} -w -shared -Xcompiler -fPIC,-fvisibility=hidden -Dmain=lapidary_main "
-      "-I {} -isystem {} {} -o {}",
-      compiler, compute_capability, quoted(beside), quoted(stand_in_headers().string()), quoted(unit), quoted(object)));
+  const std::optional<std::string> compiler = find_tool("NVCC", {"nvcc", "/usr/local/cuda/bin/nvcc"});
+  if (!compiler)
+    throw InvalidArgument("there is no nvcc on the PATH; the environment variable NVCC names one elsewhere");
+  const std::string unit = folder_.file("gpu_kernel.cu"), object = folder_.file("gpu_kernel.so");
+  std::ofstream(unit) << gpu_unit(source, kernel, instance, roles);
+  const Finished compiled = run_command(
+      nvcc_command(*compiler, source, unit, compute_capability,
+                   fmt::format("-shared -Xcompiler -fPIC,-fvisibility=hidden -o {}", quoted(object))));
   if (compiled.status != 0)
     throw InvalidArgument(fmt::format("nvcc does not compile {}:{}", source.path(), errors_of(compiled.output)));
   library_ = SharedObject(object);

@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,16 @@
 #include "trial/shared_object.hpp"
 
 namespace lapidary::trial {
+
+/// The program that an environment variable names, or else the first of these that there is.
+std::optional<std::string> find_tool(const char* variable, const std::vector<std::string>& names);
+
+/// A unit that has the kernel, instantiated, and what launches it, for nvcc. @param instance, roles  as of GpuKernel
+std::string gpu_unit(const CudaSource& source, const CudaKernel& kernel, const std::string& instance,
+                     const std::vector<std::string>& roles);
+/// The shell's command that compiles such a unit. @param options  what to make of it, and where
+std::string nvcc_command(const std::string& compiler, const CudaSource& source, const std::string& unit,
+                         int compute_capability, const std::string& options);
 
 /// A kernel of a CUDA file, compiled by nvcc as it is written, and loaded.
 class GpuKernel {

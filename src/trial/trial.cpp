@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <regex>
 #include <utility>
@@ -11,11 +12,13 @@
 #include "bench/check.hpp"
 #include "core/error.hpp"
 #include "core/pattern.hpp"
+#include "lens/observe.hpp"
 #include "trial/cuda_source.hpp"
 #include "trial/kernel_call.hpp"
 #include "trial/kernel_launch.hpp"
 #include "trial/kernel_object.hpp"
 #include "trial/kernel_problem.hpp"
+#include "trial/load_widths.hpp"
 
 namespace lapidary::trial {
 namespace {
@@ -207,11 +210,32 @@ std::optional<Layouts> other_layouts(const KernelObject& object, const Call& cal
   return std::nullopt;
 }
 
+/// Counts loads from shared memory as the machine has them. nvcc is asked for their widths only where its answer
+/// matters.
+std::optional<AsCompiled> as_compiled(const CudaSource& source, const Call& call, const KernelObject& object,
+                                      const Request& request, const std::string& instance, const EmulatedRun& run) {
+  const auto loads = [](const emulator::Report& report) { return report.total.shared_load.instructions; };
+  if (run.fault || loads(run.report) == 0) return std::nullopt;
+  const Variables before = object.variables();
+  const auto merged = [&](const auto& widest) {
+    const auto merge = lens::merged_loads(run.report, widest);
+    emulator::Report report = merge.empty() ? run.report : count_merged(object, run, merge);
+    before.restore();
+    return report;
+  };
+  AsCompiled compiled{merged(std::function<unsigned(const std::string&, int)>()), {}};
+  if (loads(compiled.report) == loads(run.report)) return std::nullopt;
+  const auto widths = load_widths(source, *call.kernel, instance, call.roles, request.keep);
+  if (!widths) return compiled;
+  compiled = {merged([&](const std::string& file, int line) { return widths->widest(file, line); }), widths->compiler};
+  if (loads(compiled.report) == loads(run.report)) return std::nullopt;
+  return compiled;
+}
+
 /// Takes from what outlives the source and the object of a kernel what points into them.
-void detach(EmulatedRun& run) {
-  run.shape.kernel = "";
-  run.report.launches.clear();
-  for (emulator::AccessSite& site : run.report.sites) site.pcs.clear();
+void detach(emulator::Report& report) {
+  report.launches.clear();
+  for (emulator::AccessSite& site : report.sites) site.pcs.clear();
 }
 
 }  // namespace
@@ -246,9 +270,15 @@ Trial try_kernel(const Request& request) {
   } else {
     trial.right_with = other_layouts(object, call, request, trial.run, layouts);
   }
-  trial.advice = advice_of(trial.run.report);
-  detach(trial.run);
-  if (trial.other) detach(*trial.other);
+  trial.compiled = as_compiled(source, call, object, request, instance, trial.run);
+  trial.advice = advice_of(trial.compiled ? trial.compiled->report : trial.run.report);
+  detach(trial.run.report);
+  if (trial.compiled) detach(trial.compiled->report);
+  trial.run.shape.kernel = "";
+  if (trial.other) {
+    detach(trial.other->report);
+    trial.other->shape.kernel = "";
+  }
   return trial;
 }
 

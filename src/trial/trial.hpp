@@ -23,6 +23,12 @@ struct Factors {
   friend bool operator==(const Factors&, const Factors&) = default;
 };
 
+/// What the machine executes of a kernel whose source loads scalars that lie side by side in shared memory.
+struct AsCompiled {
+  emulator::Report report;
+  std::string by;  ///< whose widths these are, "nvcc 13.0.88 for sm_90"; empty if nobody was there to be asked
+};
+
 /// What became of a kernel.
 struct Trial {
   std::string kernel;         ///< with its namespaces and the values of its template parameters
@@ -51,6 +57,8 @@ struct Trial {
   /// 101, and why; empty if there is none.
   std::string not_taken = {};
   std::optional<Layouts> right_with = {};  ///< of a kernel that is wrong: layouts with which it is right
+  /// Of `run`, if it ended and compiled loads from shared memory are fewer than written ones.
+  std::optional<AsCompiled> compiled = {};
   std::vector<Advice> advice = {};
   GpuRun gpu = {};
 

@@ -102,6 +102,8 @@ std::vector<Sentence> accesses() {
   return {
       {OutOfBounds{global(Access::global_load, 16, 4100)}, out_of_bounds,
        "out-of-bounds global load of 16 bytes: byte 4100 of A, which has 4096"},
+      {OutOfBounds{global(Access::global_load, 4, -12)}, out_of_bounds,
+       "out-of-bounds global load of 4 bytes: 12 bytes before A"},
       {OutOfBounds{{Access::bulk_store, 8, in_no_allocation()}}, out_of_bounds,
        "out-of-bounds global store of 8 bytes: no allocation is near"},
       {OutOfBounds{shared(Access::shared_store, 4, -2)}, out_of_bounds,

@@ -14,6 +14,7 @@
 #include "core/error.hpp"
 #include "scratch_folder.hpp"
 #include "trial/kernel_call.hpp"
+#include "trial/load_widths.hpp"
 #include "trial/several_tiles.hpp"
 
 namespace lapidary::trial {
@@ -76,6 +77,50 @@ TEST(Trial, VectorisedBlockTiles2dAreRightWhereTilesDivideTheSize) {
                 .grid = "ceil_div(N, BN), ceil_div(M, BM)",
                 .block = "(BM * BN) / (TM * TN)"},
                false);
+}
+// An H200 counted 12,582,912 loads and 20,974,626 wavefronts of such a kernel at 1024^3, which are 512 times as many.
+TEST(Trial, LoadsThatLieSideBySideAreCountedAsTheMachineHasThem) {
+  const Trial trial = run({.file = "block_1d.cu", .m = 128, .n = 128, .k = 128});
+  EXPECT_EQ(trial.run.report.total.shared_load.instructions, 128 * 128 * 128 / 32 * 9 / 8);
+  ASSERT_TRUE(trial.compiled);
+  EXPECT_EQ(trial.compiled->report.total.shared_load.instructions, 12'582'912 / 512);
+  EXPECT_EQ(trial.compiled->report.total.shared_load.wavefronts, 20'974'626 / 512 - 6);
+  EXPECT_EQ(trial.compiled->report.total.global_load.sectors, trial.run.report.total.global_load.sectors);
+}
+TEST(Trial, WordsThatAreReadAgainAreNoWiderLoad) {
+  const ScratchFolder folder;
+  const std::string file = folder.file("again.cu");
+  std::ofstream(file) << R"(
+__global__ void gemm(const float* A, const float* B, float* C, int N) {
+  __shared__ volatile float pair[2];
+  if (threadIdx.x < 2) pair[threadIdx.x] = A[threadIdx.x];
+  __syncthreads();
+  float sum = 0;
+  for (int k = 0; k < 4; ++k)
+    for (int i = 0; i < 2; ++i) sum += pair[i] * B[k];
+  C[blockIdx.x * N + threadIdx.x] = sum;
+}
+)";
+  const Trial trial = try_kernel({.file = file, .grid = "N", .block = "N", .n = 32});
+  EXPECT_EQ(trial.run.report.total.shared_load.instructions, 32 * 8);
+  ASSERT_TRUE(trial.compiled);
+  EXPECT_EQ(trial.compiled->report.total.shared_load.instructions, 32 * 4);
+}
+TEST(Trial, MachineCodeTellsHowWideLoadsAre) {
+  const auto widths = read_load_widths(R"(	//## File "/home/me/sgemm.cu", line 12
+        /*00f0*/                   LDS.128 R8, [R12+UR4] ;
+        /*0100*/                   LDS R4, [R12+UR4+0x10] ;
+	//## File "/home/me/sgemm.cu", line 14
+        /*0110*/                   LDSM.16.M88.4 R4, [R12] ;
+        /*0120*/                   LDS.U.64 R4, [R13] ;
+	//## File "/home/me/tile.cuh", line 14
+        /*0130*/              @!P0 LDS.U16 R4, [R13] ;
+)");
+  const LoadWidths known{"", widths};
+  EXPECT_EQ(known.widest("sgemm.cu", 12), 16u);
+  EXPECT_EQ(known.widest("src/sgemm.cu", 14), 8u);
+  EXPECT_EQ(known.widest("tile.cuh", 14), 2u);
+  EXPECT_EQ(known.widest("tile.cuh", 15), 16u) << "the machine has it elsewhere";
 }
 TEST(Trial, DynamicSharedMemoryIsRight) {
   expect_right(in_tiles_of_16({.file = "dynamic.cu", .shared = "2 * 16 * 16 * sizeof(float)"}));

@@ -19,7 +19,8 @@ constexpr RungInfo info = {
     .why = "A quarter of the instructions issue for the same bytes, which leaves issue slots to the multiply-adds",
     .counter =
         "shared_load: instructions fall from 16 to 4 for 64 multiply-adds. B's reads still take 8 wavefronts "
-        "where 4 would do: threads are 8 elements apart, so that 8 lanes touch each bank's half twice",
+        "where 4 would do: threads are 8 elements apart, so that the 8 lanes that are served at a time want half of the "
+        "banks, and each of them twice",
     .cost =
         "Transposing splits A's store in four, each a 2-way conflict; problems with odd sizes or addresses take a "
         "slower path",
