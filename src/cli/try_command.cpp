@@ -15,6 +15,7 @@
 #include "cli/json.hpp"
 #include "cli/options.hpp"
 #include "lens/source_text.hpp"
+#include "report/progress.hpp"
 #include "report/terminal.hpp"
 #include "report/text.hpp"
 #include "trial/trial.hpp"
@@ -271,7 +272,11 @@ ExitCode execute(const TryOptions& options) {
   request.initial_c = static_cast<trial::InitialC>(named - initial_c_names.begin());
   for (const trial::Element sums : {trial::Element::f16, trial::Element::bf16})
     if (options.sums == name_of(sums)) request.sums = sums;
-  const Trial trial = trial::try_kernel(request);
+  const Trial trial = [&] {
+    report::Progress progress;
+    progress.update(request.file, -1);
+    return trial::try_kernel(request);
+  }();
   if (options.json)
     print(json_of(trial, options.request.file));
   else

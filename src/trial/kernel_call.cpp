@@ -74,6 +74,25 @@ void bind_constants(Call& call, const CudaSource& source) {
                   signature(*call.kernel)));
 }
 
+/// What three matrices are whose names do not tell it of all: those whose names do are what these say, unless two say
+/// the same; the only one that is not const is C; the others follow in order.
+void bind_matrices(Call& call, const std::vector<std::size_t>& pointers) {
+  const auto role = [&](std::size_t i) -> std::string& { return call.roles[pointers[i]]; };
+  const auto is = [&](const char* name) { return role(0) == name || role(1) == name || role(2) == name; };
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (role(i) == role(j) || role(i) == "D") role(i) = role(j) = "";
+  const auto is_const = [&](std::size_t i) {
+    const std::string& type = call.kernel->parameters[pointers[i]].elements()->type;
+    return type.find("const") < type.find('*');
+  };
+  for (std::size_t i = 0; i < 3; ++i)
+    if (!is("C") && !is_const(i) && is_const((i + 1) % 3) && is_const((i + 2) % 3)) role(i) = "C";
+  for (std::size_t i = 0; i < 3; ++i)
+    for (const char* next : {"A", "B", "C"})
+      if (role(i).empty() && !is(next)) role(i) = next;
+}
+
 void bind_parameters(Call& call, const CudaSource& source, const Request& request) {
   const CudaKernel& kernel = *call.kernel;
   const auto fail = [&](const std::string& why) {
@@ -110,8 +129,7 @@ void bind_parameters(Call& call, const CudaSource& source, const Request& reques
     const auto known = [&](const std::vector<std::size_t>& places) {
       return std::all_of(places.begin(), places.end(), [&](std::size_t i) { return !call.roles[i].empty(); });
     };
-    if (!known(pointers) && pointers.size() == 3)
-      for (std::size_t i = 0; i < 3; ++i) call.roles[pointers[i]] = std::string(1, "ABC"[i]);
+    if (!known(pointers) && pointers.size() == 3) bind_matrices(call, pointers);
     if (sizes.size() == 1) call.roles[sizes[0]] = "N";
     if (!known(sizes) && sizes.size() == 3)
       for (std::size_t i = 0; i < 3; ++i) call.roles[sizes[i]] = std::string(1, "MNK"[i]);

@@ -125,13 +125,16 @@ LaunchShape shape_of(const CudaSource& source, const Call& call, const Request& 
           fmt::format("--shared is {} bytes; a block has at most {}", bytes, LaunchLimits::shared_bytes_opt_in));
     shape.shared_bytes = static_cast<unsigned>(bytes);
   }
+  const std::uint64_t threads = std::uint64_t{shape.block.x} * shape.block.y * shape.block.z;
+  if (threads > LaunchLimits::threads)
+    throw InvalidArgument(fmt::format("{} is launched with {} threads a block; 1 to {} are legal", call.kernel->name,
+                                      threads, LaunchLimits::threads));
   if (!call.kernel->launch_bounds.empty()) {
     std::int64_t bounds = LaunchLimits::threads;
     try {
       bounds = value(call.kernel->launch_bounds, true);
     } catch (const InvalidArgument&) {  // what cannot be read limits nothing
     }
-    const std::uint64_t threads = std::uint64_t{shape.block.x} * shape.block.y * shape.block.z;
     if (threads > static_cast<std::uint64_t>(bounds))
       throw InvalidArgument(fmt::format("{} is launched with {} threads a block; its __launch_bounds__ allow {}",
                                         call.kernel->name, threads, bounds));

@@ -105,6 +105,8 @@ Problem several_tiles(const CudaSource& source, const Call& call, const Request&
     if (step) side = multiple(*step, 3, side);
     if (period) side = round_up(side, *period);
     if (side * side * side > most_products) side = round_up<std::int64_t>(128, period.value_or(1));
+    // A grid that is always the same may be one block, of as many threads as there are results.
+    while (!period && side > 1 && blocks_of(source, call, request, {.M = side, .N = side, .K = side}) == 0) --side;
     p.M = p.N = p.K = side;
     return p;
   }
@@ -114,7 +116,12 @@ Problem several_tiles(const CudaSource& source, const Call& call, const Request&
       [&](std::int64_t N) { return blocks_of(source, call, request, {.M = 512, .N = N, .K = p.K}); });
   if (rows) p.M = multiple(*rows, 2, p.M);
   if (cols) p.N = multiple(*cols, 2, p.N);
-  if (p.N == p.M) p.N += cols.value_or(p.N);
+  const bool one_block = !rows && !cols;
+  while (one_block && p.N > 2 && blocks_of(source, call, request, p) == 0) {
+    --p.N;
+    p.M = p.N - p.N / 4;
+  }
+  if (p.N == p.M && !one_block) p.N += cols.value_or(p.N);
   const std::int64_t longer = step.value_or(p.K);
   while (p.K == p.M || p.K == p.N) p.K += longer;
   while (p.M * p.N * p.K > most_products && p.K > longer) p.K -= longer;

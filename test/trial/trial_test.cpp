@@ -122,6 +122,38 @@ TEST(Trial, MachineCodeTellsHowWideLoadsAre) {
   EXPECT_EQ(known.widest("tile.cuh", 14), 2u);
   EXPECT_EQ(known.widest("tile.cuh", 15), 16u) << "the machine has it elsewhere";
 }
+TEST(Trial, OneBlockOfAThreadForEachResultHasAsManyAsABlockHolds) {
+  const ScratchFolder folder;
+  const std::string file = folder.file("one_block.cu");
+  std::ofstream(file) << R"(
+__global__ void product(const float* x, const float* y, float* z, int n) {
+  float sum = 0;
+  for (int k = 0; k < n; ++k) sum += x[threadIdx.y * n + k] * y[k * n + threadIdx.x];
+  z[threadIdx.y * n + threadIdx.x] = sum;
+}
+int main() { int n = 16; float *x, *y, *z; dim3 block(n, n); product<<<1, block>>>(x, y, z, n); }
+)";
+  const Trial trial = try_kernel({.file = file});
+  EXPECT_TRUE(trial.ok()) << text_of(trial.run);
+  EXPECT_EQ(trial.run.spec.problem.M, 32);
+  expect_text(trial.not_taken, {"threads a block; 1 to 1024 are legal"});
+}
+TEST(Trial, MatricesWhoseNamesDoNotTellAreToldByWhatIsConst) {
+  const ScratchFolder folder;
+  const std::string file = folder.file("matrices.cu");
+  const std::string rest = R"(, int M, int N, int K) {
+  float sum = 0;
+  for (int k = 0; k < K; ++k) sum += first[blockIdx.x * K + k] * second[k * N + threadIdx.x];
+  target[blockIdx.x * N + threadIdx.x] = sum;
+}
+)";
+  for (const char* const parameters : {"float* target, const float* first, float const* second",
+                                       "const float* first, float* target, const float* __restrict__ second"}) {
+    std::ofstream(file) << "__global__ void product(" << parameters << rest;
+    const Trial trial = try_kernel({.file = file, .grid = "M", .block = "N", .m = 20, .n = 30, .k = 10});
+    EXPECT_TRUE(trial.ok()) << parameters << text_of(trial.run);
+  }
+}
 TEST(Trial, DynamicSharedMemoryIsRight) {
   expect_right(in_tiles_of_16({.file = "dynamic.cu", .shared = "2 * 16 * 16 * sizeof(float)"}));
 }
