@@ -6,6 +6,7 @@
 
 #include "device/encode_tensor_map.hpp"
 #include "layout/matrix_descriptor.hpp"
+#include "ptx/clock.hpp"
 #include "ptx/cp_async.hpp"
 #include "ptx/cp_async_bulk.hpp"
 #include "ptx/fence.hpp"
@@ -29,7 +30,9 @@ struct Arguments {
   int rounds;
   unsigned start = 0;  ///< word at which a chain of loads begins
   int never = 0;
-  TensorMap map = {};  ///< of the memory, for operations that have one
+  TensorMap map = {};                ///< of the memory, for operations that have one
+  unsigned rest_ns = 0;              ///< between rounds, of time_load()
+  long long* nanoseconds = nullptr;  ///< that a block took, of time_load()
 };
 
 /// Runs Operation::run(state, round) for each round. The barriers keep a block's warps together at both ends.
@@ -45,6 +48,24 @@ __global__ void time_rounds(const __grid_constant__ Arguments arguments) {
   __syncthreads();
   const long long end = clock64();
   if (threadIdx.x == 0) arguments.cycles[blockIdx.x] = end - begin;
+}
+
+/// The same for as long as a card is to be under load, with rests between the rounds; also the time that it took.
+template <class Operation>
+__global__ void time_load(const __grid_constant__ Arguments arguments) {
+  Operation operation(arguments);
+  __syncthreads();
+  const long long cycle = clock64(), begin = global_nanoseconds();
+  for (int round = 0; round < arguments.rounds; ++round) {
+    operation.run(arguments, round);
+    if (arguments.rest_ns > 0) __nanosleep(arguments.rest_ns);
+  }
+  const float result = operation.result();
+  if (result == 1234.0f && arguments.never) arguments.sink[threadIdx.x] = result;
+  __syncthreads();
+  if (threadIdx.x > 0) return;
+  arguments.cycles[blockIdx.x] = clock64() - cycle;
+  arguments.nanoseconds[blockIdx.x] = global_nanoseconds() - begin;
 }
 
 // ------------------------------------------------------------------------------------------------ arithmetic
@@ -324,19 +345,20 @@ struct MatrixLoad {
   __device__ float result() const { return static_cast<float>(sum ^ at); }
 };
 
-/// wgmma of 64 x N x 16 in bf16 from shared memory, rows in the swizzle of 128 bytes, or with A in registers. Operands
-/// are the same for all warpgroups but A's, which are their own.
-template <int N, bool a_in_registers = false>
+/// wgmma of 64 x N from shared memory, rows in the swizzle of 128 bytes, or with A in registers. Operands are what the
+/// memory holds, of this type; they are the same for all warpgroups but A's, which are their own.
+template <int N, bool a_in_registers = false, class T = bf16, class R = float>
 struct WarpgroupProducts {
   static constexpr int operations = 16;
-  using Form = Wgmma<bf16, bf16, float, N>;
+  using Form = Wgmma<T, T, R, N>;
   std::uint32_t a[Form::a_registers];
   std::uint64_t from_a, from_b;
-  float d[Form::d_registers] = {};
+  R d[Form::d_registers] = {};
   __device__ explicit WarpgroupProducts(const Arguments& g) {
-    for (int i = 0; i < Form::a_registers; ++i) a[i] = pair(g.memory + 2 * (threadIdx.x + 32 * i));
+    const auto* const words = reinterpret_cast<const std::uint32_t*>(g.memory);
+    for (int i = 0; i < Form::a_registers; ++i) a[i] = words[threadIdx.x + 32 * i];
     for (unsigned i = threadIdx.x; i < 64 * 1024 / 4; i += blockDim.x)
-      reinterpret_cast<std::uint32_t*>(calibration_shared)[i] = pair(g.memory + 2 * i);
+      reinterpret_cast<std::uint32_t*>(calibration_shared)[i] = words[i];
 #if __CUDA_ARCH__ >= 900
     fence_proxy_async();
 #endif
@@ -353,7 +375,7 @@ struct WarpgroupProducts {
     wgmma_fence(d);
 #pragma unroll
     for (int k = 0; k < operations; ++k) {
-      constexpr std::uint64_t step = 32 >> 4;  // 16 along K
+      constexpr std::uint64_t step = 32 >> 4;  // 32 bytes along K
       if constexpr (a_in_registers)
         wgmma_mma_async<Form>(d, a, from_b + k % 4 * step, true);
       else
@@ -365,7 +387,7 @@ struct WarpgroupProducts {
   }
   __device__ float result() const {
     float sum = 0;
-    for (int i = 0; i < Form::d_registers; ++i) sum += d[i];
+    for (int i = 0; i < Form::d_registers; ++i) sum += static_cast<float>(d[i]);
     return sum;
   }
 };
@@ -496,7 +518,12 @@ struct Barrier {
   __device__ float result() const { return 0; }
 };
 
-/// Does nothing, for the time of a launch.
-__global__ void nothing() {}
+/// Sleeps: what a card takes that has work and does none.
+struct Asleep {
+  static constexpr int operations = 1;
+  __device__ explicit Asleep(const Arguments&) {}
+  __device__ void run(const Arguments&, int) { __nanosleep(1000); }
+  __device__ float result() const { return 0; }
+};
 
 }  // namespace lapidary::bench::calibration

@@ -1,10 +1,11 @@
 #include "bench/calibrate.hpp"
+#include "bench/energy_loads.hpp"
 #include "bench/receipt.hpp"
 #include "bench/regret.hpp"
 #include "bench/timing.hpp"
 #include "core/error.hpp"
 
-// What a program without CUDA has in place of timing.cpp, receipt.cpp, regret.cpp and calibrate.cu.
+// What a program without CUDA has in place of timing.cpp, receipt.cpp, regret.cpp, calibrate.cu and energy_loads.cu.
 
 namespace lapidary::bench {
 
@@ -26,6 +27,10 @@ Regret measure_regret(Device&, Context&, const Problem&, const RegretOptions&, c
 }
 
 std::vector<Constant> calibrate(Device&) {
+  throw InvalidArgument("this program was built without CUDA and calibrates no card");
+}
+
+std::vector<EnergyLoad> measure_energy(Device&, double, const std::function<void(const EnergyLoad&)>&) {
   throw InvalidArgument("this program was built without CUDA and calibrates no card");
 }
 
