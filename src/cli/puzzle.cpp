@@ -122,11 +122,14 @@ std::int64_t ask() {
 ExitCode ask_puzzle(const std::string& kernel, std::optional<std::int64_t> seed, std::optional<std::int64_t> answer,
                     bool json) {
   if (!kernel.empty()) find_rung(kernel);
-  const std::vector<Puzzle> all = puzzles(kernel);
+  std::vector<Puzzle> all = puzzles(kernel);
+  // A rung that has its kernel from its parent has its puzzles there, too.
+  for (std::string of = kernel; all.empty() && !of.empty();) {
+    of = find_rung(of).info->parent;
+    if (!of.empty()) all = puzzles(of);
+  }
   if (all.empty())
-    throw InvalidArgument(kernel.empty()
-                              ? fmt::format("{} is not of this program's kernels; script/mutants renews it", record)
-                              : fmt::format("there is no puzzle of {}: it shares its kernel with its parent", kernel));
+    throw InvalidArgument(fmt::format("{} is not of this program's kernels; script/mutants renews it", record));
   if (!seed) seed = std::random_device()() % 100000;
   std::minstd_rand random(static_cast<unsigned>(*seed) + 1);
   random.discard(1);

@@ -389,7 +389,6 @@ TEST_F(Program, RefusesBadInput) {
   expect_refused("check naive --schedules 0", "0 is not a whole number from 1");
   expect_refused("check naive -m 9223372036854775807", "less than 2^63 bytes");
   expect_refused("check naive --answer 3", "--answer is for --puzzle");
-  expect_refused("check warp_tiles --puzzle --seed 1", "there is no puzzle of warp_tiles");
   expect_refused("ladder --size 0", "0 is not a whole number from 1");
   expect_refused("ladder --size -5", "-5 is not a whole number from 1");
   expect_refused("ladder --size 9223372036854775807", "less than 2^63 bytes");
@@ -475,6 +474,7 @@ TEST_F(FaultyPuzzle, TellsARightAnswerFromAWrongOneAndShowsTheFault) {
 TEST_F(FaultyPuzzle, AsDataHasItsAnswerOnlyBesideOne) {
   const Json puzzle = json(command);
   EXPECT_EQ(puzzle["kernel"], "shared_tiles");
+  EXPECT_EQ(json("check warp_tiles --puzzle --seed 1")["kernel"], "vectorized") << "whose kernel it runs";
   EXPECT_EQ(puzzle["again"], "lapidary " + command);
   for (const char* key : {"answer", "right", "line", "missing", "was", "happens"})
     EXPECT_FALSE(puzzle.contains(key)) << key;
