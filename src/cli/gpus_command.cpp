@@ -25,6 +25,7 @@ Json json_of(const std::optional<double>& value) { return value ? Json(*value) :
 Json to_json(const model::Gpu& gpu) {
   const model::Ceilings ceilings = model::ceilings(gpu);
   return {{"name", gpu.name},
+          {"results", gpu.results_folder()},
           {"aliases", gpu.aliases},
           {"compute_capability", gpu.compute_capability},
           {"sms", gpu.sms},

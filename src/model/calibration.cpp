@@ -120,10 +120,7 @@ MultiprocessorConstants Calibration::multiprocessor(double code_bytes, int warps
 }
 
 Calibration calibration_of(const Gpu& gpu, bool& measured) {
-  std::string folder;
-  for (const char c : gpu.name)
-    folder += c == ' ' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  std::filesystem::path file = data_file(fmt::format("results/{}/calibration.json", folder));
+  std::filesystem::path file = data_file(gpu.results_folder() + "/calibration.json");
   measured = std::filesystem::exists(file);
   if (!measured) file = data_file("results/h200/calibration.json");
   const std::optional<std::string> text = read_file(file);

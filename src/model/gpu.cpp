@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <limits>
+#include <sstream>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -263,6 +264,17 @@ bool Gpu::is_uncertain(std::string_view column) const {
 }
 
 bool Gpu::answers_to(std::string_view asked) const { return match(*this, words_of(asked)) != Match::none; }
+
+std::string Gpu::results_folder() const {
+  std::string folder;
+  std::istringstream words(name);
+  for (std::string word; words >> word;) {
+    if (word.starts_with("SXM")) continue;
+    folder += folder.empty() ? "results/" : "-";
+    for (const char c : word) folder += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return folder;
+}
 
 std::vector<Gpu> parse_gpus(std::string_view text, const std::string& file) {
   const CsvTable table = parse_csv(text, file);

@@ -71,6 +71,10 @@ struct Gpu {
   bool is_uncertain(std::string_view column) const;
   /// Whether find_gpu() takes that name for this GPU, among others perhaps.
   bool answers_to(std::string_view name) const;
+
+  /// Where what is measured on such a card is kept: "results/h100" for "H100 SXM5", "results/h100-pcie". In small
+  /// letters, and without the socket.
+  std::string results_folder() const;
 };
 
 /// The GPUs in the text of such a file: columns in any order (core/csv.hpp), then a GPU a line. Columns that the model

@@ -40,6 +40,9 @@ std::string table(const std::string& name, const std::string& sms, const std::st
 
 TEST(Gpu, ValuesHaveUnits) {
   const Gpu h200 = find_gpu("h200");
+  EXPECT_EQ(h200.results_folder(), "results/h200");
+  EXPECT_EQ(find_gpu("h100 80gb hbm3").results_folder(), "results/h100") << "H100 SXM5";
+  EXPECT_EQ(find_gpu("a100 pcie 80gb").results_folder(), "results/a100-pcie-80gb");
   EXPECT_EQ(h200.compute_capability, 90);
   EXPECT_EQ(h200.sms, 132);
   EXPECT_EQ(h200.clock_hz, 1.98e9);
