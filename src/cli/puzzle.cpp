@@ -39,13 +39,25 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
-/// The mutants whose file the program has as it was when they were recorded.
-std::vector<Puzzle> puzzles(const std::string& kernel) {
+/// The rung whose file has the kernel that a rung runs: itself, or the nearest ancestor of whose code there are
+/// mutants.
+std::string owner_of(const Json& mutants, std::string kernel) {
+  const auto has_mutants = [&](const Json& mutant) {
+    return mutant.contains("becomes") && mutant.at("kernel") == kernel;
+  };
+  while (!kernel.empty() && std::none_of(mutants.begin(), mutants.end(), has_mutants))
+    kernel = find_rung(kernel).info->parent;
+  return kernel;
+}
+
+/// The mutants whose file the program has as it was when they were recorded. @param kernel  empty: of any
+std::vector<Puzzle> puzzles(std::string kernel) {
   std::ifstream file(data_file(record));
   const Json json = Json::parse(file, nullptr, false);
   if (json.is_discarded())
     throw InvalidArgument(fmt::format("{} is missing or no JSON; script/mutants makes it", record));
   std::vector<Puzzle> all;
+  kernel = owner_of(json.at("mutants"), kernel);
   for (const Json& mutant : json.at("mutants")) {
     if (!mutant.contains("becomes") || (!kernel.empty() && mutant.at("kernel") != kernel)) continue;
     const auto found = std::find_if(ladder().begin(), ladder().end(),
@@ -122,12 +134,7 @@ std::int64_t ask() {
 ExitCode ask_puzzle(const std::string& kernel, std::optional<std::int64_t> seed, std::optional<std::int64_t> answer,
                     bool json) {
   if (!kernel.empty()) find_rung(kernel);
-  std::vector<Puzzle> all = puzzles(kernel);
-  // A rung that has its kernel from its parent has its puzzles there, too.
-  for (std::string of = kernel; all.empty() && !of.empty();) {
-    of = find_rung(of).info->parent;
-    if (!of.empty()) all = puzzles(of);
-  }
+  const std::vector<Puzzle> all = puzzles(kernel);
   if (all.empty())
     throw InvalidArgument(fmt::format("{} is not of this program's kernels; script/mutants renews it", record));
   if (!seed) seed = std::random_device()() % 100000;
