@@ -126,7 +126,7 @@ TEST(OccupancyPicture, MarksTheBlockOnEachCurveThatHasIt) {
                               model::occupancy(gpu, {.threads = 256, .registers = 37, .shared_bytes = 16001}))
                               .render();
   for (const char* value : {"37 registers", "16,001 bytes", "256 threads"})
-    EXPECT_EQ(count(svg, std::string("<title>") + value + ": 5 blocks, 40 warps, 83 %</title>"), 1u) << value;
+    EXPECT_EQ(count(svg, std::string("<title>") + value + ": 5 blocks, 40 warps, 83.3 %</title>"), 1u) << value;
   expect_well_formed(svg);
   const std::string none = occupancy_picture("none", gpu, model::occupancy(gpu, {.threads = 256, .registers = 256}))
                                .render();
