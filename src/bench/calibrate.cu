@@ -34,13 +34,17 @@ class Bench {
         memory_(gpu, std::size_t{1} << 31, "memory to read"),
         cycles_(gpu, 64 * 1024 * sizeof(long long), "cycles"),
         sink_(gpu, 4096 * sizeof(float), "sink") {
-    fill_normal(gpu, Type::f32, memory_.data(), static_cast<std::int64_t>(memory_.bytes() / 4), 1);
+    fill(Type::f32);
     check_cuda(cudaEventCreate(&begin_), "cudaEventCreate");
     check_cuda(cudaEventCreate(&end_), "cudaEventCreate");
   }
   ~Bench() {
     cudaEventDestroy(begin_);
     cudaEventDestroy(end_);
+  }
+
+  void fill(Type type) {
+    fill_normal(gpu_, type, memory_.data(), static_cast<std::int64_t>(memory_.bytes()) / size_of(type), 1);
   }
 
   std::vector<Constant> constants;
@@ -248,6 +252,7 @@ std::vector<Constant> calibrate(Device& gpu) {
   bench.cycles<MatrixLoad<16>>("ldmatrix_x4", "ldmatrix x4, 4 wavefronts, 32 warps", 32, 64, 0, 0, 1 / 32.0);
   bench.cycles<MatrixLoad<256>>("ldmatrix_x4_conflict_8", "ldmatrix x4, 8-way conflict", 32, 64, 0, 0, 1 / 32.0);
   if (gpu.properties().compute_capability == 90) {
+    bench.fill(Type::bf16);
     bench.cycles<WarpgroupProducts<256>>("wgmma_n256_1", "wgmma m64n256k16 in bf16, one warpgroup", 4, 64);
     bench.cycles<WarpgroupProducts<256>>("wgmma_n256", "wgmma m64n256k16 in bf16, two warpgroups", 8, 64, 0, 0,
                                          1 / 2.0);

@@ -50,7 +50,8 @@ __global__ void time_rounds(const __grid_constant__ Arguments arguments) {
   if (threadIdx.x == 0) arguments.cycles[blockIdx.x] = end - begin;
 }
 
-/// The same for as long as a card is to be under load, with rests between the rounds; also the time that it took.
+/// The same for as long as a card is to be under load, with rests between the rounds; also the time that it took. Apart
+/// from time_rounds(), which is timed to the cycle.
 template <class Operation>
 __global__ void time_load(const __grid_constant__ Arguments arguments) {
   Operation operation(arguments);

@@ -260,7 +260,8 @@ void print_trial(const Trial& trial) {
           "{} loads from shared memory are written; scalars that lie side by side are counted as one, {}\n",
           report::with_separators(run.report.total.shared_load.instructions),
           trial.compiled->by.empty()
-              ? "as nvcc merges them where it can tell that they are aligned (nvcc and nvdisasm are not on the PATH to be asked)"
+              ? "as nvcc merges them where it can tell that they are aligned (a guess, without its machine code of "
+                "the kernel: nvcc and nvdisasm on the PATH give it)"
               : fmt::format("as wide as {} makes them", trial.compiled->by));
   }
   if (run.ok()) print_gpu(trial.gpu);

@@ -13,6 +13,11 @@ constexpr double most_seconds = 60;
 /// Whose blocks have room at a time (those of an H100 or an H200): blocks that wait for each other ask for it.
 constexpr int multiprocessors = 132;
 
+/// On one host thread: several would run blocks in another order each time.
+emulator::Options options_of(std::uint64_t order) {
+  return {.count = true, .multiprocessors = multiprocessors, .threads = 1, .seed = order, .limit_s = most_seconds};
+}
+
 }  // namespace
 
 emulator::Report count_merged(const KernelObject& object, const EmulatedRun& run,
@@ -22,12 +27,9 @@ emulator::Report count_merged(const KernelObject& object, const EmulatedRun& run
   const KernelData data(run.spec, run.operands, run.initial_c);
   std::string ignored;
   const CapturedOutput printed(ignored);
-  const std::unique_ptr<Device> device = open_emulator({.count = true,
-                                                        .multiprocessors = multiprocessors,
-                                                        .threads = 1,
-                                                        .seed = run.order,
-                                                        .limit_s = most_seconds,
-                                                        .merge = merge});
+  emulator::Options options = options_of(run.order);
+  options.merge = merge;
+  const std::unique_ptr<Device> device = open_emulator(options);
   data.run(*device,
            [&](const KernelArguments& arguments) { device->stream().machine->run(launched, object.body(arguments)); });
   return device->stream().machine->report();
@@ -41,13 +43,9 @@ EmulatedRun run_emulated(const KernelObject& object, const bench::RandomProblem&
   const KernelData data(spec, operands, initial_c);
   const auto execute = [&](bool check) {
     const CapturedOutput printed(run.printed);
-    const std::unique_ptr<Device> device = open_emulator(
-        {.count = true,
-         .multiprocessors = multiprocessors,
-         .check = check,
-         .threads = 1,  // several would run blocks in another order each time
-         .seed = order,
-         .limit_s = most_seconds});
+    emulator::Options options = options_of(order);
+    options.check = check;
+    const std::unique_ptr<Device> device = open_emulator(options);
     const KernelData::Outcome outcome = data.run(*device, [&](const KernelArguments& arguments) {
       device->stream().machine->run(launched, object.body(arguments));
     });

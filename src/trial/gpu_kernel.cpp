@@ -30,6 +30,8 @@ std::optional<std::string> find_tool(const char* variable, const std::vector<std
   return std::nullopt;
 }
 
+std::optional<std::string> find_nvcc() { return find_tool("NVCC", {"nvcc", "/usr/local/cuda/bin/nvcc"}); }
+
 std::string nvcc_command(const std::string& compiler, const CudaSource& source, const std::string& unit,
                          int compute_capability, const std::string& options) {
   const std::string beside = std::filesystem::absolute(source.path()).parent_path().string();
@@ -68,7 +70,7 @@ std::string gpu_unit(const CudaSource& source, const CudaKernel& kernel, const s
 GpuKernel::GpuKernel(const CudaSource& source, const CudaKernel& kernel, const std::string& instance,
                      const std::vector<std::string>& roles, int compute_capability, const std::string& keep)
     : folder_(keep) {
-  const std::optional<std::string> compiler = find_tool("NVCC", {"nvcc", "/usr/local/cuda/bin/nvcc"});
+  const std::optional<std::string> compiler = find_nvcc();
   if (!compiler)
     throw InvalidArgument("there is no nvcc on the PATH; the environment variable NVCC names one elsewhere");
   const std::string unit = folder_.file("gpu_kernel.cu"), object = folder_.file("gpu_kernel.so");

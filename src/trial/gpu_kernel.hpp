@@ -13,6 +13,7 @@ namespace lapidary::trial {
 
 /// The program that an environment variable names, or else the first of these that there is.
 std::optional<std::string> find_tool(const char* variable, const std::vector<std::string>& names);
+std::optional<std::string> find_nvcc();
 
 /// A unit that has the kernel, instantiated, and what launches it, for nvcc. @param instance, roles  as of GpuKernel
 std::string gpu_unit(const CudaSource& source, const CudaKernel& kernel, const std::string& instance,

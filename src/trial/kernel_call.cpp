@@ -80,8 +80,10 @@ void bind_matrices(Call& call, const std::vector<std::size_t>& pointers) {
   const auto role = [&](std::size_t i) -> std::string& { return call.roles[pointers[i]]; };
   const auto is = [&](const char* name) { return role(0) == name || role(1) == name || role(2) == name; };
   for (std::size_t i = 0; i < 3; ++i)
+    if (role(i) == "D" && !is("C")) role(i) = "C";
+  for (std::size_t i = 0; i < 3; ++i)
     for (std::size_t j = 0; j < i; ++j)
-      if (role(i) == role(j) || role(i) == "D") role(i) = role(j) = "";
+      if (role(i) == role(j)) role(i) = role(j) = "";
   const auto is_const = [&](std::size_t i) {
     const std::string& type = call.kernel->parameters[pointers[i]].elements()->type;
     return type.find("const") < type.find('*');

@@ -51,7 +51,7 @@ std::map<std::pair<std::string, int>, unsigned> read_load_widths(const std::stri
 std::optional<LoadWidths> load_widths(const CudaSource& source, const CudaKernel& kernel, const std::string& instance,
                                       const std::vector<std::string>& roles, const std::string& keep) {
   constexpr int architecture = 90;
-  const std::optional<std::string> compiler = find_tool("NVCC", {"nvcc", "/usr/local/cuda/bin/nvcc"});
+  const std::optional<std::string> compiler = find_nvcc();
   const std::optional<std::string> nvdisasm = find_tool("NVDISASM", {"nvdisasm", "/usr/local/cuda/bin/nvdisasm"});
   if (!compiler || !nvdisasm) return std::nullopt;
   const WorkFolder folder(keep);

@@ -217,13 +217,15 @@ std::optional<AsCompiled> as_compiled(const CudaSource& source, const Call& call
   const auto loads = [](const emulator::Report& report) { return report.total.shared_load.instructions; };
   if (run.fault || loads(run.report) == 0) return std::nullopt;
   const Variables before = object.variables();
-  const auto merged = [&](const auto& widest) {
+  using Widest = std::function<unsigned(const std::string& file, int line)>;
+  const auto merged = [&](const Widest& widest) {
     const auto merge = lens::merged_loads(run.report, widest);
-    emulator::Report report = merge.empty() ? run.report : count_merged(object, run, merge);
+    if (merge.empty()) return run.report;
+    emulator::Report report = count_merged(object, run, merge);
     before.restore();
     return report;
   };
-  AsCompiled compiled{merged(std::function<unsigned(const std::string&, int)>()), {}};
+  AsCompiled compiled{merged({}), {}};
   if (loads(compiled.report) == loads(run.report)) return std::nullopt;
   const auto widths = load_widths(source, *call.kernel, instance, call.roles, request.keep);
   if (!widths) return compiled;
@@ -236,6 +238,10 @@ std::optional<AsCompiled> as_compiled(const CudaSource& source, const Call& call
 void detach(emulator::Report& report) {
   report.launches.clear();
   for (emulator::AccessSite& site : report.sites) site.pcs.clear();
+}
+void detach(EmulatedRun& run) {
+  run.shape.kernel = "";
+  detach(run.report);
 }
 
 }  // namespace
@@ -272,13 +278,9 @@ Trial try_kernel(const Request& request) {
   }
   trial.compiled = as_compiled(source, call, object, request, instance, trial.run);
   trial.advice = advice_of(trial.compiled ? trial.compiled->report : trial.run.report);
-  detach(trial.run.report);
+  detach(trial.run);
+  if (trial.other) detach(*trial.other);
   if (trial.compiled) detach(trial.compiled->report);
-  trial.run.shape.kernel = "";
-  if (trial.other) {
-    detach(trial.other->report);
-    trial.other->shape.kernel = "";
-  }
   return trial;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -38,11 +39,18 @@ std::string table(const std::string& name, const std::string& sms, const std::st
          ",1000\n";
 }
 
-TEST(Gpu, ValuesHaveUnits) {
-  const Gpu h200 = find_gpu("h200");
-  EXPECT_EQ(h200.results_folder(), "results/h200");
+TEST(Gpu, ResultsOfACardHaveAFolderWithoutItsSocket) {
+  EXPECT_EQ(find_gpu("h200").results_folder(), "results/h200");
   EXPECT_EQ(find_gpu("h100 80gb hbm3").results_folder(), "results/h100") << "H100 SXM5";
   EXPECT_EQ(find_gpu("a100 pcie 80gb").results_folder(), "results/a100-pcie-80gb");
+  std::map<std::string, std::string> cards;
+  for (const Gpu& gpu : load_gpus())
+    EXPECT_TRUE(cards.emplace(gpu.results_folder(), gpu.name).second)
+        << cards[gpu.results_folder()] << ", " << gpu.name;
+}
+
+TEST(Gpu, ValuesHaveUnits) {
+  const Gpu h200 = find_gpu("h200");
   EXPECT_EQ(h200.compute_capability, 90);
   EXPECT_EQ(h200.sms, 132);
   EXPECT_EQ(h200.clock_hz, 1.98e9);

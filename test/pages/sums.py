@@ -12,7 +12,7 @@ import json
 import re
 import subprocess
 import sys
-from math import ceil, floor, isclose
+from math import ceil, isclose
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
