@@ -1,0 +1,155 @@
+#pragma once
+#include "kernels/wgmma/wgmma_split_k.cuh"
+
+namespace lapidary::inline LAPIDARY_BUILD::wgmma_skinny {
+
+constexpr RungInfo info = {
+    .name = "wgmma_skinny",
+    .parent = "wgmma_split_k",
+    .idea = "columns of D along wgmma's 64 rows, and few rows across",
+    .change =
+        "The transpose of D is computed: wgmma takes 64 columns of B as its rows, and 8, 16, 32 or 64 rows of A as its "
+        "columns; what is copied of B is marked to leave L2 first, and blocks are so small that two or three share a "
+        "multiprocessor",
+    .why =
+        "wgmma has 64 rows, which 16 rows of A fill to a quarter, and a tile as narrow as that leaves more of a stage to "
+        "B, whose bytes are all that takes time; each is read once and not kept in place of A",
+    .counter = "FLOP of tensor cores: of 16 rows, not of 64; bytes from DRAM: those of B, once",
+    .cost =
+        "Lanes hold neighbours of a column of D, and trade them for neighbours of a row; of more rows than a tile has B is "
+        "read again for the next ones, so that more than 64 are not taken",
+    .exercise = "`lapidary explain wgmma_skinny -m 16 -n 4096 -k 4096`: of which matrix are the bytes from DRAM?",
+    .architecture = 90,
+    .fallback = "mma_multistage",
+};
+
+/// Products of the transpose, as those of D are told: of A's rows and B's columns.
+template <class A_, class B_, int warpgroups>
+struct TransposedTile : WgmmaTile<B_, A_, warpgroups> {
+  using Turned = WgmmaTile<B_, A_, warpgroups>;
+  using A = A_;
+  using B = B_;
+  static constexpr int BM = A::MN, BN = B::MN;
+
+  LAPIDARY_HD static constexpr RowCol<int> result(int thread, int i, int j, int index) {
+    const RowCol<int> at = Turned::result(thread, i, j, index);
+    return {at.col, at.row};
+  }
+  LAPIDARY_DEVICE static void multiply(typename Turned::Accumulators& rD, const typename A::T* sA,
+                                       const typename A::T* sB, int warpgroup, bool accumulate) {
+    Turned::multiply(rD, sB, sA, warpgroup, accumulate);
+  }
+};
+
+/// Of a matrix that is read once: L2 is not asked for more around what is copied than a line of 128 bytes.
+template <class Tile>
+struct ReadOnce : Tile {
+  static MatrixMap<typename Tile::Map> map(const Problem& problem, Matrix matrix) {
+    const MatrixShape shape = shape_of(problem, matrix);
+    return {{tensor_map({.base = unknown_address(),
+                         .size = {static_cast<std::uint64_t>(shape.length()), static_cast<std::uint64_t>(shape.lines())},
+                         .stride = {map_pitch(shape)},
+                         .box = {Tile::span, Tile::box},
+                         .rank = 2,
+                         .type = tensor_type<typename Tile::T>,
+                         .swizzle = tensor_swizzle(Tile::layout.swizzle(), sizeof(typename Tile::T)),
+                         .promotion = TensorPromotion::bytes128})},
+            matrix};
+  }
+  static_assert(Tile::rest == 0, "one map is enough");
+};
+
+/// Blocks that work on one tile, of which B leaves L2 before A does.
+struct StreamsB : OfOneTile {
+  template <class B>
+  LAPIDARY_DEVICE static void copy_b(typename B::T* to_, const typename B::Map& maps, int col, int k, Mbarrier& full,
+                                     int, CallSite where = CallSite::current()) {
+    B::for_each_box(to_, maps, col, k, 0, [&](typename B::T* to, const TensorMap& map, Coordinates<2> from) {
+      cp_async_bulk_tensor_load(to, map, from, full, CachePolicy::evict_first, where);
+    });
+  }
+};
+
+/// A lane has two neighbours of a column of D and two 8 columns on. Four lanes that hold neighbouring columns trade, so
+/// that each has four neighbours of a row.
+struct TradedForRows {
+  /// Which results of a thread's group these are: `index` is that of the first one before.
+  template <class Tile>
+  LAPIDARY_HD static constexpr RowCol<int> place(int thread, int index) {
+    return Tile::result(thread & ~12, 0, 0, index + thread / 4 % 4);
+  }
+
+  template <class Tile, class T, class R, int count>
+  LAPIDARY_DEVICE static void store(const Gemm<T, R>& g, const RowCol<std::int64_t>& block, int thread,
+                                    const float (&sums)[1][1][count]) {
+    const bool fours = g.N % 4 == 0 && in_fours(g.D, g.ldd) && (g.beta == 0 || in_fours(g.C, g.ldc));
+#pragma unroll
+    for (int index = 0; index < count; index += 4) {
+      float row[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) row[i] = sums[0][0][index + i];
+      trade(row, thread);
+      const RowCol<int> at = place<Tile>(thread, index);
+      if (fours)
+        store_results<true, 4>(g, block.row + at.row, block.col + at.col, row);
+      else
+        store_results<false, 4>(g, block.row + at.row, block.col + at.col, row);
+    }
+  }
+  /// Of four lanes, each the fourth, gives number i of all to lane i.
+  LAPIDARY_DEVICE static void trade(float (&numbers)[4], int thread) {
+#pragma unroll
+    for (int distance = 1; distance < 4; distance *= 2) {
+      const bool upper = thread / 4 & distance;
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        if (i & distance) continue;
+        float &low = numbers[i], &high = numbers[i | distance];
+        const float got = __shfl_xor_sync(0xffffffffu, upper ? low : high, 4 * distance);
+        (upper ? low : high) = got;
+      }
+    }
+  }
+  template <class R>
+  LAPIDARY_DEVICE static bool in_fours(const R* matrix, std::int64_t ld) {
+    return reinterpret_cast<std::uintptr_t>(matrix) % (4 * sizeof(R)) == 0 && ld % 4 == 0;
+  }
+};
+
+template <KernelTraits t, int warpgroups = t.tile.n / 64>
+struct Config : wgmma_split_k::Config<t, warpgroups> {
+  using Parent = wgmma_split_k::Config<t, warpgroups>;
+  using A = typename Parent::A;
+  using B = ReadOnce<typename Parent::B>;
+  using Tile = TransposedTile<A, B, warpgroups>;
+  using Epilogue = wgmma_split_k::SummedEpilogue<typename Parent::Result, 4 * warpgroups, t.tile.m / 8, TradedForRows>;
+  using Cluster = StreamsB;
+  static_assert(sectors(warp_access<typename Parent::Result, 4>([](int lane) {
+                  const RowCol<int> at = TradedForRows::place<Tile>(lane, 0);
+                  return at.row * 256 + at.col;
+                })) == (sizeof(typename Parent::Result) == 2 ? 8 : 16), "whole ones: 16 columns of 8 rows");
+
+  /// Blocks that a multiprocessor has room for: 2 KiB are for barriers and for the system.
+  static constexpr int fit = 228 * 1024 / (t.stages * (A::bytes + B::bytes) + Epilogue::places * 512 + 2048);
+  /// Of B 80 KiB or more are to be on their way to each multiprocessor, or there is no room for more blocks.
+  static constexpr int split(std::int64_t tiles, std::int64_t K, int multiprocessors) {
+    const std::int64_t least = ceil_div(multiprocessors * 80 * 1024, t.stages * B::bytes);
+    return split_by(tiles, K / 256, [&](int blocks) {
+      return std::min(fit * room_for_clusters(blocks, multiprocessors), 2 * least - 1);
+    });
+  }
+};
+
+template <class Config>
+std::string refusal_of_rows(const Problem& problem) {
+  if (problem.M > 64)
+    return "M is " + std::to_string(problem.M) + "; this kernel is for at most 64 rows, as it reads B again for each " +
+           std::to_string(Config::Tile::BM);
+  return refusal_of<Config>(problem);
+}
+
+constexpr auto build = [](auto t) {
+  BuiltKernel kernel = built_split<info, Config<t.value>>();
+  kernel.refusal = refusal_of_rows<Config<t.value>>;
+  return kernel;
+};
