@@ -24,6 +24,8 @@ constexpr std::int64_t many_tiles = 9;
 /// a time.
 constexpr std::int64_t many_rows = 17;
 constexpr int odd_multiprocessors = 5;
+/// As many as 16 blocks need that share one sum, and more.
+constexpr int many_multiprocessors = 19;
 /// Of a host thread for a block of these small problems, before a kernel counts as one that never ends.
 constexpr double most_seconds = 60;
 
@@ -195,7 +197,12 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& 
        {apart(M, N, K, fairly_far), "offsets beyond 32 bits of steps within a tile"},
        {apart(m + 1, n - 1, 2 * k, fairly_far + 1), "offsets beyond 32 bits of steps within a tile; nothing aligned"},
        {apart(m + vector, n + vector, many_tiles * k + vector), "long sums of several tiles"},
-       {apart((many_rows - 1) * m + vector, n + vector, vector), "many rows of tiles", odd_multiprocessors}});
+       {apart((many_rows - 1) * m + vector, n + vector, vector), "many rows of tiles", odd_multiprocessors},
+       {apart(vector, n + vector, 17 * k + vector), "few results of a long sum", many_multiprocessors},
+       {apart(5, 3 * vector + 1, 9 * k + 1), "few results of a long sum; all sizes off whole vectors",
+        odd_multiprocessors},
+       {with_unread_c(with_factors(apart(2 * vector, 3 * vector, 35 * k + vector), 0.75f, 0)),
+        "few results of a longer sum; C is NaN, and beta is 0", many_multiprocessors}});
   if (sums) keep_sums(problems);
   return problems;
 }

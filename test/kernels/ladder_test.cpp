@@ -81,6 +81,9 @@ RandomProblem of_kind(const GemmKind& kind, RandomProblem spec) {
       {.problem = {.M = 33, .N = 35, .K = 9, .in_place = true}, .alpha = 0.5f, .beta = 3},
       {.problem = {.M = 32, .N = 40, .K = 8, .ldc = 48, .ldd = 48, .in_place = true}, .beta = 1},
       {.problem = {.M = 33, .N = 40, .K = 8, .in_place = true}},
+      // Few results of long sums, which blocks may share.
+      {.problem = {.M = 40, .N = 24, .K = 17 * k + 8}, .alpha = 0.5f, .beta = 3},
+      {.problem = {.M = 8, .N = n + 8, .K = 16 * k + 16}},
       // Nothing to add up, to scale, or to write.
       {.problem = {.M = 33, .N = 36, .K = 0}},
       {.problem = {.M = 33, .N = 36, .K = 0}, .alpha = 0.5f, .beta = 3},
