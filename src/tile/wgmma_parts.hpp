@@ -1,7 +1,9 @@
 #pragma once
+#include "device/encode_tensor_map.hpp"
 #include "ptx/cluster.hpp"
 #include "ptx/warp.hpp"
 #include "tile/grid.hpp"
+#include "tile/tma_tile.hpp"
 #include "tile/wgmma_kernel.hpp"
 
 // Further parts of kernels of specialized warps (tile/wgmma_kernel.hpp) that are no rung's idea.
@@ -36,5 +38,41 @@ struct OfOneTile : Alone {
     barrier_cluster_wait();
   }
 };
+
+/// A tile of a matrix that is read once: nothing beyond the lines of 128 bytes that are copied is brought to L2.
+template <class Tile>
+struct ReadOnce : Tile {
+  static_assert(Tile::rest == 0, "boxes of one width");
+  static MatrixMap<typename Tile::Map> map(const Problem& problem, Matrix matrix) {
+    const MatrixShape shape = shape_of(problem, matrix);
+    const TensorMap of = tensor_map(
+        {.base = unknown_address(),
+         .size = {static_cast<std::uint64_t>(shape.length()), static_cast<std::uint64_t>(shape.lines())},
+         .stride = {map_pitch(shape)},
+         .box = {Tile::span, Tile::box},
+         .rank = 2,
+         .type = tensor_type<typename Tile::T>,
+         .swizzle = tensor_swizzle(Tile::layout.swizzle(), sizeof(typename Tile::T)),
+         .promotion = TensorPromotion::bytes128});
+    return {{of}, matrix};
+  }
+};
+
+/// Of 4 x 4 numbers, four of each of four lanes that are 4 apart, gives the lane that is t-th of them number t of every
+/// lane. All lanes of the warp call it together.
+LAPIDARY_DEVICE void transpose_across_quads(float (&numbers)[4], int thread) {
+#pragma unroll
+  for (int distance = 1; distance < 4; distance *= 2) {
+    const bool upper = (thread / 4 & distance) != 0;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (i & distance) continue;
+      float &low = numbers[i], &high = numbers[i | distance];
+      const float got = __shfl_xor_sync(0xffffffffu, upper ? low : high, 4 * distance);
+      low = upper ? got : low;
+      high = upper ? high : got;
+    }
+  }
+}
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

@@ -41,24 +41,6 @@ struct TransposedTile : WgmmaTile<B_, A_, warpgroups> {
   }
 };
 
-/// Of a matrix that is read once: L2 is not asked for more around what is copied than a line of 128 bytes.
-template <class Tile>
-struct ReadOnce : Tile {
-  static MatrixMap<typename Tile::Map> map(const Problem& problem, Matrix matrix) {
-    const MatrixShape shape = shape_of(problem, matrix);
-    return {{tensor_map({.base = unknown_address(),
-                         .size = {static_cast<std::uint64_t>(shape.length()), static_cast<std::uint64_t>(shape.lines())},
-                         .stride = {map_pitch(shape)},
-                         .box = {Tile::span, Tile::box},
-                         .rank = 2,
-                         .type = tensor_type<typename Tile::T>,
-                         .swizzle = tensor_swizzle(Tile::layout.swizzle(), sizeof(typename Tile::T)),
-                         .promotion = TensorPromotion::bytes128})},
-            matrix};
-  }
-  static_assert(Tile::rest == 0, "one map is enough");
-};
-
 /// Blocks that work on one tile, of which B leaves L2 before A does.
 struct StreamsB : OfOneTile {
   template <class B>
@@ -88,26 +70,12 @@ struct TradedForRows {
       float row[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i) row[i] = sums[0][0][index + i];
-      trade(row, thread);
+      transpose_across_quads(row, thread);
       const RowCol<int> at = place<Tile>(thread, index);
       if (fours)
         store_results<true, 4>(g, block.row + at.row, block.col + at.col, row);
       else
         store_results<false, 4>(g, block.row + at.row, block.col + at.col, row);
-    }
-  }
-  /// Of four lanes, each the fourth, gives number i of all to lane i.
-  LAPIDARY_DEVICE static void trade(float (&numbers)[4], int thread) {
-#pragma unroll
-    for (int distance = 1; distance < 4; distance *= 2) {
-      const bool upper = thread / 4 & distance;
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        if (i & distance) continue;
-        float &low = numbers[i], &high = numbers[i | distance];
-        const float got = __shfl_xor_sync(0xffffffffu, upper ? low : high, 4 * distance);
-        (upper ? low : high) = got;
-      }
     }
   }
   template <class R>
@@ -116,7 +84,7 @@ struct TradedForRows {
   }
 };
 
-template <KernelTraits t, int warpgroups = t.tile.n / 64>
+template <KernelTraits t, int warpgroups>
 struct Config : wgmma_split_k::Config<t, warpgroups> {
   using Parent = wgmma_split_k::Config<t, warpgroups>;
   using A = typename Parent::A;
@@ -127,7 +95,8 @@ struct Config : wgmma_split_k::Config<t, warpgroups> {
   static_assert(sectors(warp_access<typename Parent::Result, 4>([](int lane) {
                   const RowCol<int> at = TradedForRows::place<Tile>(lane, 0);
                   return at.row * 256 + at.col;
-                })) == (sizeof(typename Parent::Result) == 2 ? 8 : 16), "whole ones: 16 columns of 8 rows");
+                })) == (sizeof(typename Parent::Result) == 2 ? 8 : 16),
+                "whole ones: 16 columns of 8 rows");
 
   /// Blocks that a multiprocessor has room for: 2 KiB are for barriers and for the system.
   static constexpr int fit = 228 * 1024 / (t.stages * (A::bytes + B::bytes) + Epilogue::places * 512 + 2048);
@@ -148,8 +117,32 @@ std::string refusal_of_rows(const Problem& problem) {
   return refusal_of<Config>(problem);
 }
 
+constexpr KernelTraits of(int m, int n, int stages, Type type, Order b = Order::column_major) {
+  return {.tile = {m, n, 64}, .kind = {type, type, Order::row_major, b}, .stages = stages};
+}
+constexpr std::array all_traits = {
+    of(16, 64, 6, Type::bf16),
+    of(8, 64, 7, Type::bf16),
+    of(32, 64, 5, Type::bf16),
+    of(64, 64, 6, Type::bf16),
+    of(16, 128, 12, Type::bf16),
+    of(64, 128, 8, Type::bf16),
+    of(16, 64, 6, Type::f16),
+    of(8, 64, 7, Type::f16),
+    of(32, 64, 5, Type::f16),
+    of(64, 64, 6, Type::f16),
+    of(16, 128, 12, Type::f16),
+    of(64, 128, 8, Type::f16),
+    of(16, 64, 6, Type::bf16, Order::row_major),
+    of(64, 64, 6, Type::bf16, Order::row_major),
+};
 constexpr auto build = [](auto t) {
-  BuiltKernel kernel = built_split<info, Config<t.value>>();
-  kernel.refusal = refusal_of_rows<Config<t.value>>;
+  using Chosen = Config<t.value, t.value.tile.n / 64>;
+  BuiltKernel kernel = built_split<info, Chosen>();
+  kernel.refusal = refusal_of_rows<Chosen>;
   return kernel;
 };
+template <class Unit>
+constexpr auto built_kernels = built_wgmma_list<Unit, all_traits>(build);
+
+}  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_skinny

@@ -12,8 +12,8 @@ constexpr RungInfo info = {
     .parent = "wgmma_overlapped",
     .idea = "a cluster computes one tile, each block a part of K",
     .change =
-        "The blocks of a cluster, up to 16, have a part of K of the same tile each; they write their sums into each "
-        "other's shared memory, and each adds up and stores its share of the tile's results",
+        "Up to 16 blocks, a cluster, have a part of K of the same tile each; they write their sums into each other's "
+        "shared memory, and each adds up and stores its share of the results",
     .why =
         "Of a D of few tiles few multiprocessors walk all of K, and the others have nothing to do; sums that pass "
         "through shared memory need no workspace, and added up in order of rank they repeat bit by bit",
@@ -42,11 +42,10 @@ struct FromFirst : Forwards {
 /// The walk along a block's part of K. Each has a step at least: what prepares the launch sees to that.
 struct PartLoop : wgmma_specialized::MainLoop {
   LAPIDARY_HD static constexpr int first(int steps, int rank, int ranks) { return steps * rank / ranks; }
-
   template <class Block>
   LAPIDARY_DEVICE static Block part_of(Block block) {
-    const int ranks = OfOneTile::ranks();
-    block.steps = first(block.steps, block.rank + 1, ranks) - first(block.steps, block.rank, ranks);
+    const int ranks = OfOneTile::ranks(), begin = first(block.steps, block.rank, ranks);
+    block.steps = first(block.steps, block.rank + 1, ranks) - begin;
     return block;
   }
   template <class Block, class Position>
@@ -59,7 +58,7 @@ struct PartLoop : wgmma_specialized::MainLoop {
   }
 };
 
-/// As lanes hold them.
+/// Results as lanes hold them.
 struct StoredInPairs {
   template <class Tile, class T, class R, int count>
   LAPIDARY_DEVICE static void store(const Gemm<T, R>& g, const RowCol<std::int64_t>& block, int thread,
@@ -78,7 +77,6 @@ struct SummedEpilogue : DirectEpilogue<R> {
   struct Storage {
     SharedArray<float, places * 128> parts;  // (units of this block, ranks, lanes, 4)
   };
-
   LAPIDARY_HD static constexpr int at(int place, int lane) { return (place * 32 + lane) * 4; }
   static_assert(wavefronts(warp_access<float, 4>([](int lane) { return at(0, lane); }), true) == 4, "the minimum");
 
@@ -120,7 +118,6 @@ struct Config : WgmmaConfig<t, warpgroups> {
   using Steps = FromFirst;
   using Start = wgmma_overlapped::Overlapped;
   static constexpr int threads = Roles::threads;
-
   /// As many blocks a tile as there is room for and as have 256 of K each.
   static constexpr int split(std::int64_t tiles, std::int64_t K, int multiprocessors) {
     return split_by(tiles, K / 256, [&](int blocks) { return room_for_clusters(blocks, multiprocessors); });
