@@ -234,6 +234,35 @@ TEST(Registry, PreparesLegalProblemsForTheCardAtHand) {
   EXPECT_EQ(device->stream().machine->report().launches.back().grid.x, 5u);
 }
 
+// Of few tiles the blocks of a cluster share K, as many as there is room for on a card and as have enough of K each.
+TEST(Registry, SplitsKAmongAsManyBlocksAsThereIsRoomFor) {
+  const GemmKind kind(Type::bf16, Type::bf16, Order::row_major, Order::column_major);
+  const auto split = [&](const char* rung, const char* tile, std::int64_t M, std::int64_t N, std::int64_t K) {
+    const Problem problem = {.kind = kind, .M = M, .N = N, .K = K};
+    const LaunchShape shape = prepare(find_rung(rung).kernel(kind, tile), Build::plain, problem, {90, 132}).shape;
+    return std::pair(shape.cluster.x, shape.grid.x);
+  };
+  const auto blocks = [](unsigned cluster, unsigned all) { return std::pair(cluster, all); };
+  const char* const square = "64x64x128";
+  EXPECT_EQ(split("wgmma_split_k", square, 64, 64, 16384), blocks(16, 16));
+  EXPECT_EQ(split("wgmma_split_k", square, 64, 7 * 64, 16384), blocks(16, 112));
+  EXPECT_EQ(split("wgmma_split_k", square, 64, 8 * 64, 16384), blocks(8, 64));
+  EXPECT_EQ(split("wgmma_split_k", square, 65, 15 * 64, 16384), blocks(4, 120));
+  EXPECT_EQ(split("wgmma_split_k", square, 128, 2048, 8192), blocks(2, 128));
+  EXPECT_EQ(split("wgmma_split_k", square, 512, 768, 3072), blocks(1, 96));
+  EXPECT_EQ(split("wgmma_split_k", square, 64, 64, 1024), blocks(4, 4));
+  EXPECT_EQ(split("wgmma_split_k", square, 64, 64, 511), blocks(1, 1));
+  EXPECT_EQ(split("wgmma_skinny", "16x64x64", 16, 4096, 8192), blocks(4, 256));
+  EXPECT_EQ(split("wgmma_skinny", "16x64x64", 1, 8192, 8192), blocks(2, 256));
+  EXPECT_EQ(split("wgmma_skinny", "16x64x64", 16, 10240, 8192), blocks(2, 320));
+  EXPECT_EQ(split("wgmma_skinny", "16x64x64", 16, 57344, 8192), blocks(1, 896));
+  EXPECT_EQ(split("wgmma_skinny", "16x128x64", 16, 8192, 8192), blocks(2, 128));
+  EXPECT_EQ(split("wgmma_skinny", "64x128x64", 64, 10240, 8192), blocks(1, 80));
+  const Problem rows = {.kind = kind, .M = 65, .N = 64, .K = 64};
+  EXPECT_EQ(refusal(find_rung("wgmma_skinny").kernel(kind), rows),
+            "M is 65; this kernel is for at most 64 rows, as it reads B again for each 16");
+}
+
 // As many blocks as there are multiprocessors for, but none that would only make the last round shorter.
 TEST(Registry, LaunchesPersistentBlocksForFullRounds) {
   const GemmKind kind(Type::bf16, Type::bf16, Order::row_major, Order::column_major);

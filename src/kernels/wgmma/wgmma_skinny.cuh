@@ -1,4 +1,6 @@
 #pragma once
+#include <algorithm>
+
 #include "kernels/wgmma/wgmma_split_k.cuh"
 
 namespace lapidary::inline LAPIDARY_BUILD::wgmma_skinny {
@@ -100,11 +102,11 @@ struct Config : wgmma_split_k::Config<t, warpgroups> {
 
   /// Blocks that a multiprocessor has room for: 2 KiB are for barriers and for the system.
   static constexpr int fit = 228 * 1024 / (t.stages * (A::bytes + B::bytes) + Epilogue::places * 512 + 2048);
-  /// Of B 80 KiB or more are to be on their way to each multiprocessor, or there is no room for more blocks.
+  /// As many blocks a tile as there is room for, until each multiprocessor has one and 80 KiB of B on their way to it.
   static constexpr int split(std::int64_t tiles, std::int64_t K, int multiprocessors) {
-    const std::int64_t least = ceil_div(multiprocessors * 80 * 1024, t.stages * B::bytes);
+    const std::int64_t enough = std::max(ceil_div(multiprocessors * 80 * 1024, t.stages * B::bytes), multiprocessors);
     return split_by(tiles, K / 256, [&](int blocks) {
-      return std::min(fit * room_for_clusters(blocks, multiprocessors), 2 * least - 1);
+      return std::min(fit * room_for_clusters(blocks, multiprocessors), 2 * enough - 1);
     });
   }
 };
