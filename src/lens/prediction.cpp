@@ -135,8 +135,9 @@ std::string predict_warpgroups(Explanation& e) {
   e.documented_rates = !calibration.has_tensor_cores();
   model::WarpgroupLaunch launch;
   const auto [rows, cols] = tiles_of(*q.kernel, q.problem.M, q.problem.N);
-  launch.tiles = rows * cols;
   launch.blocks = e.observation.blocks;
+  // Of a tile that blocks share, each has a part.
+  launch.tiles = std::max(rows * cols, launch.blocks);
   launch.per_sm = occupancy.blocks;
   launch.flop = static_cast<double>(total.wgmma.flop);
   launch.flop_per_clk = model::tensor_flop_per_clk(q.gpu, q.kernel->kind.type);

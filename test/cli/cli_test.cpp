@@ -293,7 +293,9 @@ TEST_F(Program, DiffShowsTheIdeaOfEachHopperRung) {
         {"wgmma_cluster", "wgmma_staged", {"cp_async_bulk_tensor_multicast(", "barrier_cluster_arrive()"}},
         {"wgmma_energy", "wgmma_cluster", {"steps - 1 - step"}},
         {"wgmma_overlapped", "wgmma_cluster", {"grid_launch_dependents()", "grid_wait()"}},
-        {"wgmma_promoted", "wgmma_energy", {"for (int step = 0; step < block.steps", "add(rD[0][1], right)"}}}) {
+        {"wgmma_promoted", "wgmma_energy", {"for (int step = 0; step < block.steps", "add(rD[0][1], right)"}},
+        {"wgmma_split_k", "wgmma_overlapped", {"mapa(", "steps * rank / ranks"}},
+        {"wgmma_skinny", "wgmma_split_k", {"return {at.col, at.row}", "CachePolicy::evict_first"}}}) {
     const Json result = json(std::string("diff ") + rung);
     EXPECT_EQ(result["from"], parent);
     std::istringstream diff(result["diff"].get<std::string>());

@@ -251,7 +251,7 @@ TEST(Registry, SplitsKAmongAsManyBlocksAsThereIsRoomFor) {
   EXPECT_EQ(split("wgmma_split_k", square, 128, 2048, 8192), blocks(2, 128));
   EXPECT_EQ(split("wgmma_split_k", square, 512, 768, 3072), blocks(1, 96));
   EXPECT_EQ(split("wgmma_split_k", square, 64, 64, 1024), blocks(4, 4));
-  EXPECT_EQ(split("wgmma_split_k", square, 64, 64, 511), blocks(1, 1));
+  EXPECT_EQ(split("wgmma_split_k", square, 64, 64, 504), blocks(1, 1));
   EXPECT_EQ(split("wgmma_skinny", "16x64x64", 16, 4096, 8192), blocks(4, 256));
   EXPECT_EQ(split("wgmma_skinny", "16x64x64", 1, 8192, 8192), blocks(2, 256));
   EXPECT_EQ(split("wgmma_skinny", "16x64x64", 16, 10240, 8192), blocks(2, 320));
