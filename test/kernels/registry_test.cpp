@@ -258,6 +258,12 @@ TEST(Registry, SplitsKAmongAsManyBlocksAsThereIsRoomFor) {
   EXPECT_EQ(split("wgmma_skinny", "16x64x64", 16, 57344, 8192), blocks(1, 896));
   EXPECT_EQ(split("wgmma_skinny", "16x128x64", 16, 8192, 8192), blocks(2, 128));
   EXPECT_EQ(split("wgmma_skinny", "64x128x64", 64, 10240, 8192), blocks(1, 80));
+  // Of the skinny ones as many blocks share a multiprocessor as their numbers are made for.
+  for (const auto& [tile, fit] : {std::pair("8x64x64", 3u), {"16x64x64", 3u}, {"32x64x64", 3u}, {"64x64x64", 2u}}) {
+    const Problem problem = {.kind = kind, .M = 8, .N = 64, .K = 64};
+    const Prepared prepared = prepare(find_rung("wgmma_skinny").kernel(kind, tile), Build::plain, problem, {90, 132});
+    EXPECT_LE(fit * (prepared.shape.shared_bytes + 1024), 228u * 1024) << tile;
+  }
   const Problem rows = {.kind = kind, .M = 65, .N = 64, .K = 64};
   EXPECT_EQ(refusal(find_rung("wgmma_skinny").kernel(kind), rows),
             "M is 65; this kernel is for at most 64 rows, as it reads B again for each 16");

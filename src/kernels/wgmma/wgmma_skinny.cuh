@@ -11,8 +11,8 @@ constexpr RungInfo info = {
     .idea = "columns of D along wgmma's 64 rows, and few rows across",
     .change =
         "The transpose of D is computed: wgmma takes 64 columns of B as its rows, and 8, 16, 32 or 64 rows of A as its "
-        "columns; what is copied of B is marked to leave L2 first, and blocks are so small that two or three share a "
-        "multiprocessor",
+        "columns; what is copied of B is marked to leave L2 first, and blocks of 64 columns are so small that two or "
+        "three share a multiprocessor",
     .why =
         "wgmma has 64 rows, which 16 rows of A fill to a quarter, and a tile as narrow as that leaves more of a stage to "
         "B, whose bytes are all that takes time; each is read once and not kept in place of A",
