@@ -199,7 +199,7 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& 
        {apart(m + vector, n + vector, many_tiles * k + vector), "long sums of several tiles"},
        {apart((many_rows - 1) * m + vector, n + vector, vector), "many rows of tiles", odd_multiprocessors},
        {apart(vector, n + vector, 17 * k + vector), "few results of a long sum", many_multiprocessors},
-       {apart(5, 3 * vector + 1, 9 * k + 1), "few results of a long sum; all sizes off whole vectors",
+       {apart(5 * vector + 1, vector - 1, 9 * k + 1), "few results of a long sum; more rows than columns",
         odd_multiprocessors},
        {with_unread_c(with_factors(apart(2 * vector, 3 * vector, 35 * k + vector), 0.75f, 0)),
         "few results of a longer sum; C is NaN, and beta is 0", many_multiprocessors}});
