@@ -180,6 +180,17 @@ TEST_P(CheckProblems, HaveLongSumsOverSeveralTilesAndManyRowsOfThem) {
   }));
 }
 
+TEST_P(CheckProblems, HaveFewResultsOfSumsThatBlocksMayShare) {
+  const auto [m, n, k] = GetParam().tile;
+  const std::int64_t parts = 16, step = std::max(k, 1);
+  EXPECT_TRUE(any([&](const RandomProblem& p) {
+    return p.problem.M < m && p.problem.N < n && p.problem.K > 2 * parts * step && p.problem.K % (parts * step) != 0;
+  }));
+  EXPECT_TRUE(any([&](const RandomProblem& p) {
+    return p.problem.M > p.problem.N && p.problem.N < n && p.problem.K > 8 * step && p.beta != 0;
+  }));
+}
+
 TEST_P(CheckProblems, HaveLinesOfSeveralTilesFarApart) {
   const auto [m, n, k] = GetParam().tile;
   for (const bool by_vectors : {true, false}) {
