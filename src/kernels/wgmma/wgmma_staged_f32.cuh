@@ -1,0 +1,144 @@
+#pragma once
+#include <type_traits>
+
+#include "kernels/wgmma/wgmma_energy.cuh"
+
+namespace lapidary::inline LAPIDARY_BUILD::wgmma_staged_f32 {
+
+constexpr RungInfo info = {
+    .name = "wgmma_staged_f32",
+    .parent = "wgmma_energy",
+    .idea = "results of 32 bits leave in bulk, too",
+    .change =
+        "Each lane stores pairs of neighbours to shared memory, in slices whose rows are an odd number of 8 columns, and "
+        "TMA stores these to D; tiles are of 256 x 200 here, too",
+    .why =
+        "Stored from registers, 32-bit results of a tile keep its tensor cores waiting for twice the bytes, and the "
+        "addresses leave no registers for 256 x 200; what stores a slice in bulk is one thread with one address",
+    .counter = "global_store goes to zero: results leave by bulk copies; shared_store: in pairs, without conflicts",
+    .cost =
+        "Rows of D in multiples of 16 bytes; a slice of 256 columns' last 56 has 24 that the one before has stored, as no "
+        "odd number of 8 divides 256",
+    .exercise =
+        "`lapidary explain wgmma_staged_f32`: how many wavefronts does a store to shared memory take, and how many would "
+        "it with slices of 64 columns?",
+    .architecture = 90,
+    .fallback = "mma_multistage",
+};
+
+/// A warpgroup's results of 32 bits go through shared memory, in `slices` at a time of 64 rows by `cols` columns. An
+/// odd number of 8 columns puts the four rows of 8 columns that half a warp stores into different banks, without a
+/// swizzle, which would move 16 bytes at a time. Where they do not divide a tile's columns, the last slice begins
+/// within the one before, and both store the same.
+template <class R, int warpgroups, int slices, int cols>
+struct PairedEpilogue {
+  static constexpr bool finishes = false;
+  static constexpr int rows = 64, slice = rows * cols;
+  static constexpr Layout d = row_major(rows, cols);
+  static_assert(sizeof(R) == 4 && cols % 16 == 8);
+
+  struct Storage {
+    SharedArray<R, warpgroups * slices * slice, 128> staging;  // (warpgroups, slices, rows, cols)
+  };
+  using Map = TensorMap;
+
+  static std::string refusal(const Problem& problem) { return refusal_by_bulk_stores(problem, sizeof(R)); }
+  /// Of f32, whatever the 32 bits are: stores copy them.
+  static MatrixMap<TensorMap> map(const Problem& problem) { return map_of_d<float>(problem, rows, cols, d); }
+
+  /// Where a lane's two neighbours go of columns 8 q to 8 q + 7 of a slice, in the upper 8 of its warp's rows (h = 0)
+  /// or the lower (h = 1).
+  LAPIDARY_HD static constexpr int write(int thread, int q, int h) {
+    constexpr Layout place = d;
+    const RowCol<int> at = wgmma_d(thread % 128, 2 * h);
+    return place(at.row, q * 8 + at.col);
+  }
+
+  /// Scales and stores the results of a warpgroup, whose block's begin at `block` of D. Barriers 1 and up are used.
+  template <class Tile, class T>
+  LAPIDARY_DEVICE static void store(const Gemm<T, R>& g, const RowCol<std::int64_t>& block, int thread,
+                                    typename Tile::Accumulators& rD, const Map& map, Storage& shared) {
+    constexpr int width = Tile::BN, N = Tile::Form::N, across = ceil_div(width, cols);
+    static_assert(std::is_same_v<typename Tile::Sum, R> && N % 8 == 0);
+    const int warpgroup = warp_of_block() / 4;
+    const auto barrier = 1 + static_cast<unsigned>(warpgroup);
+    const RowCol<int> origin = {static_cast<int>(block.row) + warpgroup * Tile::WM, static_cast<int>(block.col)};
+    if constexpr (std::is_same_v<R, float>) scale_warpgroup(g, origin, rD);
+    R* const staging = &shared.staging[warpgroup * slices * slice];
+    const bool issuer = thread % 128 < 32 && elect_sync();
+#pragma unroll
+    for (int i = 0; i < Tile::down; ++i)
+#pragma unroll
+      for (int s = 0; s < across; ++s) {
+        const int number = i * across + s, begin = s < across - 1 ? s * cols : width - cols;
+        R* const to = staging + number % slices * slice;
+        // The slice's last store has read it: that of the tile before, or of `slices` slices ago.
+        if (issuer && number == 0) cp_async_bulk_wait_group_read<0>();
+        if (issuer && number >= slices) cp_async_bulk_wait_group_read<slices - 1>();
+        if (number == 0 || number >= slices) barrier_sync(barrier, 128);
+#pragma unroll
+        for (int q = 0; q < cols / 8; ++q)
+#pragma unroll
+          for (int h = 0; h < 2; ++h) {
+            const int col = begin + q * 8;
+            store_vector<2>(to[write(thread, q, h)], &rD[i][col / N][col % N / 2 + 2 * h]);
+          }
+        fence_proxy_async();
+        barrier_sync(barrier, 128);
+        if (issuer) {
+          cp_async_bulk_tensor_store(map, Coordinates{origin.col + begin, origin.row + i * rows}, to);
+          cp_async_bulk_commit_group();
+        }
+      }
+  }
+  /// Shared memory stays until the stores have read it.
+  LAPIDARY_DEVICE static void finish() { wgmma_staged::StagedEpilogue<bf16, warpgroups, 1, 64>::finish(); }
+};
+template <int cols>
+constexpr int pair_wavefronts = wavefronts(warp_access<float, 2>([](int lane) {
+  return PairedEpilogue<float, 1, 1, cols>::write(lane, 0, 0);
+}));
+
+template <KernelTraits t>
+struct Config : wgmma_energy::Config<t> {
+  using Epilogue = PairedEpilogue<typename wgmma_energy::Config<t>::Result, 2, t.slices, t.cols>;
+  static_assert(pair_wavefronts<t.cols> == 2, "the minimum");
+};
+
+/// Rows of a stage have 128 bytes, whatever the type.
+constexpr KernelTraits of(Type type, Order b, int BM, int BN, int stages, int slices, int cols) {
+  const Type result = type == Type::s8 ? Type::s32 : Type::f32;
+  return {.tile = {BM, BN, 128 / size_of(type)},
+          .kind = {type, result, Order::row_major, b},
+          .stages = stages,
+          .cluster = {2, 1},
+          .slices = slices,
+          .cols = cols};
+}
+constexpr KernelTraits narrow(Type type, Order b = Order::column_major) { return of(type, b, 128, 256, 4, 1, 56); }
+constexpr KernelTraits wide(Type type) { return of(type, Order::column_major, 256, 200, 3, 2, 40); }
+/// 200 columns that are neighbours take the room of 256, and leave that of one slice.
+constexpr KernelTraits wide_rows(Type type) { return of(type, Order::row_major, 256, 200, 3, 1, 40); }
+constexpr std::array all_traits = {
+    wide(Type::bf16),
+    narrow(Type::bf16),
+    wide(Type::f16),
+    narrow(Type::f16),
+    wide_rows(Type::bf16),
+    narrow(Type::bf16, Order::row_major),
+    wide(Type::e4m3),
+    narrow(Type::e4m3),
+    wide(Type::tf32),
+    narrow(Type::tf32),
+    of(Type::s8, Order::column_major, 256, 192, 3, 2, 40),
+    narrow(Type::s8),
+#if LAPIDARY_ALL_KERNELS
+    wide_rows(Type::f16),
+    narrow(Type::f16, Order::row_major),
+#endif
+};
+constexpr auto build = [](auto t) { return built_wgmma<info, Config<t.value>>(); };
+template <class Unit>
+constexpr auto built_kernels = built_wgmma_list<Unit, all_traits>(build);
+
+}  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_staged_f32

@@ -1,0 +1,100 @@
+#pragma once
+#include <algorithm>
+
+#include "kernels/wgmma/wgmma_overlapped.cuh"
+
+namespace lapidary::inline LAPIDARY_BUILD::wgmma_waves {
+
+constexpr RungInfo info = {
+    .name = "wgmma_waves",
+    .parent = "wgmma_overlapped",
+    .idea = "a menu of tiles, for rounds that come out full",
+    .change =
+        "Tiles of 64, 128 and 192 rows, for which one, two and three warpgroups multiply, and of widths that are no "
+        "powers of two; blocks are alone, not in clusters",
+    .why =
+        "One tile more than there are multiprocessors costs a whole round: 1664 x 1664 is 169 tiles of 128 x 128, two "
+        "rounds that are 64 % full, or 130 of 128 x 168, a single one that is 98 % full",
+    .counter = "blocks that have a tile in the last round: most of 132, for most sizes",
+    .cost =
+        "A kernel for each tile, of which somebody must choose; a small one has more bytes for each product, and nobody "
+        "shares them with a neighbour; three warpgroups leave each other 160 registers, for at most 100 results",
+    .exercise =
+        "`lapidary raster --kernel wgmma_waves -m 1664 -n 1664`, then `--kernel wgmma_overlapped`: how many rounds, how "
+        "full is the last?",
+    .architecture = 90,
+    .fallback = "mma_multistage",
+};
+
+/// A warpgroup for each 64 rows of a tile. Where there is one, each thread has as many registers as it can use, and
+/// three begin with 128 and take what a fourth gives up.
+template <int warpgroups>
+struct Roles : wgmma_specialized::Specialized<warpgroups> {
+  template <class Produce, class Consume>
+  LAPIDARY_DEVICE static void run(const Produce& produce, const Consume& consume) {
+    const int warp = warp_of_block();
+    if (warp < 4 * warpgroups) {
+      if constexpr (warpgroups == 3) setmaxnreg_inc<160>();
+      consume(warp / 4);
+      return;
+    }
+    if constexpr (warpgroups == 3) setmaxnreg_dec<32>();
+    if (warp == 4 * warpgroups && elect_sync()) produce();
+  }
+};
+template <>
+struct Roles<2> : wgmma_specialized::Specialized<2> {};
+
+template <KernelTraits t>
+struct Config : wgmma_overlapped::Config<t> {
+  using Parent = wgmma_overlapped::Config<t>;
+  static constexpr int warpgroups = t.tile.m / 64;
+  using Tile = WgmmaTile<typename Parent::A, typename Parent::B, warpgroups>;
+  using Roles = wgmma_waves::Roles<warpgroups>;
+  using Epilogue = wgmma_staged::StagedEpilogue<typename Parent::Result, warpgroups, t.slices, t.cols>;
+  using Cluster = Alone;
+  static constexpr int threads = Roles::threads;
+  static_assert(wgmma_staged::stmatrix_wavefronts<t.cols> == 4, "the minimum");
+};
+
+/// A tile of BM x BN, whose results are staged in `slices` at a time of `cols` columns, with all the stages that there
+/// is room for. Columns that are neighbours, where B is row-major, take the room of the next multiple of 64.
+constexpr KernelTraits of(Type type, Order b, int BM, int BN, int slices, int cols) {
+  KernelTraits t = {.tile = {BM, BN, 64}, .kind = {type, type, Order::row_major, b}, .slices = slices, .cols = cols};
+  constexpr int bytes = 2, barriers = 1024;  // as far as the next array's alignment
+  const int stage = (BM + (b == Order::row_major ? round_up(BN, 64) : BN)) * t.tile.k * bytes;
+  const int staged = round_up(BM * slices * cols * bytes, 1024);
+  t.stages = (static_cast<int>(LaunchLimits::shared_bytes_opt_in) - staged - barriers) / stage;
+  return t;
+}
+/// The smallest menu known by which cubes from 1152 on fill 89 % of the rounds of 132 multiprocessors or more.
+constexpr auto column_major(Type type) {
+  constexpr Order b = Order::column_major;
+  return std::array{of(type, b, 128, 176, 1, 88), of(type, b, 128, 88, 1, 88),   of(type, b, 128, 104, 1, 104),
+                    of(type, b, 128, 112, 2, 56), of(type, b, 128, 120, 1, 120), of(type, b, 128, 128, 2, 64),
+                    of(type, b, 128, 168, 2, 56), of(type, b, 128, 192, 2, 64),  of(type, b, 192, 96, 4, 24),
+                    of(type, b, 192, 200, 2, 40), of(type, b, 64, 64, 1, 64),    of(type, b, 64, 128, 2, 64)};
+}
+constexpr auto row_major(Type type) {
+  constexpr Order b = Order::row_major;
+  return std::array{of(type, b, 128, 88, 1, 88),  of(type, b, 128, 128, 2, 64), of(type, b, 128, 168, 2, 56),
+                    of(type, b, 128, 192, 2, 64), of(type, b, 64, 64, 1, 64),   of(type, b, 64, 128, 2, 64)};
+}
+template <std::size_t... counts>
+constexpr auto joined(const std::array<KernelTraits, counts>&... lists) {
+  std::array<KernelTraits, (counts + ...)> all{};
+  auto next = all.begin();
+  ((next = std::copy(lists.begin(), lists.end(), next)), ...);
+  return all;
+}
+#if LAPIDARY_ALL_KERNELS
+constexpr auto all_traits = joined(column_major(Type::bf16), column_major(Type::f16), row_major(Type::bf16),
+                                   row_major(Type::f16));
+#else
+constexpr auto all_traits = column_major(Type::bf16);
+#endif
+constexpr auto build = [](auto t) { return built_wgmma<info, Config<t.value>>(); };
+template <class Unit>
+constexpr auto built_kernels = built_wgmma_list<Unit, all_traits>(build);
+
+}  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_waves
