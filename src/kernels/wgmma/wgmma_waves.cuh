@@ -20,30 +20,30 @@ constexpr RungInfo info = {
         "A kernel for each tile, of which somebody must choose; a small one has more bytes for each product, and nobody "
         "shares them with a neighbour; three warpgroups leave each other 160 registers, for at most 100 results",
     .exercise =
-        "`lapidary raster --kernel wgmma_waves -m 1664 -n 1664`, then `--kernel wgmma_overlapped`: how many rounds, how "
-        "full is the last?",
+        "`lapidary raster --kernel wgmma_waves --tile 128x168x64 -m 1664 -n 1664 -k 1664`, then `--tile 128x128x64`: how "
+        "many waves, and how many blocks at a time?",
     .architecture = 90,
     .fallback = "mma_multistage",
 };
 
-/// A warpgroup for each 64 rows of a tile. Where there is one, each thread has as many registers as it can use, and
-/// three begin with 128 and take what a fourth gives up.
+/// A warpgroup for each 64 rows of a tile. One needs no registers of the producer's; three have 128 a thread when they
+/// start, and 160 then.
 template <int warpgroups>
 struct Roles : wgmma_specialized::Specialized<warpgroups> {
+  static constexpr unsigned consumer = warpgroups == 3 ? 160 : 240, producer = warpgroups == 3 ? 32 : 24;
+
   template <class Produce, class Consume>
   LAPIDARY_DEVICE static void run(const Produce& produce, const Consume& consume) {
     const int warp = warp_of_block();
     if (warp < 4 * warpgroups) {
-      if constexpr (warpgroups == 3) setmaxnreg_inc<160>();
+      if constexpr (warpgroups > 1) setmaxnreg_inc<consumer>();
       consume(warp / 4);
-      return;
+    } else {
+      if constexpr (warpgroups > 1) setmaxnreg_dec<producer>();
+      if (warp == 4 * warpgroups && elect_sync()) produce();
     }
-    if constexpr (warpgroups == 3) setmaxnreg_dec<32>();
-    if (warp == 4 * warpgroups && elect_sync()) produce();
   }
 };
-template <>
-struct Roles<2> : wgmma_specialized::Specialized<2> {};
 
 template <KernelTraits t>
 struct Config : wgmma_overlapped::Config<t> {
