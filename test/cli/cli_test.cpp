@@ -292,7 +292,9 @@ TEST_F(Program, DiffShowsTheIdeaOfEachHopperRung) {
         {"wgmma_staged", "wgmma_persistent", {"stmatrix<", "cp_async_bulk_tensor_store("}},
         {"wgmma_cluster", "wgmma_staged", {"cp_async_bulk_tensor_multicast(", "barrier_cluster_arrive()"}},
         {"wgmma_energy", "wgmma_cluster", {"steps - 1 - step"}},
+        {"wgmma_staged_f32", "wgmma_energy", {"store_vector<2>(", "cp_async_bulk_tensor_store("}},
         {"wgmma_overlapped", "wgmma_cluster", {"grid_launch_dependents()", "grid_wait()"}},
+        {"wgmma_waves", "wgmma_overlapped", {"setmaxnreg_inc<consumer>", "t.tile.m / 64"}},
         {"wgmma_promoted", "wgmma_energy", {"for (int step = 0; step < block.steps", "add(rD[0][1], right)"}},
         {"wgmma_split_k", "wgmma_overlapped", {"mapa(", "steps * rank / ranks"}},
         {"wgmma_skinny", "wgmma_split_k", {"return {at.col, at.row}", "CachePolicy::evict_first"}}}) {

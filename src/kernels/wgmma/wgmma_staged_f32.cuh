@@ -16,9 +16,7 @@ constexpr RungInfo info = {
         "Stored from registers, 32-bit results of a tile keep its tensor cores waiting for twice the bytes, and the "
         "addresses leave no registers for 256 x 200; what stores a slice in bulk is one thread with one address",
     .counter = "global_store goes to zero: results leave by bulk copies; shared_store: in pairs, without conflicts",
-    .cost =
-        "Rows of D in multiples of 16 bytes; a slice of 256 columns' last 56 has 24 that the one before has stored, as no "
-        "odd number of 8 divides 256",
+    .cost = "Rows of D in multiples of 16 bytes; of 256 columns, which no odd number of 8 divides, 24 are stored twice",
     .exercise =
         "`lapidary explain wgmma_staged_f32`: how many wavefronts does a store to shared memory take, and how many would "
         "it with slices of 64 columns?",

@@ -14,7 +14,8 @@ constexpr RungInfo info = {
         "powers of two; blocks are alone, not in clusters",
     .why =
         "One tile more than there are multiprocessors costs a whole round: 1664 x 1664 is 169 tiles of 128 x 128, two "
-        "rounds that are 64 % full, or 130 of 128 x 168, a single one that is 98 % full",
+        "rounds that are 64 % full, or 130 of 128 x 168, a single one that is 98 % full; of sizes from 1152 on, in steps "
+        "of 64, some tile of the menu fills 89 % at least",
     .counter = "blocks that have a tile in the last round: most of 132, for most sizes",
     .cost =
         "A kernel for each tile, of which somebody must choose; a small one has more bytes for each product, and nobody "
@@ -67,7 +68,7 @@ constexpr KernelTraits of(Type type, Order b, int BM, int BN, int slices, int co
   t.stages = (static_cast<int>(LaunchLimits::shared_bytes_opt_in) - staged - barriers) / stage;
   return t;
 }
-/// The smallest menu known by which cubes from 1152 on fill 89 % of the rounds of 132 multiprocessors or more.
+/// Widths for every size, tiles of 64 rows for small ones: below, what they fill.
 constexpr auto column_major(Type type) {
   constexpr Order b = Order::column_major;
   return std::array{of(type, b, 128, 176, 1, 88), of(type, b, 128, 88, 1, 88),   of(type, b, 128, 104, 1, 104),
@@ -80,6 +81,22 @@ constexpr auto row_major(Type type) {
   return std::array{of(type, b, 128, 88, 1, 88),  of(type, b, 128, 128, 2, 64), of(type, b, 128, 168, 2, 56),
                     of(type, b, 128, 192, 2, 64), of(type, b, 64, 64, 1, 64),   of(type, b, 64, 128, 2, 64)};
 }
+/// The share of all rounds of 132 multiprocessors that size x size results take, by the tile of which that is the most.
+constexpr double best_share(int size) {
+  double best = 0;
+  for (const KernelTraits& t : column_major(Type::bf16)) {
+    const int rounds = ceil_div(ceil_div(size, t.tile.m) * ceil_div(size, t.tile.n), 132);
+    best = std::max(best, 1.0 * size * size / (132.0 * rounds * t.tile.m * t.tile.n));
+  }
+  return best;
+}
+constexpr double least_share = [] {
+  double least = 1;
+  for (int size = 1152; size <= 4096; size += 64) least = std::min(least, best_share(size));
+  return least;
+}();
+static_assert(least_share > 0.89);
+
 template <std::size_t... counts>
 constexpr auto joined(const std::array<KernelTraits, counts>&... lists) {
   std::array<KernelTraits, (counts + ...)> all{};
