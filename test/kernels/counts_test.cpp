@@ -247,7 +247,8 @@ TEST_P(KnownCounts, AreInWholeTilesForRaggedProblems) {
 }
 
 class ConflictFree : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Rung, ConflictFree, testing::Values("mma_padded", "mma_swizzled", "mma_multistage"),
+INSTANTIATE_TEST_SUITE_P(Rung, ConflictFree,
+                         testing::Values("bulk_transposed", "mma_padded", "mma_swizzled", "mma_multistage"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_P(ConflictFree, NoAccessOfAnyOrderTakesMoreThanTheMinimum) {
