@@ -24,6 +24,9 @@ struct CheckProblem {
 /// they cannot; and each is alone in some problem what keeps them from it.
 std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& tile);
 
+/// The same of a kernel, and if its blocks share K (kernels/split.hpp) such as have few results and long sums.
+std::vector<CheckProblem> check_problems(const KernelEntry& kernel);
+
 /// Problems of one size: as it is, and with leading dimensions, bases and factors of their own.
 std::vector<CheckProblem> check_problems(const GemmKind& kind, std::int64_t M, std::int64_t N, std::int64_t K);
 

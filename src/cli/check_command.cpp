@@ -45,7 +45,7 @@ Json json_of(const bench::CheckProblem& problem) {
 }
 
 std::vector<bench::CheckProblem> problems_of(const CheckArguments& arguments, const KernelEntry& kernel) {
-  if (!arguments.m && !arguments.n && !arguments.k) return bench::check_problems(kernel.kind, kernel.tile);
+  if (!arguments.m && !arguments.n && !arguments.k) return bench::check_problems(kernel);
   const std::int64_t size = default_size(DeviceKind::emulator);
   return bench::check_problems(kernel.kind, arguments.m.value_or(size), arguments.n.value_or(size),
                                arguments.k.value_or(size));

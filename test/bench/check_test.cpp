@@ -12,6 +12,7 @@
 
 #include "core/math.hpp"
 #include "faulty_product.hpp"
+#include "kernels/split.hpp"
 
 namespace lapidary::test::instrumented {
 BuiltKernel faulty_product(Wrong wrong);
@@ -180,15 +181,24 @@ TEST_P(CheckProblems, HaveLongSumsOverSeveralTilesAndManyRowsOfThem) {
   }));
 }
 
-TEST_P(CheckProblems, HaveFewResultsOfSumsThatBlocksMayShare) {
-  const auto [m, n, k] = GetParam().tile;
-  const std::int64_t parts = 16, step = std::max(k, 1);
-  EXPECT_TRUE(any([&](const RandomProblem& p) {
-    return p.problem.M < m && p.problem.N < n && p.problem.K > 2 * parts * step && p.problem.K % (parts * step) != 0;
-  }));
-  EXPECT_TRUE(any([&](const RandomProblem& p) {
-    return p.problem.M > p.problem.N && p.problem.N < n && p.problem.K > 8 * step && p.beta != 0;
-  }));
+TEST(CheckProblems, HaveFewResultsOfLongSumsForKernelsWhoseBlocksShareThem) {
+  for (const char* const rung : {"wgmma_split_k", "wgmma_skinny"})
+    for (const KernelEntry& kernel : find_rung(rung).kernels) {
+      const auto [m, n, k] = kernel.tile;
+      const auto problems = check_problems(kernel);
+      const auto any = [&](auto&& property) {
+        return std::any_of(problems.begin(), problems.end(), [&](const CheckProblem& problem) {
+          const RandomProblem p = resolve(problem.spec);
+          return property(p, split_of(kernel)->blocks(1, p.problem.K, problem.multiprocessors));
+        });
+      };
+      EXPECT_TRUE(any([&](const RandomProblem& p, int blocks) {
+        return blocks == KSplit::most && p.problem.M <= m && p.problem.K % (blocks * k) != 0;
+      })) << kernel.id();
+      EXPECT_TRUE(any([&](const RandomProblem& p, int blocks) {
+        return blocks > 1 && p.problem.M > p.problem.N && p.problem.M <= m && p.problem.N < n && p.beta != 0;
+      })) << kernel.id();
+    }
 }
 
 TEST_P(CheckProblems, HaveLinesOfSeveralTilesFarApart) {

@@ -61,7 +61,7 @@ struct Trial {
 std::vector<Trial> trials_of(const KernelEntry& kernel, int schedules) {
   std::vector<Trial> trials;
   for (int seed = 1; seed <= schedules; ++seed)
-    for (const bench::CheckProblem& problem : bench::check_problems(kernel.kind, kernel.tile))
+    for (const bench::CheckProblem& problem : bench::check_problems(kernel))
       trials.push_back({problem, static_cast<std::uint64_t>(seed)});
   return trials;
 }

@@ -18,8 +18,8 @@ constexpr RungInfo info = {
         "B, whose bytes are all that takes time; each is read once and not kept in place of A",
     .counter = "FLOP of tensor cores: of 16 rows, not of 64; bytes from DRAM: those of B, once",
     .cost =
-        "Lanes hold neighbours of a column of D, and trade them for neighbours of a row; of more rows than a tile has B is "
-        "read again for the next ones, so that more than 64 are not taken",
+        "Lanes hold neighbours of a column of D, and trade them for neighbours of a row; for more rows than a tile has B "
+        "would be read again, and so they are not taken",
     .exercise = "`lapidary explain wgmma_skinny -m 16 -n 4096 -k 4096`: of which matrix are the bytes from DRAM?",
     .architecture = 90,
     .fallback = "mma_multistage",
@@ -100,39 +100,33 @@ struct Config : wgmma_split_k::Config<t, warpgroups> {
                 })) == (sizeof(typename Parent::Result) == 2 ? 8 : 16),
                 "whole ones: 16 columns of 8 rows");
 
-  /// Blocks that a multiprocessor has room for: 2 KiB are for barriers and for the system.
-  static constexpr int fit = 228 * 1024 / (t.stages * (A::bytes + B::bytes) + Epilogue::places * 512 + 2048);
-  /// As many blocks a tile as there is room for, until each multiprocessor has one and 80 KiB of B on their way to it.
-  static constexpr int split(std::int64_t tiles, std::int64_t K, int multiprocessors) {
-    const std::int64_t enough = std::max(ceil_div(multiprocessors * 80 * 1024, t.stages * B::bytes), multiprocessors);
-    return split_by(tiles, K / 256, [&](int blocks) {
-      return std::min(fit * room_for_clusters(blocks, multiprocessors), 2 * enough - 1);
-    });
-  }
+  static constexpr KSplit split = split_of_streams(t);
 };
 
 template <class Config>
 std::string refusal_of_rows(const Problem& problem) {
-  if (problem.M > 64)
-    return "M is " + std::to_string(problem.M) + "; this kernel is for at most 64 rows, as it reads B again for each " +
-           std::to_string(Config::Tile::BM);
+  if (problem.M > Config::Tile::BM)
+    return "M is " + std::to_string(problem.M) + "; this kernel reads B once, for at most " +
+           std::to_string(Config::Tile::BM) + " rows";
   return refusal_of<Config>(problem);
 }
 
-constexpr KernelTraits of(int m, int n, int stages, Type type, Order b = Order::column_major) {
-  return {.tile = {m, n, 64}, .kind = {type, type, Order::row_major, b}, .stages = stages};
+constexpr KernelTraits of(int m, int n, int stages, Type type, Order b = Order::column_major, int k = 64) {
+  return {.tile = {m, n, k}, .kind = {type, type, Order::row_major, b}, .stages = stages};
 }
 constexpr std::array all_traits = {
     of(16, 64, 6, Type::bf16),
     of(8, 64, 7, Type::bf16),
     of(32, 64, 5, Type::bf16),
     of(64, 64, 6, Type::bf16),
+    of(16, 64, 5, Type::bf16, Order::column_major, 128),
     of(16, 128, 12, Type::bf16),
     of(64, 128, 8, Type::bf16),
     of(16, 64, 6, Type::f16),
     of(8, 64, 7, Type::f16),
     of(32, 64, 5, Type::f16),
     of(64, 64, 6, Type::f16),
+    of(16, 64, 5, Type::f16, Order::column_major, 128),
     of(16, 128, 12, Type::f16),
     of(64, 128, 8, Type::f16),
     of(16, 64, 6, Type::bf16, Order::row_major),

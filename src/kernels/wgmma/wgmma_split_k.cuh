@@ -118,10 +118,7 @@ struct Config : WgmmaConfig<t, warpgroups> {
   using Steps = FromFirst;
   using Start = wgmma_overlapped::Overlapped;
   static constexpr int threads = Roles::threads;
-  /// As many blocks a tile as there is room for and as have 256 of K each.
-  static constexpr int split(std::int64_t tiles, std::int64_t K, int multiprocessors) {
-    return split_by(tiles, K / 256, [&](int blocks) { return room_for_clusters(blocks, multiprocessors); });
-  }
+  static constexpr KSplit split = split_of_sums();
 };
 
 constexpr KernelTraits of(TileShape tile, int stages, Type type, Type result, Order b = Order::column_major) {
