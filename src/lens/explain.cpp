@@ -76,9 +76,15 @@ std::optional<Explanation> explain_on_record(const Question& question) {
   return std::nullopt;
 }
 
+Problem page_problem(const KernelEntry& kernel) {
+  Problem problem = {.kind = kernel.kind, .M = page_size, .N = page_size, .K = page_size};
+  while (problem.M > 1 && !refusal(kernel, resolved(problem)).empty()) problem.M /= 2;
+  return problem;
+}
+
 Explanation explain_for_page(const Rung& rung, const model::Gpu& gpu) {
   const KernelEntry& kernel = rung.kernels.front();
-  return explain({&rung, &kernel, {.kind = kernel.kind, .M = page_size, .N = page_size, .K = page_size}, gpu});
+  return explain({&rung, &kernel, page_problem(kernel), gpu});
 }
 
 }  // namespace lapidary::lens

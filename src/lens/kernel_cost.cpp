@@ -41,7 +41,8 @@ std::string kernel_cost_table() {
   for (const std::string_view name : library::library_rungs()) {
     const Rung& rung = find_rung(name);
     for (const KernelEntry& kernel : rung.kernels) {
-      Problem problem = {.kind = kernel.kind, .M = page_size, .N = page_size, .K = 1024};
+      Problem problem = page_problem(kernel);
+      problem.K = 1024;
       const Explanation e = explain({&rung, &kernel, problem, gpu});
       const std::string id = kernel.id();
       library::KernelCost cost;
