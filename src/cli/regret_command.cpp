@@ -20,6 +20,8 @@
 #include "cli/problem_list.hpp"
 #include "core/error.hpp"
 #include "device/device.hpp"
+#include "kernels/registry.hpp"
+#include "library/kernel_cost.hpp"
 #include "report/progress.hpp"
 #include "report/table.hpp"
 
@@ -59,14 +61,20 @@ Json to_json(const Distribution& d) {
           {"worst", d.worst}};
 }
 
-Json to_json(const bench::Regret& r, const std::string& label) {
+/// @param multiprocessors  of the card that timed it
+Json to_json(const bench::Regret& r, const std::string& label, int multiprocessors) {
   Json ways = Json::array();
-  for (const bench::TimedWay& way : r.ways)
+  for (const bench::TimedWay& way : r.ways) {
+    const library::LibraryKernel::Work work = library::library_kernel(find_kernel(way.way.kernel))
+                                                  ->work(r.plan.problem(), multiprocessors);
     ways.push_back({{"kernel", way.way.kernel},
+                    {"blocks", work.blocks},
+                    {"steps", work.steps},
                     {"packs_a", way.way.packs_a},
                     {"packs_b", way.way.packs_b},
                     {"predicted_s", way.way.seconds},
                     {"measured_s", way.seconds}});
+  }
   return {{"plan", r.plan.id()},
           {"label", label},
           {"regret", r.regret()},
@@ -130,7 +138,7 @@ ExitCode regret(const RegretArguments& a) {
     if (!r.cublas.empty()) peer = r.cublas;
     if (&r.best() != &r.ways.front()) better += choice_of(r);
     if (r.cublas_seconds) ratios.push_back(*r.cublas_seconds / r.chosen_seconds());
-    list.push_back(to_json(r, p.label));
+    list.push_back(to_json(r, p.label, device->properties().multiprocessors));
     if (a.json) {
       progress.update(bench::sizes_text(p.M, p.N, p.K), static_cast<double>(i) / static_cast<double>(problems.size()));
       continue;

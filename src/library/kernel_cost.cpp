@@ -6,6 +6,8 @@
 #include <iterator>
 #include <vector>
 
+#include "core/math.hpp"
+
 namespace lapidary::library {
 namespace {
 
@@ -13,14 +15,16 @@ constexpr KernelCost costs[] = {
 #include "library/kernel_costs.inc"
 };
 
-constexpr std::string_view rungs[] = {"multistage",       "mma_multistage",   "wgmma_specialized",
-                                      "wgmma_persistent", "wgmma_staged",     "wgmma_cluster",
-                                      "wgmma_energy",     "wgmma_overlapped", "wgmma_promoted"};
+constexpr std::string_view rungs[] = {"multistage",       "bulk_transposed",  "mma_multistage", "wgmma_specialized",
+                                      "wgmma_persistent", "wgmma_staged",     "wgmma_cluster",  "wgmma_energy",
+                                      "wgmma_staged_f32", "wgmma_overlapped", "wgmma_waves",    "wgmma_promoted",
+                                      "wgmma_split_k",    "wgmma_skinny",     "wgmma_deferred"};
 
 /// Null if the library does not choose it.
 const KernelCost* cost_of(const KernelEntry& kernel) {
   const auto found = std::find_if(std::begin(costs), std::end(costs), [&, id = kernel.id()](const KernelCost& c) {
-    if (!kernel.finishes) return c.id == id;
+    if (c.id == id) return true;
+    if (!kernel.finishes) return false;
     const KernelId row = parse_kernel_id(c.id);
     return key_of(row.rung, row.traits) == key_of(kernel.rung, kernel);
   });
@@ -28,6 +32,13 @@ const KernelCost* cost_of(const KernelEntry& kernel) {
 }
 
 }  // namespace
+
+LibraryKernel::Work LibraryKernel::work(const Problem& p, int multiprocessors) const {
+  const auto [rows, columns] = tiles_of(*kernel, p.M, p.N);
+  const std::int64_t tiles = rows * columns, steps = ceil_div<std::int64_t>(p.K, kernel->tile.k);
+  const int share = split ? split->blocks(tiles, p.K, multiprocessors) : 1;
+  return {static_cast<double>(tiles * share), static_cast<double>(ceil_div<std::int64_t>(steps, share)), share};
+}
 
 std::span<const KernelCost> kernel_costs() { return costs; }
 
@@ -37,7 +48,8 @@ std::span<const LibraryKernel> library_kernels() {
     for (const Rung& rung : ladder())
       for (const KernelEntry& entry : rung.kernels)
         if (const KernelCost* const cost = cost_of(entry))
-          found.push_back({entry.id(), &rung, &entry, cost, measured_cost_of(entry)});
+          found.push_back({entry.id(), &rung, &entry, cost, measured_cost_of(entry),
+                           parse_kernel_id(cost->id).rung != entry.rung, split_of(entry)});
     return found;
   }();
   return known;

@@ -1,10 +1,12 @@
 #pragma once
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "kernels/registry.hpp"
+#include "kernels/split.hpp"
 #include "library/measured_cost.hpp"
 
 namespace lapidary::library {
@@ -37,6 +39,16 @@ struct LibraryKernel {
   const KernelEntry* kernel;
   const KernelCost* cost;
   const MeasuredCost* measured;  ///< null if it was not
+  bool as_parent;                ///< it is for epilogues, and costs what its parent does, which is for what has none
+  std::optional<KSplit> split;   ///< of kernels whose blocks share K
+
+  /// What blocks have to do of D.
+  struct Work {
+    double blocks;  ///< those that tiles beyond D have in clusters included
+    double steps;   ///< along K, of each tile's part that a block has
+    int share;      ///< blocks that share a tile
+  };
+  Work work(const Problem& problem, int multiprocessors) const;
 };
 
 /// Those of the table that this program has, and those that cost what one of them does.

@@ -79,8 +79,7 @@ BrokenRule why_not(const KernelEntry& kernel, const Problem& problem, const Buil
   if (!known)
     return {RefusalId::kernel_lesson, fmt::format("{} is a lesson; the library chooses among kernels of {}",
                                                   kernel.id(), fmt::join(names_of_library_rungs(), ", "))};
-  const GemmKind types(kernel.kind.type, kernel.kind.result),
-      asked(problem.kind.type, kernel.finishes ? problem.kind.result : stored_type(problem));
+  const GemmKind types(kernel.kind.type, kernel.kind.result), asked(problem.kind.type, stored_type(problem, *known));
   if (types != asked)
     return {RefusalId::kernel_type, fmt::format("{} computes {} products; the problem is of type {}", kernel.id(),
                                                 to_string(types), to_string(asked))};

@@ -85,6 +85,9 @@ bool finish_later(Way& way) {
   return true;
 }
 
+/// Whether a kernel does itself what an epilogue of a problem asks for.
+bool finishes(const Problem& p, const LibraryKernel& kernel) { return kernel.kernel->finishes && is_for_finishing(p); }
+
 bool lines_aligned(const MatrixShape& x, int base) {
   return base % 16 == 0 && x.ld * size_of(x.type) % 16 == 0 && x.length() * size_of(x.type) % 16 == 0;
 }
@@ -95,12 +98,16 @@ bool is_for_finishing(const Problem& problem) { return is_stored(problem) && pro
 
 Type stored_type(const Problem& problem) { return needs_finishing(problem) ? Type::f32 : problem.kind.result; }
 
+Type stored_type(const Problem& problem, const LibraryKernel& kernel) {
+  return kernel.as_parent || finishes(problem, kernel) ? problem.kind.result : stored_type(problem);
+}
+
 std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_kernel, const PackedOperands& packs,
                           const PackedOperands& prepared, BrokenRule* broken) {
   const KernelEntry& kernel = *library_kernel.kernel;
   if (kernel.kind.type != batch.kind.type) return {};
-  if (kernel.kind.result != (kernel.finishes ? batch.kind.result : stored_type(batch))) return {};
-  if (kernel.finishes && !is_for_finishing(batch)) {
+  if (kernel.kind.result != stored_type(batch, library_kernel)) return {};
+  if (library_kernel.as_parent && !is_for_finishing(batch)) {
     if (broken)
       *broken = {RefusalId::kernel_problem,
                  "it is for products with an epilogue, of factors that the host has; its parent computes others"};
@@ -116,7 +123,7 @@ std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_ker
     return x.order == order || x.empty();
   };
   if ((!packs.a && !fits(Matrix::A, kernel.kind.a)) || (!packs.b && !fits(Matrix::B, kernel.kind.b))) return {};
-  if (!kernel.finishes && needs_finishing(batch) && !finish_later(way)) {
+  if (!finishes(batch, library_kernel) && needs_finishing(batch) && !finish_later(way)) {
     if (broken)
       *broken = {RefusalId::shape_tiles,
                  fmt::format("{} x {} results are to be made in a second launch; it numbers at most 2^31 - 1 tiles of "

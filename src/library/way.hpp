@@ -41,6 +41,8 @@ struct Way {
 /// The type of what kernels that do not finish store for a problem: its results, or sums for a second launch to make
 /// results of.
 Type stored_type(const Problem& problem);
+/// ... and what a certain kernel stores, which may be one that finishes.
+Type stored_type(const Problem& problem, const LibraryKernel& kernel);
 /// Whether a problem is one for kernels that finish: an epilogue and what else they do, of factors that the host has.
 bool is_for_finishing(const Problem& problem);
 

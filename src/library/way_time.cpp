@@ -48,12 +48,11 @@ WayTime time_of_warpgroups(const Way& way, const BuiltInCard& card, int resident
   const KernelEntry& kernel = *way.kernel->kernel;
   const KernelCost& cost = *way.kernel->cost;
   const auto& [tile, kind, stages, cluster, slices, cols] = kernel.traits();
-  const auto [rows, columns] = tiles_of(kernel, p.M, p.N);
-  const double size = size_of(kind.type);
-  const double steps = number(rows) * number(columns) * number(ceil_div<std::int64_t>(p.K, tile.k));
+  const LibraryKernel::Work work = way.kernel->work(p, card.gpu.sms);
+  const double size = size_of(kind.type), steps = work.blocks * work.steps;
   const double a = size * tile.m * tile.k, b = size * tile.n * tile.k;
   model::WarpgroupLaunch launch;
-  launch.tiles = rows * columns;
+  launch.tiles = static_cast<std::int64_t>(work.blocks);
   launch.per_sm = resident;
   launch.blocks = cost.persistent ? std::min<std::int64_t>(launch.tiles, card.gpu.sms) : launch.tiles;
   launch.flop = 2.0 * tile.m * tile.n * tile.k * steps;
@@ -126,10 +125,9 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   const KernelCost& cost = *way.kernel->cost;
   const Gpu &measured = h200().gpu, &gpu = card.gpu;
   const double slower = measured.clock_hz / gpu.clock_hz, bandwidth = gpu.dram_bytes_per_s / measured.dram_bytes_per_s;
-  const auto [rows, columns] = tiles_of(kernel, p.M, p.N);
-  const double tiles = number(rows * columns), places = 1.0 * gpu.sms * resident;
-  const double full = std::floor(tiles / places), rest = tiles / places - full;
-  const double steps = number(ceil_div<std::int64_t>(p.K, kernel.tile.k));
+  const LibraryKernel::Work work = way.kernel->work(p, gpu.sms);
+  const double tiles = work.blocks / work.share, steps = work.steps;
+  const double rounds = work.blocks / (1.0 * gpu.sms * resident), full = std::floor(rounds), rest = rounds - full;
   double compute = full * (m.start + steps * std::max(m.alone, m.loaded));
   if (rest > 0) compute += m.start + steps * std::max(m.alone, m.loaded * rest);
   const auto crooked = [](const MatrixShape& x) { return x.ld * size_of(x.type) % 128 != 0; };
@@ -146,7 +144,7 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   const bool unaligned = cost.depth > 0 && !vectorizable(p);
   const double ragged = unaligned ? m.ragged : 1;
   const double whole = std::min(1.0, number(p.M) / kernel.tile.m) * std::min(1.0, number(p.N) / kernel.tile.n);
-  const double stores = odd || unaligned ? slower * m.singly * whole * std::ceil(tiles / places) : 0;
+  const double stores = odd || unaligned ? slower * m.singly * whole * std::ceil(rounds) : 0;
   const double microseconds = m.fixed + ragged * (std::max(compute, operands) + results) + stores;
   const char* const limiter = m.fixed > microseconds / 2              ? "launch overhead"
                               : ragged > 1                            ? "lines that are not aligned"
