@@ -1,7 +1,18 @@
 #pragma once
+#include <type_traits>
+
 #include "kernels/wgmma/built.hpp"
 
 namespace lapidary::inline LAPIDARY_BUILD {
+
+/// Of a configuration whose tiles have one width: calls call(type of the WgmmaTile, where it begins in D).
+template <class Tile>
+struct OneWidth {
+  template <class Call>
+  LAPIDARY_DEVICE static void visit(const RowCol<int>& at, Call&& call) {
+    call(std::type_identity<Tile>(), RowCol<int>{at.row * Tile::BM, at.col * Tile::BN});
+  }
+};
 
 /// wgmma_kernel, but that a tile's results are held until the next one's products run. The consumers' part of
 /// Config::Loop is then given what stores slice s of them, and Config::Epilogue has Held, hold() and store_slice() in
@@ -26,15 +37,13 @@ __global__ void __launch_bounds__(Config::threads, 1)
   Cluster::sync();
   Config::Start::wait();
 
-  const auto for_each_tile = [&](auto&& visit) {
-    const int first = static_cast<int>(blockIdx.x) / Cluster::blocks,
-              stride = static_cast<int>(gridDim.x) / Cluster::blocks;
-    for (int number = first; walk.has(number); number = walk.next(number, stride)) visit(number);
-  };
+  const int begin = static_cast<int>(blockIdx.x) / Cluster::blocks,
+            stride = static_cast<int>(gridDim.x) / Cluster::blocks;
   const auto tile = [&](int number) { return Cluster::tile(walk.tile(number), block.rank); };
   const auto produce = [&] {
     int round = 0;
-    for_each_tile([&](int number) { Config::Loop::load(block, p, tile(number), round++); });
+    for (int number = begin; walk.has(number); number = walk.next(number, stride))
+      Config::Loop::load(block, p, tile(number), round++);
     Cluster::drain(block.pipeline, p);
   };
   const auto consume = [&](int warpgroup) {
@@ -42,18 +51,22 @@ __global__ void __launch_bounds__(Config::threads, 1)
     const auto store = [&](int s) {
       if (held.origin.row >= 0) Epilogue::store_slice(held, s, mapD, shared);
     };
-    for_each_tile([&](int number) {
-      typename Tile::Accumulators rD;  // (WM, BN)
-      RowCol<int> origin;
-      // Which tile a number is takes divisions.
-      const auto first = [&] {
-        const auto [row, col] = tile(number);
-        origin = {row * Tile::BM + warpgroup * Tile::WM, col * Tile::BN};
-        mapD.finish.template prefetch<Tile>(g, origin);
-      };
-      Config::Loop::template multiply<Tile, held.across>(block, p, rD, warpgroup, first, store);
-      Epilogue::hold(g, origin, rD, mapD, held);
-    });
+    auto at = tile(begin);
+    for (int number = begin, next; walk.has(number); number = next) {
+      next = walk.next(number, stride);
+      Config::Widths::visit(
+          at, [&]<class Wide>(std::type_identity<Wide>, RowCol<int> origin) __attribute__((always_inline)) {
+            typename Wide::Accumulators rD;  // (WM, columns of the tile)
+            origin.row += warpgroup * Wide::WM;
+            const auto first = [&] {
+              mapD.finish.template prefetch<Wide>(g, origin);
+              // Which tile a number is takes divisions.
+              if (walk.has(next)) at = tile(next);
+            };
+            Config::Loop::template multiply<Wide, held.across>(block, p, rD, warpgroup, first, store);
+            Epilogue::template hold<Wide>(g, origin, rD, mapD, held);
+          });
+    }
 #pragma unroll
     for (int s = 0; s < held.across; ++s) store(s);
     Epilogue::finish();
@@ -63,9 +76,8 @@ __global__ void __launch_bounds__(Config::threads, 1)
 
 /// A launch of deferred_kernel<Config>.
 template <const RungInfo& rung, class Config>
-Prepared prepare_deferred(const Problem& problem, const Card& card) {
+Prepared prepare_deferred(const Problem& problem, const Card& card, const typename Config::Walk& walk) {
   const auto g = gemm_of<typename Config::Element, typename Config::Result>(problem);
-  const auto walk = walk_of<Config>(g.M, g.N, Config::traits.tile);
   const LaunchShape shape = {.kernel = rung.name,
                              .grid = walk.template grid<typename Config::Cluster>(card.multiprocessors),
                              .block = Config::threads,
@@ -74,6 +86,11 @@ Prepared prepare_deferred(const Problem& problem, const Card& card) {
                              .overlaps = Config::Start::overlaps};
   return prepared(problem, shape, deferred_kernel<Config>, Config::A::map(problem, Matrix::A),
                   Config::B::map(problem, Matrix::B), Config::Epilogue::map(problem), g, walk);
+}
+
+template <const RungInfo& rung, class Config>
+Prepared prepare_deferred(const Problem& problem, const Card& card) {
+  return prepare_deferred<rung, Config>(problem, card, walk_of<Config>(problem.M, problem.N, Config::traits.tile));
 }
 
 template <const RungInfo& rung, class Config>

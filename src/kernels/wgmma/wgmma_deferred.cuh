@@ -136,6 +136,7 @@ struct DeferringLoop : wgmma_specialized::MainLoop {
 template <KernelTraits t>
 struct Config : wgmma_fused::Config<t> {
   using Loop = DeferringLoop;
+  using Widths = OneWidth<typename wgmma_fused::Config<t>::Tile>;
   using Epilogue = DeferredEpilogue<ElementOf<t.kind.result>, t.slices, t.cols, FinishBy<ElementOf<t.kind.result>>>;
 };
 

@@ -1,0 +1,149 @@
+#pragma once
+#include "kernels/wgmma/wgmma_deferred.cuh"
+#include "tile/equal_areas.hpp"
+
+namespace lapidary::inline LAPIDARY_BUILD::wgmma_equal_areas {
+
+constexpr RungInfo info = {
+    .name = "wgmma_equal_areas",
+    .parent = "wgmma_deferred",
+    .idea = "D is cut so that every block has as much of it",
+    .change =
+        "Tiles are 256, 248 or 240 columns wide: as many of them as there are places in the rounds that the parent takes, "
+        "and widths of neighbours that differ by 8; every other group of strips is walked from the right",
+    .why =
+        "256 tiles of 128 x 256 for a pair of blocks are 3.9 rounds of 66 pairs: the last round has idle ones, and 264 "
+        "narrower tiles have none",
+    .counter = "columns of the block that has most: 1,008 at 4096 x 4096 in place of 1,024",
+    .cost =
+        "A loop along K of each width, and an order that depends on how many multiprocessors there are; B is column-major, "
+        "and a last slice that begins early writes a few columns twice",
+    .exercise = "`lapidary bench wgmma_deferred wgmma_equal_areas --size 3840 --size 4096`: which gains more, and why?",
+    .architecture = 90,
+    .fallback = "mma_multistage",
+};
+
+/// Two blocks, one below the other.
+struct Pair : wgmma_cluster::ClusterGrid<ClusterShape{.down = 2, .across = 1}> {
+  LAPIDARY_HD static constexpr WideTile tile(const WideTile& at, int rank) {
+    return {at.row * down + rank, at.col, at.width};
+  }
+};
+
+/// B in shared memory, as TmaTile has it of 256 columns: copied by a pair in two boxes of 128 or 120.
+template <class T>
+struct Columns : TmaTile<T, Major::k, 256, 64, 2> {
+  using Wide = TmaTile<T, Major::k, 256, 64, 2>;
+  using Narrow = TmaTile<T, Major::k, 240, 64, 2>;
+  static_assert(Wide::box == 128 && Narrow::box == 120);
+  struct Map {
+    TensorMap wide, narrow;
+  };
+  static MatrixMap<Map> map(const Problem& problem, Matrix matrix) {
+    return {{Wide::map(problem, matrix).map.of[0], Narrow::map(problem, matrix).map.of[0]}, matrix};
+  }
+  /// This block's box of columns `col` to `col + width - 1`, to both.
+  LAPIDARY_DEVICE static void copy(T* to, const Map& map, int col, int width, int k, Mbarrier& full, int rank) {
+    const bool wide = width == 256 || (width == 248 && rank == 0);
+    const int begin = rank == 0 ? 0 : width - (wide ? Wide::box : Narrow::box);
+    cp_async_bulk_tensor_multicast(to + begin * Wide::BK, wide ? map.wide : map.narrow, Coordinates{k, col + begin},
+                                   full, Pair::below(rank));
+  }
+};
+
+/// The loop of each width, chosen outside of it.
+template <class A>
+struct WideLoop : wgmma_deferred::DeferringLoop {
+  template <int width>
+  using TileOf = WgmmaTile<A, TmaTile<typename A::T, Major::k, width, 64>, 2>;
+
+  template <class Call>
+  LAPIDARY_DEVICE static void visit(const WideTile& at, Call&& call) {
+    const RowCol<int> origin = {at.row * A::MN, at.col};
+    if (at.width == 256)
+      call(std::type_identity<TileOf<256>>(), origin);
+    else if (at.width == 248)
+      call(std::type_identity<TileOf<248>>(), origin);
+    else
+      call(std::type_identity<TileOf<240>>(), origin);
+  }
+  template <class Config, class Position>
+  LAPIDARY_DEVICE static void load(const WgmmaBlock<Config>& block, Position& p, const WideTile& at, int round) {
+    constexpr int column = 64 * sizeof(typename A::T);  // bytes of a stage
+    for (int step = 0; step < block.steps; ++step, p.advance()) {
+      const int k = Config::Steps::at(step, block.steps, round) * A::BK;
+      block.pipeline.wait_empty(p);
+      block.pipeline.expect(p, A::bytes + at.width * column);
+      Mbarrier& full = block.pipeline.full(p);
+      Pair::copy_a<A>(&block.shared.a[p.stage * A::size], block.mapA, at.row * A::MN, k, full, block.rank);
+      Config::B::copy(&block.shared.b[p.stage * Config::B::size], block.mapB, at.col, at.width, k, full, block.rank);
+    }
+  }
+};
+
+/// Nothing follows a product: the loops are three already.
+struct Unfinished {
+  static Unfinished of(const Problem&) { return {}; }
+  static std::string refusal(const Epilogue&) { return {}; }
+  template <class Tile, class G>
+  LAPIDARY_DEVICE void prefetch(const G&, const RowCol<int>&) const {}
+};
+inline void add_slots(Prepared&, const Unfinished&, std::size_t) {}
+
+/// Held as in the parent, in slices of 64 columns, but for the last one, which begins where 64 are left: it has some of
+/// the columns of the one before once more.
+template <class R, int slices, int cols>
+struct WideEpilogue : wgmma_deferred::DeferredEpilogue<R, slices, cols, Unfinished> {
+  using Deferred = wgmma_deferred::DeferredEpilogue<R, slices, cols, Unfinished>;
+  static constexpr bool finishes = false;
+  template <class>
+  struct Held {
+    static constexpr int across = 256 / cols;
+    RowCol<int> origin = {-1, 0};
+    int last = 0;  // where the last slice begins
+    std::uint32_t pairs[across][cols / 16][4];
+
+    LAPIDARY_DEVICE int col(int s) const { return origin.col + (s < across - 1 ? s * cols : last); }
+  };
+  template <class Tile, class T, class Held>
+  LAPIDARY_DEVICE static void hold(const Gemm<T, R>& g, const RowCol<int>& origin, typename Tile::Accumulators& rD,
+                                   const typename Deferred::Map&, Held& held) {
+    constexpr int last = Tile::BN - cols;
+    scale_warpgroup(g, origin, rD);
+#pragma unroll
+    for (int s = 0; s < held.across; ++s)
+      Deferred::round(&rD[0][0][(s < held.across - 1 ? s * cols : last) / 2], held.pairs[s]);
+    held.origin = origin;
+    held.last = last;
+  }
+};
+
+template <KernelTraits t>
+struct Config : wgmma_deferred::Config<t> {
+  using B = Columns<ElementOf<t.kind.type>>;
+  using Cluster = Pair;
+  using Walk = EqualAreas;
+  using Loop = WideLoop<typename wgmma_deferred::Config<t>::A>;
+  using Widths = Loop;
+  using Epilogue = WideEpilogue<ElementOf<t.kind.result>, t.slices, t.cols>;
+};
+
+template <class Config>
+Prepared prepare(const Problem& problem, const Card& card) {
+  const auto walk = EqualAreas::over(problem.M, problem.N, Config::traits.tile, card.multiprocessors / Pair::blocks);
+  return prepare_deferred<info, Config>(problem, card, walk);
+}
+/// Without an order that can be told of M and N alone.
+constexpr auto build = [](auto t) {
+  using C = Config<t.value>;
+  return BuiltKernel{.traits = C::traits,
+                     .refusal = refusal_of<C>,
+                     .prepare = prepare<C>,
+                     .order = {.there_and_back = C::Steps::there_and_back}};
+};
+constexpr std::array all_traits = {wgmma_fused::of(Type::bf16, Order::column_major, 256, 4),
+                                   wgmma_fused::of(Type::f16, Order::column_major, 256, 4)};
+template <class Unit>
+constexpr auto built_kernels = built_wgmma_list<Unit, all_traits>(build);
+
+}  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_equal_areas
