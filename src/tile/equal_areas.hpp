@@ -7,7 +7,7 @@
 
 namespace lapidary::inline LAPIDARY_BUILD {
 
-/// The tile of a block: its row among tiles, and its columns in D.
+/// A tile of D: its row among tiles, and its columns among elements.
 struct WideTile {
   int row, col, width;
 };
@@ -15,13 +15,14 @@ struct WideTile {
 /// Strips of rows, one cluster high, cut at the same columns, of which every other group of 8 is walked from the right.
 struct Strips : TileRaster {
   static constexpr int narrowest = 30, widest = 32;  // in units of 8 columns
+  static constexpr int most_cut = (1 << 16) - 1;     // more tiles of a strip are all as wide: their products overflow
   int first, first_group;                            ///< how many are in front of them
   int units, rest;                                   ///< of D's columns, divided by `cols` tiles
 
   static Strips of(int first, int first_group, int count, int cols, int columns) {
     Strips strips = {{count, cols, 8}, first, first_group, columns / cols, columns % cols};
     if (columns < cols * narrowest) strips.units = narrowest, strips.rest = 0;  // the last tile hangs over D's edge
-    if (cols >= 1 << 16) strips.units = widest, strips.rest = 0;                // a product below would be of 33 bits
+    if (cols > most_cut) strips.units = widest, strips.rest = 0;
     return strips;
   }
   /// Where tile c of a strip begins: with more or less units than its neighbours as the rest comes out.
@@ -36,15 +37,16 @@ struct Strips : TileRaster {
   }
 };
 
-/// Tile after tile of D, of whose strips some have a tile more than the others. Of the widths that are legal there are
-/// as many tiles as the clusters have time for while as few as possible would be computed.
+/// All tiles of D: as many as clusters compute in the rounds that the widest ones alone would take, if they are no
+/// narrower than the narrowest. Some strips have one more than the others, which come first.
 struct EqualAreas {
   Strips few, many;
 
   static EqualAreas over(std::int64_t M, std::int64_t N, const TileShape& tile, int clusters) {
     const auto strips = static_cast<int>(ceil_div<std::int64_t>(M, 2 * tile.m)),
                columns = static_cast<int>(ceil_div<std::int64_t>(N, 8));
-    const int least = ceil_div(columns, Strips::widest), most = std::max(least, columns / Strips::narrowest);
+    const int least = ceil_div(columns, Strips::widest),
+              most = std::max(least, std::min(columns / Strips::narrowest, Strips::most_cut));
     const int places = round_up(strips * least, clusters), tiles = std::min(places, strips * most);
     const int count = tiles / strips, longer = tiles % strips, shorter = strips - longer;
     return {Strips::of(0, 0, shorter, count, columns),

@@ -9,15 +9,15 @@ constexpr RungInfo info = {
     .parent = "wgmma_deferred",
     .idea = "D is cut so that every block has as much of it",
     .change =
-        "Tiles are 256, 248 or 240 columns wide: as many of them as there are places in the rounds that the parent takes, "
-        "and widths of neighbours that differ by 8; every other group of strips is walked from the right",
+        "Tiles are 256, 248 or 240 columns wide, and as many as multiprocessors compute in the rounds that the parent "
+        "takes; every other group of strips is walked from the right",
     .why =
-        "256 tiles of 128 x 256 for a pair of blocks are 3.9 rounds of 66 pairs: the last round has idle ones, and 264 "
-        "narrower tiles have none",
-    .counter = "columns of the block that has most: 1,008 at 4096 x 4096 in place of 1,024",
+        "At 4096 x 4096, the 256 tiles of the parent's clusters are 3.9 rounds of 66, the last of which has places "
+        "to spare; of 264 narrower ones it has none",
+    .counter = "none; columns of the cluster that has most: 1,008 at 4096 x 4096 in place of 1,024",
     .cost =
-        "A loop along K of each width, and an order that depends on how many multiprocessors there are; B is column-major, "
-        "and a last slice that begins early writes a few columns twice",
+        "A loop along K for each width, an order that depends on how many multiprocessors there are, some columns of D "
+        "that are stored twice, and for what follows a product a second launch",
     .exercise = "`lapidary bench wgmma_deferred wgmma_equal_areas --size 3840 --size 4096`: which gains more, and why?",
     .architecture = 90,
     .fallback = "mma_multistage",
