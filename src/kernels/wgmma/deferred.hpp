@@ -59,12 +59,11 @@ __global__ void __launch_bounds__(Config::threads, 1)
             typename Wide::Accumulators rD;  // (WM, columns of the tile)
             origin.row += warpgroup * Wide::WM;
             const auto first = [&] {
-              mapD.finish.template prefetch<Wide>(g, origin);
               // Which tile a number is takes divisions.
               if (walk.has(next)) at = tile(next);
             };
             Config::Loop::template multiply<Wide, held.across>(block, p, rD, warpgroup, first, store);
-            Epilogue::template hold<Wide>(g, origin, rD, mapD, held);
+            Epilogue::template hold<Wide>(g, origin, rD, held);
           });
     }
 #pragma unroll
@@ -98,8 +97,7 @@ constexpr BuiltKernel built_deferred() {
   return {.traits = Config::traits,
           .refusal = refusal_of<Config>,
           .prepare = prepare_deferred<rung, Config>,
-          .order = order_of<Config, Config::traits.tile>(),
-          .finishes = Config::Epilogue::finishes};
+          .order = order_of<Config, Config::traits.tile>()};
 }
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

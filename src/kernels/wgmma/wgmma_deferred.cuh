@@ -1,31 +1,31 @@
 #pragma once
 #include "kernels/wgmma/deferred.hpp"
-#include "kernels/wgmma/wgmma_fused.cuh"
+#include "kernels/wgmma/wgmma_energy.cuh"
+#include "kernels/wgmma/wgmma_overlapped.cuh"
 
 namespace lapidary::inline LAPIDARY_BUILD::wgmma_deferred {
 
 constexpr RungInfo info = {
     .name = "wgmma_deferred",
-    .parent = "wgmma_fused",
+    .parent = "wgmma_overlapped",
     .idea = "results leave while the next tile is multiplied",
     .change =
         "A tile's results are rounded and kept, two a register; they are staged and stored slice by slice between the "
-        "first steps of the next tile, whose products are on their way",
+        "first steps of the next tile, whose products are on their way; steps go there and back as in wgmma_energy",
     .why = "The parent's tensor cores rest until a tile's last slice is staged, here until its results are rounded",
     .counter = "none: the same accesses in another order; of all cycles tensor cores work in more",
     .cost =
-        "64 registers beside the 128 of the next tile's sums; a block's last tile still leaves by itself, and what is "
-        "done to sums before they are rounded still has tensor cores rest",
+        "64 registers beside the 128 of the next tile's sums; a block's last tile still leaves by itself, and tensor cores "
+        "still rest while sums are rounded",
     .exercise = "`lapidary check wgmma_deferred --puzzle`, a few times: which slices leave too late, and which never?",
     .architecture = 90,
     .fallback = "mma_multistage",
 };
 
-/// Results are finished as in the parent, and then held in registers until they are stored.
-template <class R, int slices, int cols, class Finish>
-struct DeferredEpilogue : wgmma_fused::FusedEpilogue<R, 2, slices, cols, Finish> {
-  using Fused = wgmma_fused::FusedEpilogue<R, 2, slices, cols, Finish>;
-  using Staged = typename Fused::Staged;
+/// Results are staged as in wgmma_staged, and until then held in registers.
+template <class R, int slices, int cols>
+struct DeferredEpilogue : wgmma_staged::StagedEpilogue<R, 2, slices, cols> {
+  using Staged = wgmma_staged::StagedEpilogue<R, 2, slices, cols>;
 
   /// Of a warpgroup's results, as stmatrix takes them.
   template <class Tile>
@@ -38,18 +38,13 @@ struct DeferredEpilogue : wgmma_fused::FusedEpilogue<R, 2, slices, cols, Finish>
     LAPIDARY_DEVICE int col(int s) const { return origin.col + s * cols; }
   };
 
-  /// Scales, finishes and rounds a warpgroup's results, which begin at `origin` of D.
+  /// Scales and rounds a warpgroup's results, which begin at `origin` of D.
   template <class Tile, class T>
   LAPIDARY_DEVICE static void hold(const Gemm<T, R>& g, const RowCol<int>& origin, typename Tile::Accumulators& rD,
-                                   const typename Fused::Map& map, Held<Tile>& held) {
+                                   Held<Tile>& held) {
     scale_warpgroup(g, origin, rD);
-    map.finish.template finish<Tile, cols>(g, origin, rD, [&](auto&& before) {
 #pragma unroll
-      for (int s = 0; s < held.across; ++s) {
-        before(0, s);
-        round(&rD[0][0][s * cols / 2], held.pairs[s]);
-      }
-    });
+    for (int s = 0; s < held.across; ++s) round(&rD[0][0][s * cols / 2], held.pairs[s]);
     held.origin = origin;
   }
   LAPIDARY_DEVICE static void round(const float* sums, std::uint32_t (&pairs)[cols / 16][4]) {
@@ -62,7 +57,7 @@ struct DeferredEpilogue : wgmma_fused::FusedEpilogue<R, 2, slices, cols, Finish>
 
   /// Stages and stores slice s of what is held.
   template <class Held>
-  LAPIDARY_DEVICE static void store_slice(const Held& held, int s, const typename Fused::Map& map,
+  LAPIDARY_DEVICE static void store_slice(const Held& held, int s, const TensorMap& map,
                                           typename Staged::Storage& shared) {
     const int thread = static_cast<int>(threadIdx.x), warpgroup = warp_of_block() / 4;
     const auto barrier = 1 + static_cast<unsigned>(warpgroup);
@@ -76,7 +71,7 @@ struct DeferredEpilogue : wgmma_fused::FusedEpilogue<R, 2, slices, cols, Finish>
     fence_proxy_async();
     barrier_sync(barrier, 128);
     if (!issuer) return;
-    cp_async_bulk_tensor_store(map.d, Coordinates{held.col(s), held.origin.row}, to);
+    cp_async_bulk_tensor_store(map, Coordinates{held.col(s), held.origin.row}, to);
     cp_async_bulk_commit_group();
   }
 
@@ -87,7 +82,7 @@ static_assert([](auto epilogue) {
   for (int i = 0; i < 4 * 128; ++i)
     if (epilogue.write(i % 128, i / 128) != epilogue.Staged::write(i % 128, i / 128)) return false;
   return true;
-}(DeferredEpilogue<bf16, 2, 64, FinishBy<bf16>>()));
+}(DeferredEpilogue<bf16, 2, 64>()));
 
 /// Walks along K as before, and between its steps does something else.
 struct DeferringLoop : wgmma_specialized::MainLoop {
@@ -134,15 +129,16 @@ struct DeferringLoop : wgmma_specialized::MainLoop {
 };
 
 template <KernelTraits t>
-struct Config : wgmma_fused::Config<t> {
+struct Config : wgmma_overlapped::Config<t> {
+  using Steps = wgmma_energy::ThereAndBack;
   using Loop = DeferringLoop;
-  using Widths = OneWidth<typename wgmma_fused::Config<t>::Tile>;
-  using Epilogue = DeferredEpilogue<ElementOf<t.kind.result>, t.slices, t.cols, FinishBy<ElementOf<t.kind.result>>>;
+  using Widths = OneWidth<typename wgmma_overlapped::Config<t>::Tile>;
+  using Epilogue = DeferredEpilogue<ElementOf<t.kind.result>, t.slices, t.cols>;
 };
 
-constexpr std::array all_traits = {
-    wgmma_fused::of(Type::bf16, Order::column_major, 256, 4), wgmma_fused::of(Type::bf16, Order::row_major, 256, 4),
-    wgmma_fused::of(Type::f16, Order::column_major, 256, 4), wgmma_fused::of(Type::f16, Order::row_major, 256, 4)};
+constexpr KernelTraits of(Type type, Order b) { return wgmma_cluster::traits({type, type, Order::row_major, b}); }
+constexpr std::array all_traits = {of(Type::bf16, Order::column_major), of(Type::bf16, Order::row_major),
+                                   of(Type::f16, Order::column_major), of(Type::f16, Order::row_major)};
 constexpr auto build = [](auto t) { return built_deferred<info, Config<t.value>>(); };
 template <class Unit>
 constexpr auto built_kernels = built_wgmma_list<Unit, all_traits>(build);

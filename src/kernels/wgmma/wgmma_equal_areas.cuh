@@ -17,7 +17,7 @@ constexpr RungInfo info = {
     .counter = "none; columns of the cluster that has most: 1,008 at 4096 x 4096 in place of 1,024",
     .cost =
         "A loop along K for each width, an order that depends on how many multiprocessors there are, some columns of D "
-        "that are stored twice, and for what follows a product a second launch",
+        "that are stored twice",
     .exercise = "`lapidary bench wgmma_deferred wgmma_equal_areas --size 3840 --size 4096`: which gains more, and why?",
     .architecture = 90,
     .fallback = "mma_multistage",
@@ -81,21 +81,11 @@ struct WideLoop : wgmma_deferred::DeferringLoop {
   }
 };
 
-/// Nothing follows a product: the loops are three already.
-struct Unfinished {
-  static Unfinished of(const Problem&) { return {}; }
-  static std::string refusal(const Epilogue&) { return {}; }
-  template <class Tile, class G>
-  LAPIDARY_DEVICE void prefetch(const G&, const RowCol<int>&) const {}
-};
-inline void add_slots(Prepared&, const Unfinished&, std::size_t) {}
-
 /// Held as in the parent, in slices of 64 columns, but for the last one, which begins where 64 are left: it has some of
 /// the columns of the one before once more.
 template <class R, int slices, int cols>
-struct WideEpilogue : wgmma_deferred::DeferredEpilogue<R, slices, cols, Unfinished> {
-  using Deferred = wgmma_deferred::DeferredEpilogue<R, slices, cols, Unfinished>;
-  static constexpr bool finishes = false;
+struct WideEpilogue : wgmma_deferred::DeferredEpilogue<R, slices, cols> {
+  using Deferred = wgmma_deferred::DeferredEpilogue<R, slices, cols>;
   template <class>
   struct Held {
     static constexpr int across = 256 / cols;
@@ -107,7 +97,7 @@ struct WideEpilogue : wgmma_deferred::DeferredEpilogue<R, slices, cols, Unfinish
   };
   template <class Tile, class T, class Held>
   LAPIDARY_DEVICE static void hold(const Gemm<T, R>& g, const RowCol<int>& origin, typename Tile::Accumulators& rD,
-                                   const typename Deferred::Map&, Held& held) {
+                                   Held& held) {
     constexpr int last = Tile::BN - cols;
     scale_warpgroup(g, origin, rD);
 #pragma unroll
@@ -141,8 +131,8 @@ constexpr auto build = [](auto t) {
                      .prepare = prepare<C>,
                      .order = {.there_and_back = C::Steps::there_and_back}};
 };
-constexpr std::array all_traits = {wgmma_fused::of(Type::bf16, Order::column_major, 256, 4),
-                                   wgmma_fused::of(Type::f16, Order::column_major, 256, 4)};
+constexpr std::array all_traits = {wgmma_deferred::of(Type::bf16, Order::column_major),
+                                   wgmma_deferred::of(Type::f16, Order::column_major)};
 template <class Unit>
 constexpr auto built_kernels = built_wgmma_list<Unit, all_traits>(build);
 
