@@ -147,11 +147,14 @@ BrokenRule why_parts(unsigned which, const Problem& problem, const BuiltInCard& 
     case of_packs:
       return broken(RefusalId::option_packs,
                     fmt::format("there are ways with copies of {}", copies_of(problem, without)));
-    case of_rows:
-      return broken(
-          RefusalId::option_batch_invariant,
-          fmt::format("the kernel for any number of rows does not take this one; without batch_invariant it is {}",
-                      without.front().way.kernel->id));
+    case of_rows: {
+      const LibraryKernel& freely = *without.front().way.kernel;
+      const char* const why = options.kernel == freely.id && freely.sums_depend_on_others()
+                                  ? "the order in which it adds up depends on how many rows there are"
+                                  : "the kernel for any number of rows does not take this one";
+      return broken(RefusalId::option_batch_invariant,
+                    fmt::format("{}; without batch_invariant it is {}", why, freely.id));
+    }
     case of_kernel: break;
   }
   const BrokenRule of_it = why_not(find_kernel(options.kernel), with_row_major_results(problem), card);

@@ -37,6 +37,7 @@ std::vector<Candidate> candidates(const Problem& asked, const BuiltInCard& card,
   for (Way& way : ways_of(problem, card.gpu.compute_capability, exchanged(asked, options.prepared))) {
     if (way.workspace_bytes > options.workspace_bytes) continue;
     if (way.kernel->kernel->fast_accumulation && !options.fast_accumulation) continue;
+    if (way.kernel->sums_depend_on_others() && options.batch_invariant) continue;
     if (!options.kernel.empty() && options.kernel != way.kernel->id) continue;
     const auto time = time_of(way, problem.batch, card);
     if (!time) continue;
@@ -155,8 +156,9 @@ std::size_t Plan::prepared_bytes(Matrix matrix) const {
 
 bool Plan::batch_invariant() const {
   if (way().kernel.empty()) return true;
-  const auto best = candidates(of_any_rows(problem()), *data_->card,
-                               {.fast_accumulation = data_->way.kernel->kernel->fast_accumulation});
+  const auto best = candidates(
+      of_any_rows(problem()), *data_->card,
+      {.batch_invariant = true, .fast_accumulation = data_->way.kernel->kernel->fast_accumulation});
   return !best.empty() && best.front().way.kernel->id == way().kernel;
 }
 

@@ -182,6 +182,26 @@ TEST(Plan, KnowsWhetherRowsDependOnEachOther) {
   EXPECT_LT(free, 4);
 }
 
+// Where blocks share K, and where every other tile walks it backwards, sums are added up in an order that M decides.
+TEST(Plan, AddsUpInAnOrderOfItsOwnWhereRowsMustNotMatter) {
+  int others = 0;
+  for (const GemmKind& types : {GemmKind(Type::bf16, Type::bf16, row, column),
+                                GemmKind(Type::bf16, Type::f32, row, column), GemmKind(Type::f32)})
+    for (const std::int64_t M : {1, 16, 64, 1024, 8192})
+      for (const std::int64_t N : {64, 4096, 8192})
+        for (const std::int64_t K : {512, 16384}) {
+          const auto depends = [](const Plan& made) {
+            return library::library_kernel(find_kernel(made.way().kernel))->sums_depend_on_others();
+          };
+          const Problem p = problem_of(types, M, N, K);
+          EXPECT_FALSE(depends(plan(p, "h200", {.batch_invariant = true}))) << M << " " << N << " " << K;
+          const Plan free = plan(p, "h200");
+          others += depends(free);
+          EXPECT_FALSE(depends(free) && free.batch_invariant()) << free.id();
+        }
+  EXPECT_GT(others, 20);
+}
+
 TEST(Plan, CopiesThatArePreparedCostNothing) {
   Problem p = problem_of({Type::tf32, Type::f32, row, row}, 512, 320, 200);
   const Plan copies = plan(p, "h200");
@@ -230,7 +250,7 @@ TEST(Plan, TakesNoMoreWorkspaceThanItMay) {
   EXPECT_GT(free.workspace_bytes(), 0u) << "tf32 is read along K alone";
   EXPECT_NE(refusal_of([&] { plan(p, "h200", {.workspace_bytes = 1000}); }).find("workspace_bytes = 1000"),
             std::string::npos);
-  const Problem f16 = problem_of({Type::f16, Type::f16, row, row}, 4096, 4096, 4096);
+  const Problem f16 = problem_of({Type::f16, Type::f16, column, row}, 4096, 4096, 4096);
   EXPECT_GT(plan(f16, "h200").workspace_bytes(), 0u);
   EXPECT_EQ(plan(f16, "h200", {.workspace_bytes = 0}).workspace_bytes(), 0u);
 }
