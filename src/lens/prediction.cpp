@@ -202,7 +202,7 @@ std::string predict_warpgroups(Explanation& e) {
   }
   const model::Activity activity{{fmt::format("wgmma {} flop", name_of(q.kernel->kind.type)), launch.flop},
                                  {"bytes of operands", launch.operand_bytes},
-                                 {"bytes from L2", launch.l2_to_sm_bytes},
+                                 {"bytes into shared memory", launch.l2_to_sm_bytes},
                                  {"bytes of DRAM", launch.dram_bytes}};
   hold_clocks(e, true, activity, [&](double hz) { return model::predict_time(q.gpu, calibration, launch, hz); }, true);
   return {};
@@ -265,8 +265,7 @@ std::string predict_warps(Explanation& e) {
                                   .occupancy = *e.occupancy,
                                   .l1_hit = e.l1_hit,
                                   .l2_hit = e.l2_hit};
-  const double from_l2 = 32.0 * (static_cast<double>(total.global_load.sectors) * (1 - e.l1_hit) +
-                                 static_cast<double>(total.async_copy.sectors));
+  const double from_l2 = 32.0 * static_cast<double>(total.global_load.sectors) * (1 - e.l1_hit);
   const model::InstructionMix& mix = e.program->warp;
   const double all_warps = static_cast<double>(e.observation.blocks) * warps;
   const model::Activity activity{
@@ -275,6 +274,7 @@ std::string predict_warps(Explanation& e) {
       {"integer instructions", mix[InstructionClass::integer] * all_warps},
       {"bytes of shared loads", 128.0 * static_cast<double>(total.shared_load.wavefronts)},
       {"bytes from L2", from_l2},
+      {"bytes into shared memory", 32.0 * static_cast<double>(total.async_copy.sectors)},
       {"bytes of DRAM", traffic.dram_bytes()}};
   hold_clocks(e, total.mma.instructions > 0, activity, [&](double hz) {
     return model::predict_time(q.gpu, calibration, *e.program, launch, hz);
