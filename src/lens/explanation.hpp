@@ -165,7 +165,7 @@ struct Explanation {
   std::optional<model::TimePrediction> time;
   std::string no_time;  ///< why there is no prediction
   bool own_calibration = false;
-  bool documented_rates = false;            ///< the rates of tensor cores are not measured, but from texts
+  bool documented_rates = false;  ///< the rates of tensor cores are not measured, but from texts
   /// What the card's limits make of it, where its power has been calibrated: `time` is that of a burst.
   std::optional<Power> power;
   std::vector<CounterComparison> counters;  ///< those that were read of this launch

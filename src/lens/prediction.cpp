@@ -197,14 +197,15 @@ std::string predict_warpgroups(Explanation& e) {
     const double in_pass = pass[InstructionClass::tensor], m64 = 128;  // threads of a warpgroup
     // Four warps issue each wgmma.
     if (in_pass > 0)
-      launch.added = pass[InstructionClass::other_float] / in_pass * static_cast<double>(total.wgmma.instructions) * m64 /
-                     32 / schedulers;
+      launch.added = pass[InstructionClass::other_float] / in_pass * static_cast<double>(total.wgmma.instructions) *
+                     m64 / 32 / schedulers;
   }
   const model::Activity activity{{fmt::format("wgmma {} flop", name_of(q.kernel->kind.type)), launch.flop},
                                  {"bytes of operands", launch.operand_bytes},
                                  {"bytes into shared memory", launch.l2_to_sm_bytes},
                                  {"bytes of DRAM", launch.dram_bytes}};
-  hold_clocks(e, true, activity, [&](double hz) { return model::predict_time(q.gpu, calibration, launch, hz); }, true);
+  hold_clocks(
+      e, true, activity, [&](double hz) { return model::predict_time(q.gpu, calibration, launch, hz); }, true);
   return {};
 }
 
@@ -276,9 +277,9 @@ std::string predict_warps(Explanation& e) {
       {"bytes from L2", from_l2},
       {"bytes into shared memory", 32.0 * static_cast<double>(total.async_copy.sectors)},
       {"bytes of DRAM", traffic.dram_bytes()}};
-  hold_clocks(e, total.mma.instructions > 0, activity, [&](double hz) {
-    return model::predict_time(q.gpu, calibration, *e.program, launch, hz);
-  }, false);
+  hold_clocks(
+      e, total.mma.instructions > 0, activity,
+      [&](double hz) { return model::predict_time(q.gpu, calibration, *e.program, launch, hz); }, false);
   return {};
 }
 

@@ -54,7 +54,8 @@ TEST(WarpgroupTime, IsThatOfTheSlowestPart) {
   EXPECT_EQ(time.limiter, "the way from L2");
   WarpgroupLaunch shared_out = launch(4, 4);
   shared_out.l2_read_bytes /= 2;  // by multicast: the port of each multiprocessor is what is left, twice as wide
-  EXPECT_NEAR(predict_time(card(), calibration(), shared_out, 1e9).seconds * 1e9, products + epilogue + start + drain, 1);
+  EXPECT_NEAR(predict_time(card(), calibration(), shared_out, 1e9).seconds * 1e9, products + epilogue + start + drain,
+              1);
   EXPECT_EQ(predict_time(card(), calibration(), shared_out, 1e9).limiter, "tensor cores");
 }
 
@@ -67,7 +68,8 @@ TEST(WarpgroupTime, NarrowProductsWaitForTheirOperands) {
   EXPECT_NEAR(time.seconds * 1e9, products * 24 / 16 + epilogue + start + drain, 1);
   EXPECT_EQ(time.limiter, "shared memory");
   narrow.filled_bytes = narrow.tiles * 128 * 1000.0;
-  EXPECT_EQ(predict_time(card(), calibration(), narrow, 1e9).seconds, time.seconds) << "copies take no cycles of theirs";
+  EXPECT_EQ(predict_time(card(), calibration(), narrow, 1e9).seconds, time.seconds)
+      << "copies take no cycles of theirs";
   narrow.added = narrow.tiles * 1000.0;
   EXPECT_NEAR((predict_time(card(), calibration(), narrow, 1e9).seconds - time.seconds) * 1e9, 1000, 1);
 }
