@@ -148,7 +148,7 @@ TEST(Time, OnRecordIsWithinFifteenPercentAtTheSizesThatAreAskedFor) {
     EXPECT_TRUE(seen.emplace(time.id, time.size).second) << time.id << " " << time.size << " is there twice";
     if (time.size != 1024 && time.size != 4096) continue;
     ++all;
-    EXPECT_LE(std::abs(time.predicted_s / time.measured_s - 1), is_known_gap(time.kernel) ? 0.25 : 0.15)
+    EXPECT_LE(std::abs(time.predicted_s / time.measured_s - 1), is_known_gap(time.kernel) ? 0.225 : 0.15)
         << time.kernel << " " << time.tile << " " << time.size;
   }
   EXPECT_EQ(all, 88);
@@ -167,15 +167,17 @@ TEST(Clock, OfTensorCoresIsThatWhichPowerLeaves) {
       for (const auto* const held : {&*time.burst, &*time.sustained}) {
         const bool burst = held == &*time.burst;
         if (held->measured_s && !gap) {
-          EXPECT_LE(std::abs(held->predicted_s / *held->measured_s - 1), burst ? 0.11 : h200 ? 0.17 : 0.12);
+          EXPECT_LE(std::abs(held->predicted_s / *held->measured_s - 1), burst  ? (h200 ? 0.148 : 0.105)
+                                                                         : h200 ? 0.195
+                                                                                : 0.115);
         }
         // Where mma_multistage is slowed down, its rate and the probe's clock tell different clocks; and a probe once
         // told one beyond the highest.
         if (!held->measured_hz || time.kernel == "mma_multistage" || *held->measured_hz > 1.98e9) continue;
         ++clocks;
-        EXPECT_LE(std::abs(held->predicted_hz / *held->measured_hz - 1), h200  ? (gap ? 0.22 : 0.13)
-                                                                         : gap ? 0.11
-                                                                               : 0.055);
+        EXPECT_LE(std::abs(held->predicted_hz / *held->measured_hz - 1), h200  ? (gap ? 0.16 : 0.148)
+                                                                         : gap ? 0.105
+                                                                               : 0.052);
       }
     }
     EXPECT_GE(clocks, 20) << card;
