@@ -154,8 +154,8 @@ TEST(Time, OnRecordIsWithinFifteenPercentAtTheSizesThatAreAskedFor) {
   EXPECT_EQ(all, 88);
 }
 
-// Of products that no constant was fitted to, on two cards. Of the H200 those take a quarter more power than its loads
-// of one thing each let expect, so that its clocks are told too high.
+// Of products that no constant was fitted to, on two cards. Of the H200 those take more power than its loads of
+// one thing each let expect, so that its clocks are told too high.
 TEST(Clock, OfTensorCoresIsThatWhichPowerLeaves) {
   for (const char* const card : {"h100 sxm5", "h200"}) {
     int clocks = 0;
