@@ -1,5 +1,5 @@
 """docs/agreement.md: predictions beside measurements."""
-from lib.project import load
+from lib.project import ROOT, load
 from pages.markdown import table
 
 
@@ -37,6 +37,53 @@ def agreement_times():
     return caption + table(["kernel", "type", "tile", *(f"{size}³:" for size in columns)], lines) + footer
 
 
+CARDS = ("h200", "h100")
+
+
+def spread(errors, bound):
+    """How many are within a bound, and the worst one."""
+    errors = sorted(abs(e) for e in errors)
+    return f"{sum(e <= bound for e in errors)} of {len(errors)}, worst {errors[-1]:.0%}" if errors else "–"
+
+
+def agreement_clocks():
+    summary, rows = [], []
+    for card in CARDS:
+        if not (ROOT / f"results/{card}/predictions.json").exists():
+            continue
+        recorded = load(f"results/{card}/predictions.json")
+        rates, clocks = {}, {}
+        for time in recorded["times"]:
+            tensor = "mma" in time["kernel"]
+            cells = []
+            for mode in ("burst", "sustained"):
+                of = (time.get("power") or {}).get(mode, {})
+                cell = {"rate": "–", "clock": "–"}
+                if of.get("predicted_s") and of["measured_s"]:
+                    error = of["measured_s"] / of["predicted_s"] - 1
+                    rates.setdefault((tensor, mode), []).append(error)
+                    cell["rate"] = f"{error:+.0%}"
+                if of.get("predicted_mhz") and of["measured_mhz"]:
+                    error = of["predicted_mhz"] / of["measured_mhz"] - 1
+                    clocks.setdefault((tensor, mode), []).append(error)
+                    cell["clock"] = f"{of['predicted_mhz']:.0f} / {of['measured_mhz']:.0f} ({error:+.0%})"
+                cells += [cell["rate"], cell["clock"]]
+            if tensor and any(cell != "–" for cell in cells):
+                rows.append([recorded["gpu"], f"`{time['kernel']}`", time["type"], f"{time['size']}³", *cells])
+        for tensor in (True, False):
+            for mode in ("burst", "sustained"):
+                if (tensor, mode) in rates:
+                    units = "tensor cores" if tensor else "CUDA cores"
+                    figures = [spread(of.get((tensor, mode), []), bound) for of, bound in ((rates, 0.08), (clocks, 0.05))]
+                    summary.append([recorded["gpu"], units, mode, *figures])
+    head = ["card", "kernel", "type", "size", "rate, burst:", "MHz, burst:", "rate, sustained:", "MHz, sustained:"]
+    return (
+        table(["card", "products by", "", "rates within 8 %", "clocks within 5 %"], summary)
+        + "\nHow far predicted rates are off, and clocks predicted / measured, of kernels on tensor cores:\n\n"
+        + table(head, rows)
+    )
+
+
 def agreement_counters():
     rows, exact, zero = [], 0, 0
     for launch in load("results/h200/predictions.json")["counters"]:
@@ -72,6 +119,7 @@ def agreement_addresses():
 
 REGIONS = {
     "agreement-times": agreement_times,
+    "agreement-clocks": agreement_clocks,
     "agreement-counters": agreement_counters,
     "agreement-addresses": agreement_addresses,
 }

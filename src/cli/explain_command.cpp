@@ -191,19 +191,29 @@ Json explanation_json(const Explanation& e) {
   if (e.time) {
     Json busy = Json::object();
     for (const model::BusyShare& share : e.time->busy) busy[share.what] = share.share;
-    json["time"] = {
-        {"predicted_s", e.time->seconds},       {"predicted_tflops", e.flop / e.time->seconds / 1e12},
-        {"limiter", e.time->limiter},           {"busy", busy},
-        {"waves", e.time->waves.count},         {"parts", e.time->parts ? parts_json(*e.time->parts) : Json()},
-        {"own_calibration", e.own_calibration}, {"documented_rates", e.documented_rates}};
+    json["time"] = {{"predicted_s", e.time->seconds},
+                    {"predicted_tflops", e.flop / e.time->seconds / 1e12},
+                    {"clock_mhz", e.time->clock_hz / 1e6},
+                    {"limiter", e.time->limiter},
+                    {"busy", busy},
+                    {"waves", e.time->waves.count},
+                    {"parts", e.time->parts ? parts_json(*e.time->parts) : Json()},
+                    {"own_calibration", e.own_calibration},
+                    {"documented_rates", e.documented_rates}};
   }
-  json["energy"] = nullptr;
-  if (e.energy)
-    json["energy"] = {{"joules", e.energy->joules()},
-                      {"tensor_joules", e.energy->tensor_joules},
-                      {"moved_joules", e.energy->moved_joules},
-                      {"sustained_s", e.energy->seconds},
-                      {"sustained_tflops", e.flop / e.energy->seconds / 1e12}};
+  json["power"] = nullptr;
+  if (e.power) {
+    const auto held = [&](const model::HeldClock& clock) {
+      return Json{{"clock_mhz", clock.clock_hz / 1e6},
+                  {"watts", clock.watts},
+                  {"limited", clock.limited},
+                  {"s", clock.seconds},
+                  {"tflops", e.flop / clock.seconds / 1e12}};
+    };
+    json["power"] = {{"burst", held(e.power->burst)},       {"sustained", held(e.power->sustained)},
+                     {"limit_w", e.power->limit_w},         {"joules", e.power->joules},
+                     {"idle_joules", e.power->idle_joules}, {"own_calibration", e.power->own}};
+  }
   json["counters_of"] = nullptr;
   json["counters"] = Json::array();
   json["stalls"] = Json::object();

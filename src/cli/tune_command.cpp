@@ -45,7 +45,7 @@ std::optional<double> predicted_tflops(const Rung& rung, const KernelEntry& kern
     const lens::Explanation e = lens::explain(
         {&rung, &kernel, {.kind = kernel.kind, .M = size, .N = size, .K = K}, gpu});
     if (!e.time) return std::nullopt;
-    return e.energy ? e.energy->seconds : e.time->seconds;
+    return e.power ? e.power->sustained.seconds : e.time->seconds;
   };
   // Long enough for products to take longer than D's way to memory.
   const std::int64_t shorter = std::min<std::int64_t>(size, 1024), longer = std::min<std::int64_t>(size, 2048);

@@ -131,6 +131,15 @@ struct Executed {
   std::optional<model::InstructionMix> warp;  ///< all; nothing of warpgroups, whose warps have different parts to play
 };
 
+/// The clocks that a card holds under a launch, and what the energy goes to.
+struct Power {
+  model::HeldClock burst, sustained;     ///< after a rest; launch after launch
+  double limit_w = 0;                    ///< of the latter
+  std::map<std::string, double> joules;  ///< of a launch among many, by name of a thing (model/energy.hpp)
+  double idle_joules = 0;                ///< of the card meanwhile
+  bool own = false;                      ///< the constants are the card's own
+};
+
 struct Explanation {
   Question question;           ///< of the kernel that runs
   const KernelEntry* instead;  ///< the one that was asked for, if that does not take the problem; otherwise null
@@ -156,8 +165,9 @@ struct Explanation {
   std::optional<model::TimePrediction> time;
   std::string no_time;  ///< why there is no prediction
   bool own_calibration = false;
-  bool documented_rates = false;            ///< the rates of tensor cores are not measured, but from texts
-  std::optional<model::Energy> energy;      ///< of products by wgmma, where data/energy.csv has rates
+  bool documented_rates = false;  ///< the rates of tensor cores are not measured, but from texts
+  /// What the card's limits make of it, where its power has been calibrated: `time` is that of a burst.
+  std::optional<Power> power;
   std::vector<CounterComparison> counters;  ///< those that were read of this launch
   std::vector<Stall> stalls;                ///< read with them, the longest first
   std::optional<double> measured_seconds;   ///< a burst with beta = 0, on such a card

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
@@ -121,6 +122,43 @@ model::Occupancy occupancy_of(const Explanation& e) {
                                            .barriers = e.compiled ? e.compiled->barriers : 0});
 }
 
+/// The clock of a burst, the time at it, and what is held launch after launch.
+/// @param time_at  a prediction at a clock
+/// @param quick    that takes no time, so that clocks can be sought by it; otherwise all of a time is taken to go with
+///                 the clock meanwhile
+void hold_clocks(Explanation& e, bool tensor, const model::Activity& activity,
+                 const std::function<model::TimePrediction(double)>& time_at, bool quick) {
+  const model::Gpu& gpu = e.question.gpu;
+  Power power;
+  const auto model = model::power_of(gpu, power.own);
+  if (!model) {
+    e.time = time_at(gpu.clock_hz);
+    return;
+  }
+  const double highest = tensor ? std::min(gpu.clock_hz, model->tensor_clock_hz()) : gpu.clock_hz;
+  const model::TimePrediction first = time_at(highest);
+  const auto held = [&](model::Load load) {
+    const auto scaled = [&](double hz) {
+      if (quick) return time_at(hz).seconds;
+      return first.launch_seconds + (first.seconds - first.launch_seconds) * highest / hz;
+    };
+    return model::held_clock(gpu, *model, activity, load, highest, scaled);
+  };
+  power.burst = held(model::Load::burst);
+  power.limit_w = gpu.power_limit_w;
+  power.sustained = held(model::Load::sustained);
+  e.time = power.burst.limited ? time_at(power.burst.clock_hz) : first;
+  power.burst.seconds = e.time->seconds;
+  if (power.sustained.limited) power.sustained.seconds = time_at(power.sustained.clock_hz).seconds;
+  power.joules = model->joules(gpu, activity, power.sustained.clock_hz);
+  for (model::HeldClock* const clock : {&power.burst, &power.sustained})
+    clock->watts = model->watts(gpu, activity, clock->seconds, clock->clock_hz);
+  double sum = 0;
+  for (const auto& [thing, joules] : power.joules) sum += joules;
+  power.idle_joules = power.sustained.watts * power.sustained.seconds - sum;
+  e.power = power;
+}
+
 /// Predicts the time of a kernel whose warpgroups multiply, by bounds, for which no machine code is needed. Returns why
 /// there is no prediction, as the card has no room or no rate for it; nothing if there is one.
 std::string predict_warpgroups(Explanation& e) {
@@ -152,9 +190,23 @@ std::string predict_warpgroups(Explanation& e) {
   launch.dram_bytes = e.traffic->dram_bytes();
   launch.result_bytes = static_cast<double>(q.problem.M) * static_cast<double>(q.problem.N) *
                         size_of(q.kernel->kind.result);
-  e.time = model::predict_time(q.gpu, calibration, launch);
-  if (const auto rates = model::energy_rates(q.gpu, name_of(q.kernel->kind.type)))
-    e.energy = model::energy(q.gpu, *rates, launch.flop, launch.l2_to_sm_bytes, e.time->seconds);
+  for (const AccessSite& site : e.observation.written.sites)
+    if (site.access == Access::global_store) launch.stored_lines += static_cast<double>(site.lines);
+  if (e.compiled) {
+    constexpr double schedulers = 4;
+    const model::InstructionMix pass = model::warpgroup_pass(*e.compiled);
+    const double in_pass = pass[InstructionClass::tensor], m64 = 128;  // threads of a warpgroup
+    // Four warps issue each wgmma.
+    if (in_pass > 0)
+      launch.added = pass[InstructionClass::other_float] / in_pass * static_cast<double>(total.wgmma.instructions) *
+                     m64 / 32 / schedulers;
+  }
+  const model::Activity activity{{fmt::format("wgmma {} flop", name_of(q.kernel->kind.type)), launch.flop},
+                                 {"bytes of operands", launch.operand_bytes},
+                                 {"bytes into shared memory", launch.l2_to_sm_bytes},
+                                 {"bytes of DRAM", launch.dram_bytes}};
+  hold_clocks(
+      e, true, activity, [&](double hz) { return model::predict_time(q.gpu, calibration, launch, hz); }, true);
   return {};
 }
 
@@ -210,12 +262,25 @@ std::string predict_warps(Explanation& e) {
   if (e.occupancy->blocks < 1)
     return fmt::format("no block fits a multiprocessor of {}: {}", q.gpu.name, e.occupancy->reason);
   if (!takes_recorded_path(e)) return "the machine code on record is that for aligned problems, which this one is not";
-  e.time = model::predict_time(q.gpu, calibration, *e.program,
-                               {.blocks = e.observation.blocks,
-                                .warps_per_block = warps,
-                                .occupancy = *e.occupancy,
-                                .l1_hit = e.l1_hit,
-                                .l2_hit = e.l2_hit});
+  const model::TimedLaunch launch{.blocks = e.observation.blocks,
+                                  .warps_per_block = warps,
+                                  .occupancy = *e.occupancy,
+                                  .l1_hit = e.l1_hit,
+                                  .l2_hit = e.l2_hit};
+  const double from_l2 = 32.0 * static_cast<double>(total.global_load.sectors) * (1 - e.l1_hit);
+  const model::InstructionMix& mix = e.program->warp;
+  const double all_warps = static_cast<double>(e.observation.blocks) * warps;
+  const model::Activity activity{
+      {"multiply-adds", static_cast<double>(total.fma)},
+      {fmt::format("mma {} flop", name_of(q.kernel->kind.type)), static_cast<double>(total.mma.flop)},
+      {"integer instructions", mix[InstructionClass::integer] * all_warps},
+      {"bytes of shared loads", 128.0 * static_cast<double>(total.shared_load.wavefronts)},
+      {"bytes from L2", from_l2},
+      {"bytes into shared memory", 32.0 * static_cast<double>(total.async_copy.sectors)},
+      {"bytes of DRAM", traffic.dram_bytes()}};
+  hold_clocks(
+      e, total.mma.instructions > 0, activity,
+      [&](double hz) { return model::predict_time(q.gpu, calibration, *e.program, launch, hz); }, false);
   return {};
 }
 

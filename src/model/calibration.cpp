@@ -67,6 +67,16 @@ double Calibration::either(std::string_view name, std::string_view otherwise) co
   return find(name).value_or((*this)[otherwise]);
 }
 
+Calibration Calibration::at_clock(double share) const {
+  Calibration there = *this;
+  for (auto& [name, value] : there.constants_) {
+    if (name == "l2_latency" || name == "dram_latency") value *= share;
+    if (name.starts_with("l2_bytes") || name.starts_with("dram_bytes") || name.starts_with("tensor_bytes"))
+      value /= share;
+  }
+  return there;
+}
+
 double Calibration::tensor_cycles(const Gpu& gpu, const MachineInstruction& i) const {
   const double peak = tensor_flop_per_clk(gpu, i);
   if (peak <= 0) throw InvalidArgument(fmt::format("{} has no tensor cores for {}", gpu.name, i.opcode));

@@ -27,6 +27,10 @@ class Calibration {
   /// The same; of another one if the file lacks the first. @throws InvalidArgument if it lacks both
   double either(std::string_view name, std::string_view otherwise) const;
 
+  /// As it is at another clock of the multiprocessors, of which cycles are told: what L2 and DRAM take in time and give
+  /// in it stays. @param share  of the clock that it was measured at
+  Calibration at_clock(double share) const;
+
   /// For how many cycles an instruction of tensor cores that a warp issues (mma.sync: HMMA, IMMA, DMMA) keeps those of
   /// its scheduler busy. By the card's peak rate, of which Hopper's mma.sync gets a part only: what was measured of the
   /// form, or if that is not on record 62.9 % (W. Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU

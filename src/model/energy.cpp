@@ -2,48 +2,105 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <filesystem>
-#include <system_error>
-#include <vector>
+#include <nlohmann/json.hpp>
 
-#include "core/csv.hpp"
 #include "core/data_file.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
 
 namespace lapidary::model {
+namespace {
 
-std::optional<EnergyRates> energy_rates(const Gpu& gpu, std::string_view type) {
-  const std::filesystem::path path = data_file("data/energy.csv");
-  const std::optional<std::string> text = read_file(path);
-  if (!text) throw InvalidArgument(fmt::format("{} cannot be read", path.string()));
-  const CsvTable table = parse_csv(*text, path.string());
-  const std::size_t card = table.column("gpu"), operands = table.column("type"), flop = table.column("pj_per_flop"),
-                    byte = table.column("pj_per_byte_into_sm"), source = table.column("source");
-  const auto joules = [&](const CsvValue& picojoules) {
-    double value = 0;
-    const char* const end = picojoules.text.data() + picojoules.text.size();
-    const auto [stop, error] = std::from_chars(picojoules.text.data(), end, value);
-    constexpr double pico = 1e-12;
-    // Neither too small nor too large a number in joules, either.
-    if (error != std::errc() || stop != end || value < 0 || !std::isnormal(value * pico))
-      table.refuse(picojoules, "no positive number");
-    return value * pico;
-  };
-  for (const std::vector<CsvValue>& row : table.rows) {
-    const EnergyRates rates{joules(row[flop]), joules(row[byte]), row[source].text};
-    if (row[card].text == gpu.name && row[operands].text == type) return rates;
+constexpr std::string_view dram = "bytes of DRAM";
+
+}  // namespace
+
+PowerModel::PowerModel(std::string_view json, std::string_view file) : file_(file) {
+  try {
+    const nlohmann::json document = nlohmann::json::parse(json);
+    for (const auto& constant : document.at("constants")) {
+      const double value = constant.at("value").get<double>();
+      if (!(value >= 0 && value < 1e9)) throw InvalidArgument(fmt::format("{} has a constant of {}", file, value));
+      constants_[constant.at("name").get<std::string>()] = value;
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw InvalidArgument(fmt::format("{} is no file that script/fit-energy writes: {}", file, error.what()));
   }
-  return std::nullopt;
+  for (const char* const name : {"idle", "voltage", "tensor_clock", "burst_limit"}) constant(name);
 }
 
-Energy energy(const Gpu& gpu, const EnergyRates& rates, double flop, double bytes, double seconds) {
-  Energy e{flop * rates.joules_per_flop, bytes * rates.joules_per_byte, seconds};
-  if (gpu.power_limit_w > 0) e.seconds = std::max(seconds, e.joules() / gpu.power_limit_w);
-  return e;
+double PowerModel::constant(std::string_view name) const {
+  const auto found = constants_.find(name);
+  if (found == constants_.end())
+    throw InvalidArgument(fmt::format("{} lacks the constant {}; script/fit-energy writes all of them", file_, name));
+  return found->second;
+}
+
+std::optional<double> PowerModel::energy(std::string_view thing) const {
+  constexpr double pico = 1e-12;
+  if (const auto found = constants_.find(thing); found != constants_.end()) return found->second * pico;
+  // Of mma.sync in one type was measured; others are to it as those of wgmma are.
+  if (!thing.starts_with("mma ")) return {};
+  const auto measured = energy("mma bf16 flop"), here = energy(fmt::format("wg{}", thing)),
+             there = energy("wgmma bf16 flop");
+  if (!measured || !here || !there) return {};
+  return *measured * *here / *there;
+}
+
+std::map<std::string, double> PowerModel::joules(const Gpu& gpu, const Activity& activity, double clock_hz) const {
+  const double volts = 1 + constant("voltage") * (clock_hz / gpu.clock_hz - 1);
+  std::map<std::string, double> found;
+  for (const auto& [thing, count] : activity)
+    if (const auto each = energy(thing); each && count > 0)
+      found[thing] = *each * count * (thing == dram ? 1 : volts * volts);
+  return found;
+}
+
+double PowerModel::watts(const Gpu& gpu, const Activity& activity, double seconds, double clock_hz) const {
+  double sum = 0;
+  for (const auto& [thing, each] : joules(gpu, activity, clock_hz)) sum += each;
+  return constant("idle") + sum / seconds;
+}
+
+double PowerModel::core_watts(const Gpu& gpu, const Activity& activity, double seconds, double clock_hz) const {
+  Activity core = activity;
+  if (const auto found = core.find(dram); found != core.end()) core.erase(found);
+  return watts(gpu, core, seconds, clock_hz);
+}
+
+std::optional<PowerModel> power_of(const Gpu& gpu, bool& measured) {
+  std::filesystem::path file = data_file(gpu.results_folder() + "/power.json");
+  measured = std::filesystem::exists(file);
+  if (!measured && gpu.compute_capability != 90) return {};
+  if (!measured) file = data_file("results/h100/power.json");
+  const std::optional<std::string> text = read_file(file);
+  if (!text) throw InvalidArgument(fmt::format("{} cannot be read", file.string()));
+  return PowerModel(*text, file.string());
+}
+
+HeldClock held_clock(const Gpu& gpu, const PowerModel& power, const Activity& activity, Load load, double highest,
+                     const std::function<double(double)>& seconds_at) {
+  const auto too_much = [&](const HeldClock& held) {
+    if (load == Load::burst)
+      return power.core_watts(gpu, activity, held.seconds, held.clock_hz) > power.burst_limit_w();
+    return gpu.power_limit_w > 0 && held.watts > gpu.power_limit_w;
+  };
+  const auto at = [&](double clock_hz) {
+    const double seconds = seconds_at(clock_hz);
+    return HeldClock{clock_hz, seconds, power.watts(gpu, activity, seconds, clock_hz), false};
+  };
+  HeldClock held = at(highest);
+  if (!too_much(held)) return held;
+  // No card goes below a third of its clock for that.
+  double low = highest / 3, high = highest;
+  while (high - low > 1e3) {
+    const double middle = (low + high) / 2;
+    (too_much(at(middle)) ? high : low) = middle;
+  }
+  held = at(low);
+  held.limited = true;
+  return held;
 }
 
 }  // namespace lapidary::model

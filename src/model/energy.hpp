@@ -1,36 +1,71 @@
 #pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "model/gpu.hpp"
 
-// What a product costs in energy, and what a card's power limit makes of that. Orders of magnitude: all of the energy
-// is put down to two things, multiply-adds of tensor cores and bytes from L2 into the SMs, at one voltage.
+// What a launch takes in energy, and which clock a card's limits leave of that. Calibrated by loads of one thing each,
+// none of them a matrix product (`lapidary calibrate --energy`, script/fit-energy).
 
 namespace lapidary::model {
 
-/// A row of data/energy.csv: by what a card, held at its power limit, was seen to do.
-struct EnergyRates {
-  double joules_per_flop;  ///< of wgmma from shared memory, all else of a busy card included
-  double joules_per_byte;  ///< that crosses from L2 into the SMs, whatever it came from
-  std::string source;
+/// What a launch does of each thing that takes energy, by the names of results/<card>/power.json: "wgmma bf16 flop",
+/// "bytes from L2". Sums are those of the whole launch.
+using Activity = std::map<std::string, double, std::less<>>;
+
+/// What a card takes. At a clock f it asks for
+///
+///   idle + (sum of energies) / time * (1 + voltage * (f / highest - 1))^2
+///
+/// as what the core switches goes with the square of the voltage, and that with the clock on a line; DRAM has a voltage
+/// of its own. Three things keep the clock down: tensor cores multiply at no more than `tensor_clock`, whatever they
+/// take; in a burst the card lowers it in the first launch already, if all but DRAM asks for more than `burst_limit`;
+/// and launch after launch it is held at the power limit of its data sheet.
+class PowerModel {
+ public:
+  /// @throws InvalidArgument naming the file if it is not one that script/fit-energy writes
+  PowerModel(std::string_view json, std::string_view file);
+
+  double burst_limit_w() const { return constant("burst_limit"); }
+  double tensor_clock_hz() const { return constant("tensor_clock") * 1e6; }
+
+  /// That things of an activity take, in joules, by name; of what is 0 or has no energy on record nothing.
+  std::map<std::string, double> joules(const Gpu& gpu, const Activity& activity, double clock_hz) const;
+  /// That a card takes which does this activity again and again, each in so many seconds; or all of it but DRAM.
+  double watts(const Gpu& gpu, const Activity& activity, double seconds, double clock_hz) const;
+  double core_watts(const Gpu& gpu, const Activity& activity, double seconds, double clock_hz) const;
+
+ private:
+  double constant(std::string_view name) const;
+  std::optional<double> energy(std::string_view thing) const;
+
+  std::map<std::string, double, std::less<>> constants_;
+  std::string file_;
 };
 
-/// Of a GPU and a type of operands ("bf16"); nothing if the file has no such row.
-/// @throws InvalidArgument if the file is not such a table
-std::optional<EnergyRates> energy_rates(const Gpu& gpu, std::string_view type);
+/// That of a card, results/<card>/power.json; of another one of compute capability 9.0 that of the H100, whose chip it
+/// has; of others none. @param measured  set to whether it is the card's own
+std::optional<PowerModel> power_of(const Gpu& gpu, bool& measured);
 
-struct Energy {
-  double tensor_joules, moved_joules;
-  double seconds;  ///< of a launch among many, at the power limit: no less than what it takes alone
-
-  double joules() const { return tensor_joules + moved_joules; }
+/// A clock that a card's limits leave of a launch.
+struct HeldClock {
+  double clock_hz = 0;
+  double seconds = 0;    ///< of the launch
+  double watts = 0;      ///< that the card takes
+  bool limited = false;  ///< by power: not by the highest clock of what the launch does
 };
 
-/// @param flop     that tensor cores execute, tiles beyond the edges included
-/// @param bytes    that get into the SMs; a multicast counts at each of them
-/// @param seconds  of the launch alone
-Energy energy(const Gpu& gpu, const EnergyRates& rates, double flop, double bytes, double seconds);
+/// What limits a clock: the core's share of the power after a rest, or the card's launch after launch.
+enum class Load : std::uint8_t { burst, sustained };
+
+/// The highest clock at which an activity takes no more than the limit; at the limit to a kilohertz.
+/// @param highest     in hertz
+/// @param seconds_at  of the launch at a clock; it takes no less at a lower one
+HeldClock held_clock(const Gpu& gpu, const PowerModel& power, const Activity& activity, Load load, double highest,
+                     const std::function<double(double clock_hz)>& seconds_at);
 
 }  // namespace lapidary::model

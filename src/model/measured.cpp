@@ -85,6 +85,19 @@ std::vector<MeasuredCounters> measured_counters(const Gpu& gpu) {
   return found;
 }
 
+namespace {
+
+std::optional<PredictedTime::Held> held_in(const Json& time, const char* mode) {
+  if (!time.contains("power") || time.at("power").is_null()) return {};
+  const Json& held = time.at("power").at(mode);
+  PredictedTime::Held found{held.at("predicted_s"), held.at("predicted_mhz").get<double>() * 1e6, {}, {}};
+  if (!held.at("measured_s").is_null()) found.measured_s = held.at("measured_s").get<double>();
+  if (!held.at("measured_mhz").is_null()) found.measured_hz = held.at("measured_mhz").get<double>() * 1e6;
+  return found;
+}
+
+}  // namespace
+
 Predictions recorded_predictions(const Gpu& gpu) {
   Predictions found;
   std::error_code error;
@@ -98,7 +111,7 @@ Predictions recorded_predictions(const Gpu& gpu) {
       for (const Json& time : document.at("times"))
         found.times.push_back({time.at("id"), time.at("kernel"), time.at("type"), time.at("tile"),
                                whole(time.at("size")), time.at("predicted_s"), time.at("measured_s"),
-                               time.at("limiter")});
+                               time.at("limiter"), held_in(time, "burst"), held_in(time, "sustained")});
       for (const Json& launch : document.at("counters")) {
         PredictedCounters counters{
             launch.at("id"),       launch.at("kernel"),   launch.at("type"),     launch.at("tile"),

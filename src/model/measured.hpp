@@ -25,10 +25,17 @@ std::vector<MeasuredRate> measured_rates(const Gpu& gpu);
 
 /// A time that was predicted and measured, as script/predict records it; M = N = K = size.
 struct PredictedTime {
+  /// Of one of the two that a card's limits make different. What was not measured is empty.
+  struct Held {
+    double predicted_s, predicted_hz;
+    std::optional<double> measured_s, measured_hz;
+  };
+
   std::string id, kernel, type, tile;
   std::int64_t size;
-  double predicted_s, measured_s;
+  double predicted_s, measured_s;  ///< of a burst
   std::string limiter;
+  std::optional<Held> burst, sustained;
 
   double flop() const {
     return 2.0 * static_cast<double>(size) * static_cast<double>(size) * static_cast<double>(size);

@@ -39,11 +39,13 @@ std::string limiter_of(const std::vector<BusyShare>& busy, const TimePrediction&
 
 }  // namespace
 
-TimePrediction predict_time(const Gpu& gpu, const Calibration& k, const KernelProgram& program,
-                            const TimedLaunch& launch) {
+TimePrediction predict_time(const Gpu& gpu, const Calibration& calibration, const KernelProgram& program,
+                            const TimedLaunch& launch, double clock_hz) {
   if (launch.occupancy.blocks < 1)
     throw InvalidArgument(fmt::format("no block fits a multiprocessor of {}: {}", gpu.name, launch.occupancy.reason));
+  const Calibration k = calibration.at_clock(clock_hz / gpu.clock_hz);
   TimePrediction time;
+  time.clock_hz = clock_hz;
   time.waves = waves(launch.blocks, gpu.sms, launch.occupancy.blocks);
   time.launch_seconds = k["launch_gap"] * 1e-9;
   const std::int64_t full = launch.blocks / time.waves.per_wave, rest = launch.blocks % time.waves.per_wave;
@@ -58,13 +60,13 @@ TimePrediction predict_time(const Gpu& gpu, const Calibration& k, const KernelPr
     const double active = static_cast<double>(std::min<std::int64_t>(rest, gpu.sms));
     const BlockTime tail = time_of(gpu, k, program, launch, per_sm, active);
     if (full > 0)
-      time.tail_seconds = tail.cycles / gpu.clock_hz;
+      time.tail_seconds = tail.cycles / clock_hz;
     else
       shown = tail;
     cycles += tail.cycles;
   }
-  time.start_seconds = std::max(0.0, shown.cycles - program.iterations * shown.loop_cycles) / gpu.clock_hz;
-  time.seconds = cycles / gpu.clock_hz + time.launch_seconds;
+  time.start_seconds = std::max(0.0, shown.cycles - program.iterations * shown.loop_cycles) / clock_hz;
+  time.seconds = cycles / clock_hz + time.launch_seconds;
   time.busy = {{"issue slots", shown.issue},    {"the multiply-add pipe", shown.fma},
                {"shared memory", shown.shared}, {"L1's look-up of lines", shown.l1},
                {"the way from L2", shown.l2},   {"DRAM", shown.dram}};

@@ -28,11 +28,8 @@ struct BusyShare {
 
 /// What a launch whose warpgroups multiply takes its time for, in seconds; all of it together is the launch.
 struct TimeParts {
-  double products = 0;  ///< if all multiprocessors shared them, at the highest clock and tensor cores' full rate
-  /// What is slower than that, by the slowest of operands, copies, L2 and DRAM (warpgroup_time.hpp). On an H200 bytes
-  /// stand for what they cost in energy: tensor cores wait for hardly any of them, at a lower clock
-  /// (docs/agreement.md).
-  double slower = 0;
+  double products = 0;   ///< if all multiprocessors shared them, at the predicted clock and tensor cores' full rate
+  double slower = 0;     ///< the slowest of operands, L2 and DRAM takes longer than they (warpgroup_time.hpp)
   double idle = 0;       ///< multiprocessors have no tile, or none left, while others multiply
   double epilogues = 0;  ///< results are stored and nothing is multiplied
   double start_end = 0;  ///< the first copies are on their way, the last results too
@@ -43,6 +40,7 @@ struct TimeParts {
 
 struct TimePrediction {
   double seconds = 0;
+  double clock_hz = 0;  ///< that the multiprocessors have
   Waves waves{};
   double launch_seconds = 0;       ///< of that, from one launch to the next if kernels do nothing
   double tail_seconds = 0;         ///< of the last wave, if it is not full and others came before
@@ -52,11 +50,12 @@ struct TimePrediction {
   std::string limiter;             ///< what the time goes to, in words
 };
 
-/// Predicts the time of a launch at the GPU's highest clock. One multiprocessor is simulated on the machine code of the
+/// Predicts the time of a launch at a clock. One multiprocessor is simulated on the machine code of the
 /// kernel, for each number of blocks that the waves put on it (model/multiprocessor.hpp); all of them are taken to do
-/// the same. The caches' shares come from the launch.
+/// the same. The caches' shares come from the launch. What L2 and DRAM take in time stays as the clock falls.
+/// @param clock_hz  of the multiprocessors
 /// @throws Error if the machine code has no main loop, InvalidArgument if no block fits or a constant is missing
 TimePrediction predict_time(const Gpu& gpu, const Calibration& calibration, const KernelProgram& program,
-                            const TimedLaunch& launch);
+                            const TimedLaunch& launch, double clock_hz);
 
 }  // namespace lapidary::model

@@ -11,9 +11,9 @@ namespace {
 
 /// What one tile takes of a multiprocessor, in cycles, if `active` multiprocessors share what all share.
 struct TileCycles {
-  double products, operands, copies, l2, dram;
+  double products, operands, copies, added, l2, dram;
 
-  double slowest() const { return std::max({std::max(products, operands) + copies, l2, dram}); }
+  double slowest() const { return std::max({std::max(products, operands) + added, l2, dram}); }
 };
 
 TileCycles cycles_of(const Gpu& gpu, const Calibration& k, const WarpgroupLaunch& launch, double active) {
@@ -22,6 +22,7 @@ TileCycles cycles_of(const Gpu& gpu, const Calibration& k, const WarpgroupLaunch
   cycles.products = launch.flop / tiles / launch.flop_per_clk * k.wgmma_slowdown();
   cycles.operands = launch.operand_bytes / tiles / gpu.shared_bytes_per_clk;
   cycles.copies = launch.filled_bytes / tiles / gpu.shared_bytes_per_clk;
+  cycles.added = launch.added / tiles;
   cycles.l2 = std::max(launch.l2_read_bytes / tiles / (k.either("tensor_bytes_4", "l2_bytes_all") * share),
                        launch.l2_to_sm_bytes / tiles / k.either("tensor_bytes_one", "l2_bytes_one"));
   cycles.dram = launch.dram_bytes / tiles / std::min(k["dram_bytes_all"] * share, k["l2_bytes_one"]);
@@ -30,8 +31,11 @@ TileCycles cycles_of(const Gpu& gpu, const Calibration& k, const WarpgroupLaunch
 
 }  // namespace
 
-TimePrediction predict_time(const Gpu& gpu, const Calibration& k, const WarpgroupLaunch& launch) {
+TimePrediction predict_time(const Gpu& gpu, const Calibration& calibration, const WarpgroupLaunch& launch,
+                            double clock_hz) {
+  const Calibration k = calibration.at_clock(clock_hz / gpu.clock_hz);
   TimePrediction time;
+  time.clock_hz = clock_hz;
   const bool persistent = launch.tiles > launch.blocks;
   const bool overlapped = launch.per_sm > 1;
   // A block that goes through several tiles leaves its place to no other.
@@ -39,9 +43,10 @@ TimePrediction predict_time(const Gpu& gpu, const Calibration& k, const Warpgrou
   time.waves = waves(launch.tiles, 1, static_cast<int>(persistent ? std::min(launch.blocks, places) : places));
   time.launch_seconds = k["launch_gap"] * 1e-9;
   const double drain = k["dram_latency"], start = k["dram_latency"] + k["barrier_4"];
-  const double epilogue = overlapped
-                              ? 0
-                              : launch.result_bytes / static_cast<double>(launch.tiles) / gpu.shared_bytes_per_clk;
+  const double tiles = static_cast<double>(launch.tiles);
+  const double stored = launch.stored_lines > 0 ? launch.stored_lines * k["l1_32_32_lines"] / 32
+                                                : launch.result_bytes / gpu.shared_bytes_per_clk;
+  const double epilogue = overlapped ? 0 : stored / tiles;
   const std::int64_t full = launch.tiles / time.waves.per_wave, rest = launch.tiles % time.waves.per_wave;
   TimeParts parts;  // in cycles, until the end
   // Tiles of a wave lie on as many multiprocessors as there are.
@@ -65,14 +70,14 @@ TimePrediction predict_time(const Gpu& gpu, const Calibration& k, const Warpgrou
     const double tail = wave(rest, 1, last);
     cycles += tail;
     if (full > 0)
-      time.tail_seconds = tail / gpu.clock_hz;
+      time.tail_seconds = tail / clock_hz;
     else
       shown = last;
   }
-  time.start_seconds = (start + drain + epilogue) / gpu.clock_hz;
-  time.seconds = cycles / gpu.clock_hz + time.launch_seconds;
+  time.start_seconds = (start + drain + epilogue) / clock_hz;
+  time.seconds = cycles / clock_hz + time.launch_seconds;
   for (double* part : {&parts.products, &parts.slower, &parts.idle, &parts.epilogues, &parts.start_end})
-    *part /= gpu.clock_hz;
+    *part /= clock_hz;
   parts.launch = time.launch_seconds;
   time.parts = parts;
   // What a wave takes beside its slowest part keeps all of them idle.

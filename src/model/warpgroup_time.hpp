@@ -18,23 +18,28 @@ struct WarpgroupLaunch {
   double l2_read_bytes = 0;   ///< of them, those that leave L2
   double dram_bytes = 0;      ///< read and written
   double result_bytes = 0;    ///< of D
+  double stored_lines = 0;    ///< of D, that L1 looks up where threads store it, not copies from shared memory
+  double added = 0;           ///< instructions of a scheduler's warps that add to sums what tensor cores gave
 };
 
-/// Predicts the time of such a launch at the GPU's highest clock by its bounds. A wave takes as long as the slowest of
+/// Predicts the time of such a launch at a clock by its bounds. A wave takes as long as the slowest of
 ///
 ///   the tensor cores     flop / rate, or their operands over the width of shared memory if that is longer: a wgmma
-///                        m64nN of 16-bit types is N / 2 cycles of products and 16 + N / 4 of operands; and on top of
-///                        either what copies write over the same width. That these two add up is what an H200 shows:
-///                        bursts are within 8 % of it for tiles from 128 x 128 to 256 x 200 in bf16, f16, FP8 and s8,
-///                        and 15 % faster in tf32
+///                        m64nN of 16-bit types is N / 2 cycles of products and 16 + N / 4 of operands. What copies
+///                        write there meanwhile takes them no cycles
 ///   the way from L2      what leaves L2 over its bandwidth for lines that several blocks want at a time, what arrives
 ///                        over a multiprocessor's port
 ///   DRAM                 its bytes over its bandwidth
 ///
-/// and of each tile the epilogue, in which the tensor cores idle unless a second block is there: D's tile through
-/// shared memory at its width. A block begins with one way from DRAM, a persistent one once; the launch ends with
-/// another one. Blocks that drift apart, clocks at the power limit (model/energy.hpp) and barriers are not in it.
+/// and, where warps add sums of tensor cores to sums of their own, as long again as those take: warpgroups that wait
+/// for the same copies add at the same time. Then of each tile the epilogue, in which the tensor cores idle unless a
+/// second block is there: D's tile through shared memory at its width, or, where threads store it, as many lines as L1
+/// looks up for it. A block begins with one way from DRAM, a persistent one once; the launch ends with
+/// another one. Which clock the card holds is model/energy.hpp's to say; blocks that drift apart and barriers are not
+/// in it. What L2 and DRAM give in a second stays as the clock falls.
+/// @param clock_hz  of the multiprocessors
 /// @throws InvalidArgument if a constant is missing
-TimePrediction predict_time(const Gpu& gpu, const Calibration& calibration, const WarpgroupLaunch& launch);
+TimePrediction predict_time(const Gpu& gpu, const Calibration& calibration, const WarpgroupLaunch& launch,
+                            double clock_hz);
 
 }  // namespace lapidary::model

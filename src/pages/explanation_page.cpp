@@ -249,13 +249,37 @@ std::string parts_text(const model::TimeParts& parts) {
     if (seconds > 0)
       texts.push_back(fmt::format("{} {} ({})", what, time_text(seconds), percent(seconds / parts.sum())));
   };
-  add("products at the highest clock on all multiprocessors", parts.products);
-  add("what slows them, counted as copies and operands", parts.slower);
+  add("products on all multiprocessors", parts.products);
+  add("waiting for the slowest of operands, L2 and DRAM", parts.slower);
   add("multiprocessors without a tile", parts.idle);
   add("epilogues", parts.epilogues);
   add("the first copies and the last results", parts.start_end);
   add("launch", parts.launch);
   return fmt::format("it goes to: {}", fmt::join(texts, ", "));
+}
+
+std::string held_text(const Explanation& e, const model::HeldClock& held) {
+  return fmt::format("{:.0f} MHz at {:.0f} W, {}, {}", held.clock_hz / 1e6, held.watts, time_text(held.seconds),
+                     rate_text(e, held.seconds));
+}
+
+std::string clocks_text(const Explanation& e, const lens::Power& power) {
+  return fmt::format("in a burst {}{}; launch after launch {}{}{}", held_text(e, power.burst),
+                     power.burst.limited ? ", which power limits" : "", held_text(e, power.sustained),
+                     power.sustained.limited ? fmt::format(", at the limit of {:.0f} W", power.limit_w) : "",
+                     power.own ? "" : " (by the energies of an H100)");
+}
+
+/// What the energy of a launch among many goes to, the most first.
+std::string joules_text(const lens::Power& power) {
+  std::vector<std::pair<std::string, double>> parts(power.joules.begin(), power.joules.end());
+  parts.emplace_back("an idle card", power.idle_joules);
+  double sum = 0;
+  for (const auto& [what, joules] : parts) sum += joules;
+  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::vector<std::string> texts;
+  for (const auto& [what, joules] : parts) texts.push_back(fmt::format("{} {}", what, percent(joules / sum)));
+  return fmt::format("of the latter's {:.3g} J: {}", sum, fmt::join(texts, ", "));
 }
 
 }  // namespace
@@ -385,12 +409,10 @@ Document time_page(const Explanation& e) {
   if (e.observation.written.total.wgmma.instructions == 0)
     page.paragraph(fmt::format("caches: L1 holds {} of the sectors that loads ask for, L2 {} of the others",
                                percent(e.l1_hit), percent(e.l2_hit)));
-  if (e.energy && e.energy->seconds > t.seconds)
-    page.paragraph(fmt::format(
-        "launch after launch, at the limit of {:.0f} W: {}, {}; of {:.3g} J tensor cores take {} and what gets into the "
-        "multiprocessors {} (an order of magnitude: data/energy.csv)",
-        e.question.gpu.power_limit_w, time_text(e.energy->seconds), rate_text(e, e.energy->seconds), e.energy->joules(),
-        percent(e.energy->tensor_joules / e.energy->joules()), percent(e.energy->moved_joules / e.energy->joules())));
+  if (e.power) {
+    page.paragraph(clocks_text(e, *e.power));
+    page.paragraph(joules_text(*e.power));
+  }
   if (e.documented_rates)
     page.paragraph(
         "the rates of tensor cores are from texts: no measurement of this card is on record (script/calibrate)");

@@ -28,12 +28,11 @@ void read_gpus(const std::string& input) {
   }
 }
 
-void read_energy(const std::string& input) {
-  static const std::vector<model::Gpu> gpus = model::parse_gpus(file("data/gpus.csv"), "gpus.csv");
-  write_file(scratch_file("data/energy.csv"), input);
-  const auto rates = model::energy_rates(model::find_gpu(gpus, "h200"), "bf16");
-  if (rates && !(rates->joules_per_flop > 0 && rates->joules_per_byte > 0))
-    throw Violation("work that takes no energy");
+void read_power(const std::string& input) {
+  static const model::Gpu h200 = model::find_gpu(model::parse_gpus(file("data/gpus.csv"), "gpus.csv"), "h200");
+  const model::PowerModel power(input, "power.json");
+  if (!(power.watts(h200, {{"wgmma bf16 flop", 1e12}}, 1e-3, h200.clock_hz) >= 0))
+    throw Violation("a card that gives power");
 }
 
 std::string written(const std::vector<bench::TimedProblem>& problems) {
@@ -61,17 +60,19 @@ void read_problems(const std::string& input) {
 
 std::vector<Target> table_targets() {
   const std::string gpus = file("data/gpus.csv");
-  return {
-      {"gpus",
-       {gpus, first_lines(gpus, 2), first_lines(gpus, 3)},
-       {"h200", ",", "\n", "?", "9.0", "8.9", "gpu", "sms", "note", "aliases", ";", "\"", "1e9", "132"},
-       read_gpus},
-      {"energy", {file("data/energy.csv")}, {"H200", ",", "\n", "bf16", "e4m3", "0.4", "1e-300", "-1"}, read_energy},
-      {"problems",
-       {first_lines(file("data/shapes/llm.txt"), 12), first_lines(file("data/shapes/deepbench.txt"), 12),
-        "128 256 64 RC a label\r\n1 1 1\n"},
-       {"RR", "RC", "CR", "CC", "RCR", "T", "#", "\n", "\r\n", "\t", " ", "128", "1048576", "1048577", "label"},
-       read_problems}};
+  return {{"gpus",
+           {gpus, first_lines(gpus, 2), first_lines(gpus, 3)},
+           {"h200", ",", "\n", "?", "9.0", "8.9", "gpu", "sms", "note", "aliases", ";", "\"", "1e9", "132"},
+           read_gpus},
+          {"power",
+           {file("results/h200/power.json")},
+           {"idle", "value", "voltage", "wgmma bf16 flop", "-1", "1e300"},
+           read_power},
+          {"problems",
+           {first_lines(file("data/shapes/llm.txt"), 12), first_lines(file("data/shapes/deepbench.txt"), 12),
+            "128 256 64 RC a label\r\n1 1 1\n"},
+           {"RR", "RC", "CR", "CC", "RCR", "T", "#", "\n", "\r\n", "\t", " ", "128", "1048576", "1048577", "label"},
+           read_problems}};
 }
 
 }  // namespace lapidary::fuzz

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -132,6 +133,13 @@ TEST(Time, IsPredictedWithinFifteenPercent) {
   }
 }
 
+/// Kernels that are predicted too fast, as docs/agreement.md tells: blocks that nothing keeps together, and loops of
+/// mma.sync of which less overlaps than in the simulation.
+bool is_known_gap(const std::string& kernel) {
+  return std::set<std::string>{"wgmma_tma", "wgmma_specialized", "mma_k8", "mma_padded", "mma_swizzled"}.contains(
+      kernel);
+}
+
 // Those on record, which script/predict writes, of larger problems too.
 TEST(Time, OnRecordIsWithinFifteenPercentAtTheSizesThatAreAskedFor) {
   int all = 0;
@@ -140,13 +148,40 @@ TEST(Time, OnRecordIsWithinFifteenPercentAtTheSizesThatAreAskedFor) {
     EXPECT_TRUE(seen.emplace(time.id, time.size).second) << time.id << " " << time.size << " is there twice";
     if (time.size != 1024 && time.size != 4096) continue;
     ++all;
-    // Latencies weigh more where tensor cores are fast.
-    const std::string family = known_rung(time.kernel).family;
-    const double bound = family == "simt" ? 0.15 : family == "mma" ? 0.3 : 0.12;
-    EXPECT_LE(std::abs(time.predicted_s / time.measured_s - 1), bound)
+    EXPECT_LE(std::abs(time.predicted_s / time.measured_s - 1), is_known_gap(time.kernel) ? 0.225 : 0.15)
         << time.kernel << " " << time.tile << " " << time.size;
   }
   EXPECT_EQ(all, 88);
+}
+
+// Of products that no constant was fitted to, on two cards. Of the H200 those take more power than its loads of
+// one thing each let expect, so that its clocks are told too high.
+TEST(Clock, OfTensorCoresIsThatWhichPowerLeaves) {
+  for (const char* const card : {"h100 sxm5", "h200"}) {
+    int clocks = 0;
+    const bool h200 = card == std::string_view("h200");
+    for (const model::PredictedTime& time : model::recorded_predictions(model::find_gpu(card)).times) {
+      if (known_rung(time.kernel).family == "simt" || !time.burst) continue;
+      SCOPED_TRACE(fmt::format("{} {} {} {}", card, time.kernel, time.type, time.size));
+      const bool gap = is_known_gap(time.kernel);
+      for (const auto* const held : {&*time.burst, &*time.sustained}) {
+        const bool burst = held == &*time.burst;
+        if (held->measured_s && !gap) {
+          EXPECT_LE(std::abs(held->predicted_s / *held->measured_s - 1), burst  ? (h200 ? 0.148 : 0.105)
+                                                                         : h200 ? 0.195
+                                                                                : 0.115);
+        }
+        // Where mma_multistage is slowed down, its rate and the probe's clock tell different clocks; and a probe once
+        // told one beyond the highest.
+        if (!held->measured_hz || time.kernel == "mma_multistage" || *held->measured_hz > 1.98e9) continue;
+        ++clocks;
+        EXPECT_LE(std::abs(held->predicted_hz / *held->measured_hz - 1), h200  ? (gap ? 0.16 : 0.148)
+                                                                         : gap ? 0.105
+                                                                               : 0.052);
+      }
+    }
+    EXPECT_GE(clocks, 20) << card;
+  }
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Times and energies that can be worked out by hand.
+// Times, powers and clocks that can be worked out by hand.
 #include "model/warpgroup_time.hpp"
 
 #include <gtest/gtest.h>
@@ -49,13 +49,14 @@ WarpgroupLaunch launch(std::int64_t tiles, std::int64_t blocks) {
 constexpr double l2 = 98304, products = 65536, epilogue = 512, start = 620, drain = 600;
 
 TEST(WarpgroupTime, IsThatOfTheSlowestPart) {
-  const TimePrediction time = predict_time(card(), calibration(), launch(4, 4));
+  const TimePrediction time = predict_time(card(), calibration(), launch(4, 4), 1e9);
   EXPECT_NEAR(time.seconds * 1e9, l2 + epilogue + start + drain, 1);
   EXPECT_EQ(time.limiter, "the way from L2");
   WarpgroupLaunch shared_out = launch(4, 4);
   shared_out.l2_read_bytes /= 2;  // by multicast: the port of each multiprocessor is what is left, twice as wide
-  EXPECT_NEAR(predict_time(card(), calibration(), shared_out).seconds * 1e9, products + epilogue + start + drain, 1);
-  EXPECT_EQ(predict_time(card(), calibration(), shared_out).limiter, "tensor cores");
+  EXPECT_NEAR(predict_time(card(), calibration(), shared_out, 1e9).seconds * 1e9, products + epilogue + start + drain,
+              1);
+  EXPECT_EQ(predict_time(card(), calibration(), shared_out, 1e9).limiter, "tensor cores");
 }
 
 TEST(WarpgroupTime, NarrowProductsWaitForTheirOperands) {
@@ -63,16 +64,26 @@ TEST(WarpgroupTime, NarrowProductsWaitForTheirOperands) {
   WarpgroupLaunch narrow = launch(4, 4);
   narrow.l2_to_sm_bytes = narrow.l2_read_bytes = 0;
   narrow.operand_bytes = narrow.flop / (2 * 64 * 32 * 16) * (64 + 32) * 32;
-  const TimePrediction time = predict_time(card(), calibration(), narrow);
+  const TimePrediction time = predict_time(card(), calibration(), narrow, 1e9);
   EXPECT_NEAR(time.seconds * 1e9, products * 24 / 16 + epilogue + start + drain, 1);
   EXPECT_EQ(time.limiter, "shared memory");
   narrow.filled_bytes = narrow.tiles * 128 * 1000.0;
-  EXPECT_NEAR((predict_time(card(), calibration(), narrow).seconds - time.seconds) * 1e9, 1000, 1);
+  EXPECT_EQ(predict_time(card(), calibration(), narrow, 1e9).seconds, time.seconds)
+      << "copies take no cycles of theirs";
+  narrow.added = narrow.tiles * 1000.0;
+  EXPECT_NEAR((predict_time(card(), calibration(), narrow, 1e9).seconds - time.seconds) * 1e9, 1000, 1);
+}
+
+TEST(WarpgroupTime, WhatL2GivesInASecondStaysAsTheClockFalls) {
+  // At half the clock products take twice as long, what comes from L2 as long as before.
+  const TimePrediction slow = predict_time(card(), calibration(), launch(4, 4), 0.5e9);
+  EXPECT_NEAR(slow.seconds * 1e9, 2 * (products + epilogue) + 2 * 20 + 2 * 600, 1);
+  EXPECT_EQ(slow.limiter, "tensor cores");
 }
 
 TEST(WarpgroupTime, PersistentBlocksBeginOnceAndTheLastWaveIsNotFull) {
-  const TimePrediction waves = predict_time(card(), calibration(), launch(10, 10));
-  const TimePrediction persistent = predict_time(card(), calibration(), launch(10, 4));
+  const TimePrediction waves = predict_time(card(), calibration(), launch(10, 10), 1e9);
+  const TimePrediction persistent = predict_time(card(), calibration(), launch(10, 4), 1e9);
   // The last wave has two tiles: all multiprocessors' share of L2 for half of them, as much as their ports take.
   EXPECT_NEAR(persistent.seconds * 1e9, 2 * (l2 + epilogue) + products + epilogue + start + drain, 1);
   EXPECT_NEAR((waves.seconds - persistent.seconds) * 1e9, 2 * start, 1);
@@ -84,29 +95,41 @@ TEST(WarpgroupTime, TakesAMeasuredRateWhereThereIsOne) {
   WarpgroupLaunch alone = launch(4, 4);
   alone.l2_to_sm_bytes = alone.l2_read_bytes = 0;
   const Calibration measured = calibration(R"(, {"name": "wgmma_n256", "median": 140.8})");
-  EXPECT_NEAR(predict_time(card(), measured, alone).seconds * 1e9, 1.1 * products + epilogue + start + drain, 1);
+  EXPECT_NEAR(predict_time(card(), measured, alone, 1e9).seconds * 1e9, 1.1 * products + epilogue + start + drain, 1);
 }
 
-TEST(Energy, SetsTheTimeAtThePowerLimit) {
-  const EnergyRates rates{1e-12, 20e-12, ""};
-  const Energy e = energy(card(), rates, 1e12, 1e10, 6e-3);
-  EXPECT_DOUBLE_EQ(e.tensor_joules, 1);
-  EXPECT_DOUBLE_EQ(e.moved_joules, 0.2);
-  EXPECT_DOUBLE_EQ(e.seconds, 0.012) << "1.2 J at 100 W";
-  EXPECT_DOUBLE_EQ(energy(card(), rates, 1e12, 1e10, 0.1).seconds, 0.1) << "slow work does not reach the limit";
+// 10 W idle, 1 pJ a FLOP and 20 a byte at 1 GHz; the voltage falls by half as much as the clock.
+PowerModel power() {
+  return PowerModel(R"({"constants": [
+    {"name": "idle", "value": 10}, {"name": "voltage", "value": 0.5}, {"name": "tensor_clock", "value": 900},
+    {"name": "burst_limit", "value": 130}, {"name": "wgmma bf16 flop", "value": 1}, {"name": "wgmma f16 flop", "value": 2},
+    {"name": "mma bf16 flop", "value": 3}, {"name": "bytes of DRAM", "value": 20}]})",
+                    "test");
 }
 
-// Where the rates come from: cuBLAS, bf16 at 8192^3, 12.2 GB into the SMs, holds 670 TFLOP/s on an H200; and a kernel
-// with tiles of 256 x 192, which moves 10.1 GB, held 688 to 690, without being part of it.
-TEST(Energy, OfAnH200IsThatOfCublasAndTellsOfLargerTiles) {
-  const Gpu h200 = find_gpu("h200");
-  const auto rates = energy_rates(h200, "bf16");
-  ASSERT_TRUE(rates);
-  const double flop = 2.0 * 8192 * 8192 * 8192;
-  const auto sustained = [&](double bytes) { return flop / energy(h200, *rates, flop, bytes, 1e-3).seconds * 1e-12; };
-  EXPECT_NEAR(sustained(12.2e9), 670, 5);
-  EXPECT_NEAR(sustained(10.1e9), 689, 14);
-  EXPECT_FALSE(energy_rates(find_gpu("v100 sxm2 16gb"), "bf16"));
+TEST(Power, IsIdleAndWhatTheCoreSwitchesAtItsVoltageAndDram) {
+  const Activity activity{{"wgmma bf16 flop", 1e12}, {"bytes of DRAM", 1e10}, {"something else", 1e20}};
+  EXPECT_DOUBLE_EQ(power().watts(card(), activity, 1e-2, 1e9), 10 + (1 + 0.2) / 1e-2);
+  EXPECT_DOUBLE_EQ(power().watts(card(), activity, 1e-2, 0.5e9), 10 + (0.75 * 0.75 + 0.2) / 1e-2);
+  EXPECT_DOUBLE_EQ(power().core_watts(card(), activity, 1e-2, 0.5e9), 10 + 0.75 * 0.75 / 1e-2);
+  EXPECT_DOUBLE_EQ(power().joules(card(), {{"mma f16 flop", 1e12}}, 1e9).at("mma f16 flop"), 6)
+      << "of mma.sync in f16 none was measured: it is to bf16 as wgmma's";
+}
+
+TEST(Power, OfTheCoreLimitsTheClockOfABurstAndThatOfTheCardWhatIsSustained) {
+  // All of the time goes with the clock: a core at f takes 10 + 150 f (0.5 + 0.5 f)^2, DRAM 20 f beside it.
+  const Activity activity{{"wgmma bf16 flop", 1.5e12}, {"bytes of DRAM", 1e10}};
+  const auto seconds = [](double clock_hz) { return 1e-2 * 1e9 / clock_hz; };
+  const auto core = [](double f) { return 10 + 150 * f * (0.5 + 0.5 * f) * (0.5 + 0.5 * f); };
+  const HeldClock burst = held_clock(card(), power(), activity, Load::burst, 1e9, seconds);
+  const HeldClock sustained = held_clock(card(), power(), activity, Load::sustained, 1e9, seconds);
+  EXPECT_TRUE(burst.limited && sustained.limited);
+  EXPECT_NEAR(core(burst.clock_hz * 1e-9), 130, 0.01);
+  EXPECT_NEAR(sustained.watts, 100, 0.01);
+  EXPECT_NEAR(core(sustained.clock_hz * 1e-9) + 20 * sustained.clock_hz * 1e-9, 100, 0.01);
+  const HeldClock free = held_clock(card(), power(), {{"wgmma bf16 flop", 1e10}}, Load::sustained, 0.9e9, seconds);
+  EXPECT_FALSE(free.limited);
+  EXPECT_EQ(free.clock_hz, 0.9e9);
 }
 
 }  // namespace
