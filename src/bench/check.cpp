@@ -206,15 +206,15 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& 
 std::vector<CheckProblem> check_problems(const KernelEntry& kernel) {
   std::vector<CheckProblem> problems = check_problems(kernel.kind, kernel.tile);
   if (!split_of(kernel)) return problems;
-  const std::int64_t m = kernel.tile.m, n = kernel.tile.n, k = kernel.tile.k;
+  const std::int64_t n = kernel.tile.n, k = kernel.tile.k;
   const std::int64_t vector = 16 / size_of(kernel.kind.type);
   const auto apart = [&](std::int64_t M, std::int64_t N, std::int64_t K) {
     return with_four_lengths(kernel.kind, M, N, K);
   };
   problems.insert(problems.end(),
                   {{apart(vector, n + vector, 17 * k + vector), "few results of a long sum", many_multiprocessors},
-                   {apart(std::min(m, 5 * vector + 1), vector - 1, 9 * k + 1),
-                    "few results of a long sum; more rows than columns", odd_multiprocessors},
+                   {apart(5 * vector + 1, vector - 1, 9 * k + 1), "few results of a long sum; more rows than columns",
+                    odd_multiprocessors},
                    {with_unread_c(with_factors(apart(2 * vector, 3 * vector, 35 * k + vector), 0.75f, 0)),
                     "few results of a longer sum; C is NaN, and beta is 0", many_multiprocessors}});
   return problems;

@@ -264,11 +264,11 @@ TEST(Registry, SplitsKAmongAsManyBlocksAsThereIsRoomFor) {
     const Prepared prepared = prepare(find_rung("wgmma_skinny").kernel(kind, tile), Build::plain, problem, {90, 132});
     EXPECT_LE(fit * (prepared.shape.shared_bytes + 1024), 228u * 1024) << tile;
   }
-  Problem rows = {.kind = kind, .M = 16, .N = 64, .K = 64};
+  Problem rows = {.kind = kind, .M = 64, .N = 64, .K = 64};
   EXPECT_EQ(refusal(find_rung("wgmma_skinny").kernel(kind), rows), "");
-  rows.M = 17;
+  rows.M = 65;
   EXPECT_EQ(refusal(find_rung("wgmma_skinny").kernel(kind), rows),
-            "M is 17; this kernel reads B once, for at most 16 rows");
+            "M is 65; this kernel is for at most 64 rows, as it reads B again for each 16");
 }
 
 // As many blocks as there are multiprocessors for, but none that would only make the last round shorter.

@@ -167,7 +167,7 @@ TEST(TensorLens, ExplainsWgmmaWithoutMachineCode) {
   ASSERT_TRUE(e.time) << e.no_time;
   ASSERT_TRUE(e.traffic);
   EXPECT_EQ(e.traffic->l2_to_sm_bytes, (64 + 128) * 64 * 2);
-  EXPECT_TRUE(e.energy);
+  EXPECT_TRUE(e.power);
   const std::string text = page_of(e);
   EXPECT_NE(text.find("4 wgmma, 131072 multiply-adds each"), text.npos) << text;
   EXPECT_NE(text.find("there is no record"), text.npos) << text;

@@ -17,8 +17,8 @@ constexpr RungInfo info = {
     .counter = "none; columns of the cluster that has most: 1,008 at 4096 x 4096 in place of 1,024",
     .cost =
         "A loop along K for each width, an order that depends on how many multiprocessors there are, some columns of D "
-        "that are stored twice. On an H200 it brings nothing at 4096 x 4096, and at 8192 x 8192 0.6 % in bursts and 1.5 % "
-        "sustained, where 256 x 200 of wgmma_energy brings more",
+        "that are stored twice. On an H200 it brings nothing at 4096 x 4096, and at 8192 x 8192 0.3 to 0.6 % in bursts "
+        "and 0.9 to 1.5 % sustained, where 256 x 200 of wgmma_energy brings more",
     .exercise = "`lapidary bench wgmma_deferred wgmma_equal_areas --size 3840 --size 4096`: which gains more, and why?",
     .architecture = 90,
     .fallback = "mma_multistage",

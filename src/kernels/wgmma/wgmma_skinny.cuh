@@ -19,7 +19,7 @@ constexpr RungInfo info = {
     .counter = "FLOP of tensor cores: of 16 rows, not of 64; bytes from DRAM: those of B, once",
     .cost =
         "Lanes hold neighbours of a column of D, and trade them for neighbours of a row; for more rows than a tile has B "
-        "would be read again, and so they are not taken",
+        "is read again for the next ones, so that more than 64 are not taken",
     .exercise = "`lapidary explain wgmma_skinny -m 16 -n 4096 -k 4096`: of which matrix are the bytes from DRAM?",
     .architecture = 90,
     .fallback = "mma_multistage",
@@ -105,9 +105,9 @@ struct Config : wgmma_split_k::Config<t, warpgroups> {
 
 template <class Config>
 std::string refusal_of_rows(const Problem& problem) {
-  if (problem.M > Config::Tile::BM)
-    return "M is " + std::to_string(problem.M) + "; this kernel reads B once, for at most " +
-           std::to_string(Config::Tile::BM) + " rows";
+  if (problem.M > 64)
+    return "M is " + std::to_string(problem.M) + "; this kernel is for at most 64 rows, as it reads B again for each " +
+           std::to_string(Config::Tile::BM);
   return refusal_of<Config>(problem);
 }
 
