@@ -16,6 +16,10 @@ LISTS = {
     "drawn": "other random sizes, every fourth one odd",
     "drawn2": "others again, chosen by the table of all timings above",
     "drawn3": "and others, what it costs to store results one by one counted too",
+    "shapes_llm": "layers of language models, with kernels for few rows, long sums and tiles between",
+    "shapes_cubes": "cubes of sizes drawn from 264 to 4088, with the same kernels",
+    "shapes_longk": "at most 320 rows and long sums, with the same",
+    "shapes_grid": "powers of two, with the same",
 }
 
 

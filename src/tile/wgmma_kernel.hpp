@@ -16,7 +16,7 @@
 //     Roles     who copies, and who multiplies                 wgmma_specialized, wgmma_waves
 //     Loop      how the two walk along K                       wgmma_specialized, wgmma_promoted, wgmma_split_k
 //     Walk      which tiles of D a block takes                 wgmma_specialized, wgmma_persistent, wgmma_split_k
-//     Epilogue  how results get from registers to D            wgmma_staged, wgmma_fused, wgmma_staged_f32, wgmma_split_k
+//     Epilogue  how results get from registers to D            wgmma_staged, wgmma_fused, wgmma_staged_f32
 //     Cluster   which blocks share what is copied              wgmma_cluster
 //     Steps     in which order a tile's steps along K come     wgmma_energy
 //     Start     what a block waits for before it reads         wgmma_overlapped

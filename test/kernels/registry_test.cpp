@@ -80,7 +80,7 @@ TEST(HopperRungs, HaveTheStepsOfAMainLoopNextToEachOther) {
       }
     }
   }
-  EXPECT_EQ(loops, 3) << "wgmma_tma, wgmma_specialized and wgmma_promoted write one out each";
+  EXPECT_EQ(loops, 4) << "wgmma_tma, wgmma_specialized, wgmma_promoted and wgmma_deferred write one out each";
 }
 
 // Every kernel has an id of its own, which names it and is read back.

@@ -82,7 +82,7 @@ std::optional<TileOwners> owners_if_threads_store(const KernelEntry& kernel) {
     return tile_owners(kernel);
   } catch (const InvalidArgument& error) {
     EXPECT_NE(std::string(error.what()).find("bulk copies do"), std::string::npos) << error.what();
-    EXPECT_TRUE(kernel.order.at && size_of(kernel.kind.result) == 2);
+    EXPECT_GT(kernel.slices, 0);
     return std::nullopt;
   }
 }

@@ -122,7 +122,6 @@ constexpr std::array all_traits = {
     narrow(Type::bf16),
     wide(Type::f16),
     narrow(Type::f16),
-    wide_rows(Type::bf16),
     narrow(Type::bf16, Order::row_major),
     wide(Type::e4m3),
     narrow(Type::e4m3),
@@ -131,6 +130,7 @@ constexpr std::array all_traits = {
     of(Type::s8, Order::column_major, 256, 192, 3, 2, 40),
     narrow(Type::s8),
 #if LAPIDARY_ALL_KERNELS
+    wide_rows(Type::bf16),
     wide_rows(Type::f16),
     narrow(Type::f16, Order::row_major),
 #endif
