@@ -1,0 +1,71 @@
+"""What `lapidary regret -o` has timed on an H200: reading its documents, and what ids of plans and kernels say."""
+import re
+from typing import NamedTuple
+
+from lib.project import ROOT
+
+TIMES = ROOT / "results/h200/regret"
+COSTS = ROOT / "src/library/kernel_costs.inc"
+SIZES = {"f32": 4, "tf32": 4, "f16": 2, "bf16": 2, "e4m3": 1, "s8": 1, "s32": 4}
+
+PLAN = re.compile(r"1\.\w+\.(\w+?)(?:-(\w+))?-([RC]{3})\.(\d+)x(\d+)x(\d+)\.ld(\d+)-(\d+)-(\d+)-(\d+)\.")
+KERNEL = re.compile(r"\w+?_(\d+)x(\d+)x(\d+)(?:_s\d+)?(?:_c(\d+)x(\d+))?(?:_e\d+x\d+)?_[a-z]")
+COST = re.compile(r'\{"([^"]+)", (true|false), (\d+), (\d+), (\d+), [\d.]+, [\d.]+, \{')
+
+
+class Plan(NamedTuple):
+    """What an id of a plan says of its problem."""
+
+    type: str  # of A and B
+    result: str  # of C and D
+    orders: str
+    M: int
+    N: int
+    K: int
+    lda: int
+    ldb: int
+    ldc: int
+    ldd: int
+
+    @property
+    def size(self):
+        return SIZES[self.type]
+
+    @property
+    def result_size(self):
+        return SIZES[self.result]
+
+
+def plan_of(id_):
+    type_, result, orders, *numbers = PLAN.match(id_).groups()
+    return Plan(type_, result or (type_ if type_ in ("f16", "bf16") else "f32"), orders, *map(int, numbers))
+
+
+def ceil_div(a, b):
+    return -(-a // b)
+
+
+def held():
+    """By id of a kernel: how many of its blocks a multiprocessor holds, by shared memory, registers and threads."""
+    found = {}
+    for name, persistent, *numbers in COST.findall(COSTS.read_text()):
+        threads, registers, shared = map(int, numbers)
+        by_registers = 65536 // (ceil_div(max(registers, 1) * 32, 256) * 256 * (threads // 32))
+        found[name] = 1 if persistent == "true" else min(228 * 1024 // (shared + 1024), by_registers, 2048 // threads)
+    return found
+
+
+def work(way, plan):
+    """The blocks of a way, and each one's steps along K. Of blocks that share K there are more than tiles, with fewer steps."""
+    bm, bn, bk, down, across = (int(n or 1) for n in KERNEL.match(way["kernel"]).groups())
+    rows, cols = ceil_div(plan.M, bm * down) * down, ceil_div(plan.N, bn * across) * across
+    return way.get("blocks", rows * cols), way.get("steps", ceil_div(plan.K, bk))
+
+
+def key_of_problem(id_):
+    """Of a plan's id: types, orders and size, which are the problem where leading dimensions are the least."""
+    return ".".join(id_.split(".")[2:4])
+
+
+def way_name(way):
+    return way["kernel"] + (" copies A" if way["packs_a"] else "") + (" copies B" if way["packs_b"] else "")
