@@ -33,9 +33,8 @@ def regret():
     for name, text in LISTS.items():
         for path in sorted(TIMES.glob(f"unseen_{name}_*.json")):
             document = json.loads(path.read_text())
-            receipts.append((document["receipt"], document["peer"]))
+            receipts.append(document["receipt"])
             of_choice = sorted(problem["regret"] for problem in document["problems"])
-            ratios = [p["cublas_s"] / p["ways"][0]["measured_s"] for p in document["problems"] if p["cublas_s"]]
             rows.append(
                 [
                     text,
@@ -44,14 +43,13 @@ def regret():
                     f"{mean(of_choice):.3f}",
                     f"{of_choice[int(0.9 * (len(of_choice) - 1))]:.2f}",
                     f"{of_choice[-1]:.2f}",
-                    f"{mean(ratios):.2f}",
                 ]
             )
-    columns = ["problems", "type", "how many:", "regret, geometric mean:", "9 of 10 at most:", "worst:", "cuBLAS's time over ours:"]
-    receipt, peer = receipts[0]
+    columns = ["problems", "type", "how many:", "regret, geometric mean:", "9 of 10 at most:", "worst:"]
+    receipt = receipts[0]
     return (
         f"Regret is the time of what was chosen over that of the best way to compute the problem; {receipt['card']['name']}, "
-        f"driver {receipt['driver']}, nvcc {receipt['nvcc']}, {peer}. None of the timings was in the table by which "
+        f"driver {receipt['driver']}, nvcc {receipt['nvcc']}. None of the timings was in the table by which "
         f"it was chosen; they are now.\n\n" + table(columns, rows)
     )
 
