@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -125,7 +126,7 @@ model::Occupancy occupancy_of(const Explanation& e) {
 /// The clock of a burst, the time at it, and what is held launch after launch.
 /// @param time_at  a prediction at a clock
 /// @param quick    that takes no time, so that clocks can be sought by it; otherwise all of a time is taken to go with
-///                 the clock meanwhile
+///                 the clock meanwhile, and seen again at the clock that was found
 void hold_clocks(Explanation& e, bool tensor, const model::Activity& activity,
                  const std::function<model::TimePrediction(double)>& time_at, bool quick) {
   const model::Gpu& gpu = e.question.gpu;
@@ -138,18 +139,24 @@ void hold_clocks(Explanation& e, bool tensor, const model::Activity& activity,
   const double highest = tensor ? std::min(gpu.clock_hz, model->tensor_clock_hz()) : gpu.clock_hz;
   const model::TimePrediction first = time_at(highest);
   const auto held = [&](model::Load load) {
-    const auto scaled = [&](double hz) {
+    constexpr int most_looks = 8;
+    model::TimePrediction seen = first;
+    const auto seconds_at = [&](double hz) {
       if (quick) return time_at(hz).seconds;
-      return first.launch_seconds + (first.seconds - first.launch_seconds) * highest / hz;
+      return seen.launch_seconds + (seen.seconds - seen.launch_seconds) * seen.clock_hz / hz;
     };
-    return model::held_clock(gpu, *model, activity, load, highest, scaled);
+    model::HeldClock clock = model::held_clock(gpu, *model, activity, load, highest, seconds_at);
+    for (int look = 1; !quick && look < most_looks && std::abs(clock.clock_hz / seen.clock_hz - 1) > 1e-3; ++look) {
+      seen = time_at(clock.clock_hz);
+      clock = model::held_clock(gpu, *model, activity, load, highest, seconds_at);
+    }
+    return clock;
   };
   power.burst = held(model::Load::burst);
   power.limit_w = gpu.power_limit_w;
   power.sustained = held(model::Load::sustained);
   e.time = power.burst.limited ? time_at(power.burst.clock_hz) : first;
   power.burst.seconds = e.time->seconds;
-  if (power.sustained.limited) power.sustained.seconds = time_at(power.sustained.clock_hz).seconds;
   power.joules = model->joules(gpu, activity, power.sustained.clock_hz);
   for (model::HeldClock* const clock : {&power.burst, &power.sustained})
     clock->watts = model->watts(gpu, activity, clock->seconds, clock->clock_hz);
@@ -172,18 +179,15 @@ std::string predict_warpgroups(Explanation& e) {
   e.l2_hit = e.traffic->l2_to_sm_hit_rate;
   e.documented_rates = !calibration.has_tensor_cores();
   model::WarpgroupLaunch launch;
-  const auto [rows, cols] = tiles_of(*q.kernel, q.problem.M, q.problem.N);
   launch.blocks = e.observation.blocks;
   // Of a tile that blocks share, each has a part.
-  launch.tiles = std::max(rows * cols, launch.blocks);
+  launch.tiles = std::max(e.observation.tiles, launch.blocks);
   launch.per_sm = occupancy.blocks;
   launch.flop = static_cast<double>(total.wgmma.flop);
   launch.flop_per_clk = model::tensor_flop_per_clk(q.gpu, q.kernel->kind.type);
   if (launch.flop_per_clk <= 0)
     return fmt::format("{} has no tensor cores for {}", q.gpu.name, to_string(q.kernel->kind));
   launch.operand_bytes = static_cast<double>(total.wgmma.shared_bytes);
-  launch.filled_bytes = static_cast<double>(total.bulk_load.shared_bytes) +
-                        32.0 * static_cast<double>(total.async_copy.sectors);
   launch.l2_read_bytes = 32.0 * static_cast<double>(total.bulk_load.sectors + total.async_copy.sectors +
                                                     total.global_load.sectors);
   launch.l2_to_sm_bytes = launch.l2_read_bytes + static_cast<double>(total.bulk_load.multicast_bytes);
@@ -263,10 +267,12 @@ std::string predict_warps(Explanation& e) {
     return fmt::format("no block fits a multiprocessor of {}: {}", q.gpu.name, e.occupancy->reason);
   if (!takes_recorded_path(e)) return "the machine code on record is that for aligned problems, which this one is not";
   const model::TimedLaunch launch{.blocks = e.observation.blocks,
+                                  .tiles = e.observation.tiles,
                                   .warps_per_block = warps,
                                   .occupancy = *e.occupancy,
                                   .l1_hit = e.l1_hit,
-                                  .l2_hit = e.l2_hit};
+                                  .l2_hit = e.l2_hit,
+                                  .copied_bytes = static_cast<double>(total.bulk_load.shared_bytes)};
   const double from_l2 = 32.0 * static_cast<double>(total.global_load.sectors) * (1 - e.l1_hit);
   const model::InstructionMix& mix = e.program->warp;
   const double all_warps = static_cast<double>(e.observation.blocks) * warps;
@@ -276,7 +282,7 @@ std::string predict_warps(Explanation& e) {
       {"integer instructions", mix[InstructionClass::integer] * all_warps},
       {"bytes of shared loads", 128.0 * static_cast<double>(total.shared_load.wavefronts)},
       {"bytes from L2", from_l2},
-      {"bytes into shared memory", 32.0 * static_cast<double>(total.async_copy.sectors)},
+      {"bytes into shared memory", 32.0 * static_cast<double>(total.async_copy.sectors) + launch.copied_bytes},
       {"bytes of DRAM", traffic.dram_bytes()}};
   hold_clocks(
       e, total.mma.instructions > 0, activity,

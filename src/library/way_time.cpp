@@ -58,8 +58,7 @@ WayTime time_of_warpgroups(const Way& way, const BuiltInCard& card, int resident
   launch.flop = 2.0 * tile.m * tile.n * tile.k * steps;
   launch.flop_per_clk = model::tensor_flop_per_clk(card.gpu, kind.type);
   launch.operand_bytes = (a + b * tile.m / 64) * steps;  // a wgmma has 64 rows
-  launch.filled_bytes = (a + b) * steps;
-  launch.l2_to_sm_bytes = launch.filled_bytes;
+  launch.l2_to_sm_bytes = (a + b) * steps;
   launch.l2_read_bytes = (a / cluster.across + b / cluster.down) * steps;
   launch.dram_bytes = dram_bytes(p, kernel, card.gpu.l2_bytes);
   launch.result_bytes = number(p.M) * number(p.N) * size_of(kind.result);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/error.hpp"
+#include "core/math.hpp"
 
 namespace lapidary::model {
 namespace {
@@ -22,11 +23,28 @@ MemoryShare memory_share(const Gpu& gpu, const Calibration& k, const TimedLaunch
   return share;
 }
 
+/// What a block's share of the program's iterations is if it has as many tiles as any.
+double longest(const TimedLaunch& launch) {
+  if (launch.tiles <= launch.blocks) return 1;
+  return static_cast<double>(ceil_div(launch.tiles, launch.blocks) * launch.blocks) / static_cast<double>(launch.tiles);
+}
+
 BlockTime time_of(const Gpu& gpu, const Calibration& k, const KernelProgram& program, const TimedLaunch& launch,
                   int per_sm, double active) {
   const MultiprocessorConstants constants = k.multiprocessor(program.loop_bytes, per_sm * launch.warps_per_block);
-  return simulate(program.programs, program.iterations, launch.warps_per_block, per_sm, constants,
-                  memory_share(gpu, k, launch, active));
+  const MemoryShare share = memory_share(gpu, k, launch, active);
+  BlockTime time = simulate(program.programs, program.iterations * longest(launch), launch.warps_per_block, per_sm,
+                            constants, share);
+  const double copied = launch.copied_bytes / static_cast<double>(launch.blocks) * per_sm * longest(launch);
+  const double l2 = copied / share.l2_bytes_per_cycle, dram = copied * (1 - launch.l2_hit) / share.dram_bytes_per_cycle;
+  const double slower = std::max(1.0, std::max(l2, dram) / time.cycles);
+  for (double* part : {&time.issue, &time.fma, &time.shared, &time.l1, &time.l2, &time.dram, &time.tensor})
+    *part /= slower;
+  time.cycles *= slower;
+  time.loop_cycles *= slower;
+  time.l2 += l2 / time.cycles;
+  time.dram += dram / time.cycles;
+  return time;
 }
 
 std::string limiter_of(const std::vector<BusyShare>& busy, const TimePrediction& time) {
@@ -46,9 +64,11 @@ TimePrediction predict_time(const Gpu& gpu, const Calibration& calibration, cons
   const Calibration k = calibration.at_clock(clock_hz / gpu.clock_hz);
   TimePrediction time;
   time.clock_hz = clock_hz;
-  time.waves = waves(launch.blocks, gpu.sms, launch.occupancy.blocks);
+  const std::int64_t places = std::int64_t{gpu.sms} * launch.occupancy.blocks;
+  time.waves = launch.tiles > launch.blocks ? waves(launch.tiles, 1, static_cast<int>(std::min(launch.blocks, places)))
+                                            : waves(launch.blocks, gpu.sms, launch.occupancy.blocks);
   time.launch_seconds = k["launch_gap"] * 1e-9;
-  const std::int64_t full = launch.blocks / time.waves.per_wave, rest = launch.blocks % time.waves.per_wave;
+  const std::int64_t full = launch.blocks / places, rest = launch.blocks % places;
   double cycles = 0;
   BlockTime shown{};
   if (full > 0) {
@@ -65,7 +85,8 @@ TimePrediction predict_time(const Gpu& gpu, const Calibration& calibration, cons
       shown = tail;
     cycles += tail.cycles;
   }
-  time.start_seconds = std::max(0.0, shown.cycles - program.iterations * shown.loop_cycles) / clock_hz;
+  const double iterations = program.iterations * longest(launch);
+  time.start_seconds = std::max(0.0, shown.cycles - iterations * shown.loop_cycles) / clock_hz;
   time.seconds = cycles / clock_hz + time.launch_seconds;
   time.busy = {{"issue slots", shown.issue},    {"the multiply-add pipe", shown.fma},
                {"shared memory", shown.shared}, {"L1's look-up of lines", shown.l1},

@@ -14,10 +14,12 @@ namespace lapidary::model {
 /// A launch whose time is asked for.
 struct TimedLaunch {
   std::int64_t blocks = 0;
+  std::int64_t tiles = 0;  ///< of D, that the blocks go through one after the other; at most `blocks`: one each
   int warps_per_block = 0;
   Occupancy occupancy;
-  double l1_hit = 0;  ///< of the sectors that loads ask for, the share that L1 holds
-  double l2_hit = 0;  ///< of the others, the share that L2 holds
+  double l1_hit = 0;        ///< of the sectors that loads ask for, the share that L1 holds
+  double l2_hit = 0;        ///< of the others, the share that L2 holds
+  double copied_bytes = 0;  ///< by bulk copies to shared memory, for which no warp waits in the program
 };
 
 /// One thing that a kernel keeps busy.
@@ -52,7 +54,9 @@ struct TimePrediction {
 
 /// Predicts the time of a launch at a clock. One multiprocessor is simulated on the machine code of the
 /// kernel, for each number of blocks that the waves put on it (model/multiprocessor.hpp); all of them are taken to do
-/// the same. The caches' shares come from the launch. What L2 and DRAM take in time stays as the clock falls.
+/// the same, of blocks that go through several tiles what those with the most of them do. Bulk copies bound the time by
+/// what L2 and DRAM give. The caches' shares come from the launch. What L2 and DRAM take in time stays as the clock
+/// falls.
 /// @param clock_hz  of the multiprocessors
 /// @throws Error if the machine code has no main loop, InvalidArgument if no block fits or a constant is missing
 TimePrediction predict_time(const Gpu& gpu, const Calibration& calibration, const KernelProgram& program,

@@ -11,7 +11,7 @@ namespace {
 
 /// What one tile takes of a multiprocessor, in cycles, if `active` multiprocessors share what all share.
 struct TileCycles {
-  double products, operands, copies, added, l2, dram;
+  double products, operands, added, l2, dram;
 
   double slowest() const { return std::max({std::max(products, operands) + added, l2, dram}); }
 };
@@ -21,7 +21,6 @@ TileCycles cycles_of(const Gpu& gpu, const Calibration& k, const WarpgroupLaunch
   TileCycles cycles{};
   cycles.products = launch.flop / tiles / launch.flop_per_clk * k.wgmma_slowdown();
   cycles.operands = launch.operand_bytes / tiles / gpu.shared_bytes_per_clk;
-  cycles.copies = launch.filled_bytes / tiles / gpu.shared_bytes_per_clk;
   cycles.added = launch.added / tiles;
   cycles.l2 = std::max(launch.l2_read_bytes / tiles / (k.either("tensor_bytes_4", "l2_bytes_all") * share),
                        launch.l2_to_sm_bytes / tiles / k.either("tensor_bytes_one", "l2_bytes_one"));
@@ -85,7 +84,7 @@ TimePrediction predict_time(const Gpu& gpu, const Calibration& calibration, cons
       ceil_div<std::int64_t>(std::min(launch.tiles, time.waves.per_wave), gpu.sms));
   const double whole = shown.slowest() + (epilogue + (persistent || overlapped ? 0 : start)) / on_one;
   time.busy = {{"tensor cores", shown.products / whole},
-               {"shared memory", (shown.operands + shown.copies) / whole},
+               {"operands from shared memory", shown.operands / whole},
                {"the way from L2", shown.l2 / whole},
                {"DRAM", shown.dram / whole}};
   std::stable_sort(time.busy.begin(), time.busy.end(), [](const auto& a, const auto& b) { return a.share > b.share; });

@@ -229,6 +229,26 @@ TEST(OperandsAreRead, FewerTimesWhereAMulticastDoesIt) {
 }
 
 // TMA takes rows of whole 16 bytes; what runs instead is explained as if it had been asked for.
+// Blocks of bulk_transposed go through several tiles, and copy in bulk: 512 x 2048 are 4 x 8 tiles of 128 x 256. In
+// 5 x 27, the blocks with two tiles hold up those with one.
+TEST(PersistentThreads, AreTimedByTheBlocksThatHaveMostTiles) {
+  const auto explained_of = [](std::int64_t M, std::int64_t N) {
+    return explained("bulk_transposed", "128x256x32", {.M = M, .N = N, .K = 96}, "h200");
+  };
+  const Explanation one = explained_of(512, 2048), two = explained_of(640, 6912);
+  ASSERT_TRUE(one.time && two.time);
+  EXPECT_EQ(one.time->waves.count, 1);
+  EXPECT_EQ(two.observation.tiles, 135);
+  EXPECT_LT(two.observation.blocks, 132);
+  EXPECT_EQ(two.time->waves.blocks, 135);
+  EXPECT_EQ(two.time->waves.per_wave, two.observation.blocks);
+  EXPECT_EQ(two.time->waves.count, 2);
+  const auto in_blocks = [](const Explanation& e) { return e.time->seconds - e.time->launch_seconds; };
+  EXPECT_NEAR(in_blocks(two) / in_blocks(one), 2, 0.3);
+  for (const model::BusyShare& share : one.time->busy)
+    if (share.what == "the way from L2") EXPECT_GT(share.share, 0.05);
+}
+
 TEST(Explain, IsOfTheKernelThatRuns) {
   const Problem odd = {.M = 256, .N = 384, .K = 65};
   const Explanation e = explained("wgmma_tma", "128x128x64", odd, "h200");

@@ -41,6 +41,10 @@ def printed(text, worked_out, where, what):
     expect(abs(float(digits) - worked_out) <= half * 1.000001, where, f"{what} is printed as {text}, and is {worked_out}")
 
 
+def half_of_last_digit(text):
+    return 0.5 * 10 ** -len(text.partition(".")[2])
+
+
 def number(text):
     return float(text.replace(",", ""))
 
@@ -108,10 +112,8 @@ UNITS = {"us": 1e-6, "ms": 1e-3, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 SECONDS = r"([\d.]+) (us|ms)"
 
 
-# Shared memory's share is of what wgmma reads and of what copies write, which the model takes to pass each other.
-MOST_BUSY = 120
-# The lens takes their blocks for one tile each, and their tiles for one size.
-NOT_OF_EQUAL_TILES = {"bulk_transposed", "wgmma_equal_areas"}
+# The lens takes its tiles for one size.
+SEVERAL_SIZES = "wgmma_equal_areas"
 
 
 class Page:
@@ -353,8 +355,8 @@ class Page:
 
     def check_time(self, blocks, resident):
         p = self.p
-        time, unit, rate = self.find(rf"^predicted {SECONDS}, ([\d.]+) TFLOP/s")
-        seconds = number(time) * UNITS[unit]
+        *printed_seconds, rate = self.find(rf"^predicted {SECONDS}, ([\d.]+) TFLOP/s")
+        seconds = number(printed_seconds[0]) * UNITS[printed_seconds[1]]
         expect(abs(number(rate) - p.flop / seconds / 1e12) < 0.05 + 5e-3 * number(rate), self.where, "the predicted rate")
         measured = self.find(rf"; measured {SECONDS}, ([\d.]+) TFLOP/s: the prediction is ([+-]\d+) % off$", True)
         if measured:
@@ -365,7 +367,7 @@ class Page:
             expect(min(abs(off - x) for x in by) < 0.6, self.where, "how far off the prediction is")
         busy = re.findall(r"([^,:]+?) (\d+) %", self.find(r"^busy in the main loop: (.+)$")[0])
         shares = [int(share) for _, share in busy]
-        expect(shares == sorted(shares, reverse=True) and shares[0] <= MOST_BUSY, self.where, f"busy: {busy}")
+        expect(shares == sorted(shares, reverse=True) and shares[0] <= 100, self.where, f"busy: {busy}")
         # What multiplies is busy for as long as the products take, and no loop is longer than the launch.
         unit = "tensor cores" if "of tensor cores" in self.cost else "the multiply-add pipe"
         share = next(int(share) for what, share in busy if what.strip() == unit)
@@ -378,7 +380,7 @@ class Page:
         (limiter,) = self.find(r"^limited by (the way from L2|[^:\n]+?(?:\(busiest: [^)]+\))?)(?:: .*)?$")
         busiest = re.search(r"busiest: ([^)]+)", limiter)
         name = busiest[1] if busiest else limiter
-        tied = [what.strip() for what, share in busy if int(share) in (shares[0], 100)]
+        tied = [what.strip() for what, share in busy if int(share) == shares[0]]
         expect(name in tied or limiter == "launch overhead", self.where, f"limited by {limiter}, busy: {busy}")
         all_, what, at_a_time, count, last, launch = self.find(
             r"^(\d+) (blocks?|tiles?), (\d+) at a time: (\d+) waves?, the last one ([\d.]+) % full; launch ([\d.]+) us"
@@ -397,7 +399,8 @@ class Page:
         if parts:
             found = re.findall(rf"{SECONDS} \((\d+) %\)", parts[0])
             sum_ = sum(number(value) * UNITS[unit] for value, unit, _ in found)
-            same(sum_, seconds, self.where, "the sum of the parts", 6e-3)
+            digits = sum(half_of_last_digit(value) * UNITS[unit] for value, unit, _ in found)
+            expect(abs(sum_ - seconds) <= digits + half_of_last_digit(printed_seconds[0]) * UNITS[printed_seconds[1]], self.where, f"the parts are {sum_} of {seconds}")
             for value, unit, share in found:
                 expect(abs(100 * number(value) * UNITS[unit] / sum_ - int(share)) < 0.6, self.where, f"the share of {value} {unit}")
             clock = self.find(r"^in a burst (\d+) MHz", True)
@@ -413,7 +416,7 @@ class Page:
             slow = number(clocks[7]) * UNITS[clocks[8]]
             expect(slow >= seconds * 0.999 or number(clocks[1]) < number(clocks[6]), self.where, "slower at the limit")
             if clocks[10]:
-                same(number(clocks[6]), p.card["power_limit_w"], self.where, "the power limit", 2e-2)
+                same(number(clocks[6]), p.card["power_limit_w"], self.where, "the power limit", 2e-3)
             joules, parts = self.find(r"^of the latter's ([\d.]+) J: (.+)$")
             same(number(joules) / slow, number(clocks[6]), self.where, "watts", 1e-2)
             shares = [int(share) for share in re.findall(r" (\d+) %", parts)]
@@ -503,7 +506,7 @@ def check_explained(program, arguments, card_of):
         expect(time["predicted_s"] >= 0.9 * p.operand_bytes / (card["dram_gb_per_s"] * 1e9) or p.operand_bytes < card["l2_mib"] * 2**20, where, "faster than DRAM")
         places = card["sm_count"] * e["occupancy"]["blocks"]
         same(time["waves"], waves(p.tiles, min(blocks, places) if blocks < p.tiles else places)[0], where, "waves")
-        expect(all(0 <= share <= MOST_BUSY / 100 for share in time["busy"].values()), where, f"busy: {time['busy']}")
+        expect(all(0 <= share <= 1.005 for share in time["busy"].values()), where, f"busy: {time['busy']}")
         if time["parts"]:
             same(sum(time["parts"].values()), time["predicted_s"], where, "the sum of the parts")
     return e
@@ -528,7 +531,7 @@ def main():
     times = json.loads((ROOT / "results/h200/predictions.json").read_text())["times"]
     recorded = {(t["kernel"], t["type"], t["tile"], t["size"]): t for t in times}
     for path in pages:
-        if path.stem in NOT_OF_EQUAL_TILES:
+        if path.stem == SEVERAL_SIZES:
             continue
         page = Page(path, card_of)
         page.check()
