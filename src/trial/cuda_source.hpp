@@ -26,9 +26,10 @@ class CudaSource {
   /// Files beside it that it includes and in which there is a `__global__` function, which is not read.
   const std::vector<std::string>& included_kernels() const { return headers_.with_kernels; }
 
-  /// The first launch of a kernel in the file, or null.
+  const std::string& code() const { return text_.code(); }
   /// Whether a text stands anywhere in its code.
-  bool mentions(std::string_view text) const { return text_.code().find(text) != std::string::npos; }
+  bool mentions(std::string_view text) const { return code().find(text) != std::string::npos; }
+  /// The first launch of a kernel in the file, or null.
   const CudaLaunch* launch_of(const CudaKernel& kernel) const;
 
   /// Gives a constant of the file another value, in what `rewritten` returns, too.

@@ -21,7 +21,7 @@ namespace {
 
 /// What a kernel does wrong with variables of a thread's own, of which no access is reported.
 constexpr const char* warned_of =
-    "-Wno-all -Wno-extra -Wuninitialized -Wmaybe-uninitialized -Warray-bounds -Wstringop-overflow "
+    "-Wno-all -Wno-extra -Wno-unknown-warning-option -Wno-volatile -Wno-deprecated-volatile -Wuninitialized -Wmaybe-uninitialized -Warray-bounds -Wstringop-overflow "
     "-Waggressive-loop-optimizations";
 
 /// Between shared variables: as long as all banks, so that what follows keeps its bank.

@@ -69,6 +69,16 @@ void look_at_c(const KernelObject& object, const Call& call, EmulatedRun& run) {
   }
 }
 
+/// A barrier that is missing between accesses to volatile memory shows in the results alone: they are taken for words
+/// that threads tell each other.
+void look_at_volatile(const CudaSource& source, EmulatedRun& run) {
+  static const std::regex qualifier = pattern(R"(\bvolatile\b(?!\s*\())");  // not of inline PTX
+  if (run.fault || run.ok() || !run.wrong.cause.empty() || !std::regex_search(source.code(), qualifier)) return;
+  run.wrong.cause =
+      "accesses to volatile memory are taken for words that threads tell each other, and are no race: without "
+      "`volatile` what no barrier orders is reported";
+}
+
 /// Whether a kernel is given a factor in a parameter that holds this one.
 bool takes_factor(const Call& call, const char* role, float value) {
   if (!call.has(role)) return false;
@@ -269,6 +279,7 @@ Trial try_kernel(const Request& request) {
   trial.launches = try_orders(object, trial.run);
   trial.factors = try_factors(object, call, request, trial.run);
   look_at_c(object, call, trial.run);
+  look_at_volatile(source, trial.run);
   if (trial.run.ok()) {
     if (!request.m && !request.n && !request.k && call.constants.empty())
       try_others(object, source, call, layouts, spec, request, trial);

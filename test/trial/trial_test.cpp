@@ -212,6 +212,18 @@ TEST(Trial, SumsInHalfAreToldFromMistakes) {
               {.file = "broken.cu", .kernel = "forgotten_tile", .m = 32, .n = 48, .k = 40, .sums = Element::f16}))
           .ok());
 }
+// Of 1152 products one, the others in float.
+TEST(Trial, AProductThatIsMissingIsNotTakenForSumsInHalf) {
+  const Trial trial = run(in_tiles_of_16({.file = "broken.cu", .kernel = "one_product_left_out", .k = 1152}));
+  EXPECT_FALSE(trial.ok());
+  EXPECT_NE(trial.run.wrong.mistake, Mistake::half_sums) << text_of(trial.run);
+}
+TEST(Trial, AForgottenBarrierBetweenVolatileAccessesIsHintedAt) {
+  const Trial trial = run(in_tiles_of_16({.file = "broken.cu", .kernel = "volatile_tiles"}));
+  EXPECT_FALSE(trial.ok());
+  EXPECT_NE(trial.run.wrong.cause.find("without `volatile`"), std::string::npos) << text_of(trial.run);
+  EXPECT_TRUE(trial.warnings.empty()) << trial.warnings;
+}
 TEST(Trial, LeadingDimensionsAndSeparateDAreRight) { expect_right(in_tiles_of_16({.file = "pitched.cu"})); }
 TEST(Trial, ColumnMajorMatricesAreRightAndFoundToBe) {
   expect_right({.file = "column_major.cu", .layout = "NN"});
@@ -579,6 +591,7 @@ TEST(Trial, WhatIsNotSupportedIsNamedWithItsLine) {
   expect_refused({.file = "naive.cu", .grid = "99999999999", .block = "32"},
                  "the grid has an extent of 99999999999; legal are 1 to 2147483647");
   expect_refused({.file = "naive.cu", .grid = "1, 2, 3, 4", .block = "32"}, "the grid has 4 extents");
+  expect_refused({.file = "narrow_headers.cu"}, "narrow_headers.cu:2: <cuda_fp8.h> is not supported");
   expect_refused({.file = "cooperative.cu"}, "cooperative.cu:3: `cooperative_groups` is not supported");
 }
 TEST(Trial, InlinePtxThatIsNoneOrNotKnownIsNamed) {

@@ -127,3 +127,26 @@ __global__ void whole_factors(const float* A, const float* B, float* C, int M, i
   for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + col];
   C[row * N + col] = alpha * sum + (int)beta * C[row * N + col];
 }
+
+__global__ void one_product_left_out(const float* A, const float* B, float* C, int M, int N, int K) {
+  int row = blockIdx.y * T + threadIdx.y, col = blockIdx.x * T + threadIdx.x;
+  if (row >= M || col >= N) return;
+  float sum = 0;
+  for (int k = 0; k < K; ++k)
+    if (k != 500) sum += A[row * K + k] * B[k * N + col];
+  C[row * N + col] = sum;
+}
+
+__global__ void volatile_tiles(const float* A, const float* B, float* C, int M, int N, int K) {
+  volatile __shared__ float a[T][T];
+  volatile __shared__ float b[T][T];
+  int row = blockIdx.y * T + threadIdx.y, col = blockIdx.x * T + threadIdx.x;
+  float sum = 0;
+  for (int k0 = 0; k0 < K; k0 += T) {
+    a[threadIdx.y][threadIdx.x] = A[row * K + k0 + threadIdx.x];
+    b[threadIdx.y][threadIdx.x] = B[(k0 + threadIdx.y) * N + col];
+    __syncthreads();
+    for (int k = 0; k < T; ++k) sum += a[threadIdx.y][k] * b[k][threadIdx.x];
+  }
+  C[row * N + col] = sum;
+}
