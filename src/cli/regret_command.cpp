@@ -48,10 +48,9 @@ Distribution distribution_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   double logarithms = 0;
   for (const double value : values) logarithms += std::log(value);
-  const auto at = [&](double share) {
-    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
-  };
-  return {std::exp(logarithms / static_cast<double>(values.size())), at(0.5), at(0.9), values.back()};
+  const auto count = static_cast<double>(values.size());
+  const auto reached_by = [&](double share) { return values[static_cast<std::size_t>(std::ceil(share * count)) - 1]; };
+  return {std::exp(logarithms / count), reached_by(0.5), reached_by(0.9), values.back()};
 }
 
 Json to_json(const Distribution& d) {
