@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "model/calibration.hpp"
@@ -245,8 +246,10 @@ TEST(PersistentThreads, AreTimedByTheBlocksThatHaveMostTiles) {
   EXPECT_EQ(two.time->waves.count, 2);
   const auto in_blocks = [](const Explanation& e) { return e.time->seconds - e.time->launch_seconds; };
   EXPECT_NEAR(in_blocks(two) / in_blocks(one), 2, 0.3);
-  for (const model::BusyShare& share : one.time->busy)
-    if (share.what == "the way from L2") EXPECT_GT(share.share, 0.05);
+  const auto& busy = one.time->busy;
+  const auto l2 = std::find_if(busy.begin(), busy.end(), [](const auto& b) { return b.what == "the way from L2"; });
+  ASSERT_NE(l2, busy.end());
+  EXPECT_GT(l2->share, 0.05);
 }
 
 TEST(Explain, IsOfTheKernelThatRuns) {

@@ -214,7 +214,7 @@ TEST(Trial, SumsInHalfAreToldFromMistakes) {
 }
 // Of 1152 products one, the others in float.
 TEST(Trial, AProductThatIsMissingIsNotTakenForSumsInHalf) {
-  const Trial trial = run(in_tiles_of_16({.file = "broken.cu", .kernel = "one_product_left_out", .k = 1152}));
+  const Trial trial = run(in_tiles_of_16({.file = "broken.cu", .kernel = "one_product_left_out", .m = 32, .n = 48, .k = 1152}));
   EXPECT_FALSE(trial.ok());
   EXPECT_NE(trial.run.wrong.mistake, Mistake::half_sums) << text_of(trial.run);
 }
