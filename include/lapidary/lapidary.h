@@ -6,8 +6,8 @@
  *   lapidary_gemm(context, stream, 1, &A, &B, 0, NULL, &D, NULL);
  *
  * Functions return a status, and leave what went wrong in words for lapidary_last_error(). What a function returns by a
- * pointer is not touched unless it succeeds. No exception leaves any of them. Several threads may use one context at the
- * same time.
+ * pointer is not touched unless it succeeds. No exception leaves any of them. Several threads may use one context at
+ * the same time.
  */
 #ifndef LAPIDARY_H
 #define LAPIDARY_H
@@ -28,8 +28,9 @@ typedef enum lapidary_status {
   LAPIDARY_INTERNAL_ERROR = 5    /* none of these: please report it */
 } lapidary_status;
 
-/* Of elements. Sums are of f32, of s8 integers until they are scaled; those of e4m3 are as docs/api.md says. C and D are f32, f16 or bf16, or where A and B
- * are s8 s32: then D is A * B modulo 2^32, alpha is 1 and beta 0, and there is no epilogue. */
+/* Of elements. Sums are of f32, of s8 integers until they are scaled; those of e4m3 are as docs/api.md says. C and D
+ * are f32, f16 or bf16, or where A and B are s8 s32: then D is A * B modulo 2^32, alpha is 1 and beta 0, and there is
+ * no epilogue. */
 typedef enum lapidary_type {
   LAPIDARY_F32 = 0,
   LAPIDARY_F16 = 1,

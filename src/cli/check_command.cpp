@@ -1,6 +1,7 @@
 #include "bench/check.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
 #include <memory>
@@ -85,6 +86,14 @@ std::string of_others(const Rung& rung, std::size_t by_others, std::size_t all) 
   return fmt::format("; {} of {} problems are another kernel's, as {} does not take them", by_others, all, rung.name());
 }
 
+/// Tiles of a kind whose kernels are not the one that was checked.
+std::vector<std::string> other_tiles(const Rung& rung, const KernelEntry& checked) {
+  std::vector<std::string> tiles;
+  for (const KernelEntry& kernel : rung.kernels)
+    if (kernel.kind == checked.kind && kernel.tile != checked.tile) tiles.push_back(to_string(kernel.tile));
+  return tiles;
+}
+
 ExitCode check(const CheckArguments& arguments) {
   const Rung& rung = find_rung(arguments.kernel);
   const GemmKind kind = arguments.type ? parse_kind(*arguments.type) : rung.kernels.front().kind;
@@ -128,6 +137,10 @@ ExitCode check(const CheckArguments& arguments) {
   else if (!found)
     fmt::print("no fault: every access, the order of threads, every result{}\n",
                of_others(rung, by_others, problems.size()));
+  const std::vector<std::string> tiles = other_tiles(rung, kernel);
+  if (!arguments.json && !found && arguments.tile.empty() && !tiles.empty())
+    fmt::print("not checked: its tile{} {}, which --tile names\n", tiles.size() == 1 ? "" : "s",
+               fmt::join(tiles, ", "));
   return found ? wrong_result : success;
 }
 

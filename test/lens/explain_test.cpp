@@ -234,7 +234,7 @@ TEST(OperandsAreRead, FewerTimesWhereAMulticastDoesIt) {
 // 5 x 27, the blocks with two tiles hold up those with one.
 TEST(PersistentThreads, AreTimedByTheBlocksThatHaveMostTiles) {
   const auto explained_of = [](std::int64_t M, std::int64_t N) {
-    return explained("bulk_transposed", "128x256x32", {.M = M, .N = N, .K = 96}, "h200");
+    return explained("bulk_transposed", "128x256x32", {.M = M, .N = N, .K = 384}, "h200");
   };
   const Explanation one = explained_of(512, 2048), two = explained_of(640, 6912);
   ASSERT_TRUE(one.time && two.time);
@@ -249,7 +249,7 @@ TEST(PersistentThreads, AreTimedByTheBlocksThatHaveMostTiles) {
   const auto& busy = one.time->busy;
   const auto l2 = std::find_if(busy.begin(), busy.end(), [](const auto& b) { return b.what == "the way from L2"; });
   ASSERT_NE(l2, busy.end());
-  EXPECT_GT(l2->share, 0.05);
+  EXPECT_GT(l2->share, 0.02);
 }
 
 TEST(Explain, IsOfTheKernelThatRuns) {

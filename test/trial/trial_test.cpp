@@ -214,7 +214,8 @@ TEST(Trial, SumsInHalfAreToldFromMistakes) {
 }
 // Of 1152 products one, the others in float.
 TEST(Trial, AProductThatIsMissingIsNotTakenForSumsInHalf) {
-  const Trial trial = run(in_tiles_of_16({.file = "broken.cu", .kernel = "one_product_left_out", .m = 32, .n = 48, .k = 1152}));
+  const Trial trial = run(
+      in_tiles_of_16({.file = "broken.cu", .kernel = "one_product_left_out", .m = 32, .n = 48, .k = 1152}));
   EXPECT_FALSE(trial.ok());
   EXPECT_NE(trial.run.wrong.mistake, Mistake::half_sums) << text_of(trial.run);
 }
@@ -577,6 +578,20 @@ TEST(Trial, LayoutsAndLeadingDimensionsThatCannotBeAreRefused) {
   expect_refused({.file = "column_major.cu", .lda = 512}, "gemm_tiled has no such parameter");
   expect_refused({.file = "column_major.cu", .layout = "RRX"}, "two of BLAS");
 }
+TEST(Trial, HeadersThatItHasNotAreNamedWithTheirLine) {
+  const ScratchFolder folder;
+  const std::string file = folder.file("narrow.cu");
+  for (const char* const name : {"cuda_fp8.h", "cuda_pipeline.h", "cuda/atomic"}) {
+    std::ofstream(file) << "#include <cuda_runtime.h>\n#include <" << name
+                        << ">\n__global__ void nothing(float* A, float* B, float* C) {}\n";
+    try {
+      try_kernel({.file = file});
+      ADD_FAILURE() << name;
+    } catch (const InvalidArgument& error) {
+      expect_text(error.what(), {fmt::format("narrow.cu:2: <{}> is not supported", name).c_str()});
+    }
+  }
+}
 TEST(Trial, CompilerErrorsNameTheLineOfTheFile) {
   expect_refused(in_tiles_of_16({.file = "mistyped.cu"}), "mistyped.cu:4:");
 }
@@ -591,7 +606,6 @@ TEST(Trial, WhatIsNotSupportedIsNamedWithItsLine) {
   expect_refused({.file = "naive.cu", .grid = "99999999999", .block = "32"},
                  "the grid has an extent of 99999999999; legal are 1 to 2147483647");
   expect_refused({.file = "naive.cu", .grid = "1, 2, 3, 4", .block = "32"}, "the grid has 4 extents");
-  expect_refused({.file = "narrow_headers.cu"}, "narrow_headers.cu:2: <cuda_fp8.h> is not supported");
   expect_refused({.file = "cooperative.cu"}, "cooperative.cu:3: `cooperative_groups` is not supported");
 }
 TEST(Trial, InlinePtxThatIsNoneOrNotKnownIsNamed) {
