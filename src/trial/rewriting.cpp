@@ -126,7 +126,8 @@ HeaderRewriting rewrite_headers(const CudaText& source) {
   const std::string& text = source.uncommented();
   HeaderRewriting rewriting;
   static const std::regex include = pattern(R"((^|\n)[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">])");
-  static const std::regex unsupported = pattern(R"(cooperative_groups.*|cuda/.*|cuda_(pipeline|fp8|fp6|fp4|awbarrier).*)");
+  static const std::regex unsupported = pattern(
+      R"(cooperative_groups.*|cuda/.*|cuda_(pipeline|fp8|fp6|fp4|awbarrier).*)");
   static const std::regex host = pattern(R"((curand|cusparse|cusolver|cuda_profiler|nvToolsExt|thrust|cub/|nvml).*)");
   for (auto m = std::sregex_iterator(text.begin(), text.end(), include); m != std::sregex_iterator(); ++m) {
     const std::string name = (*m)[3];

@@ -435,6 +435,9 @@ TEST_F(Program, ChecksASoundKernelOnProblemsOfItsTileOrOfOneSize) {
   const Json one = json("check naive -m 9 -n 7 -k 5 --schedules 1");
   for (const Json& problem : one["problems"]) EXPECT_EQ(problem["m"], 9) << problem;
 
+  const std::string others = "not checked: its tiles 16x16x16, ";
+  EXPECT_NE(run("check shared_tiles -m 9 -n 7 -k 5 --schedules 1").out.find(others), std::string::npos);
+  EXPECT_EQ(run("check shared_tiles --tile 32x32x32 -m 9 -n 7 -k 5 --schedules 1").out.find(others), std::string::npos);
   const Output text = run("check naive -m 9 -n 7 -k 5 --schedules 1");
   EXPECT_EQ(text.code, 0);
   EXPECT_NE(text.out.find("sound  M = 9, N = 7, K = 5"), std::string::npos) << text.out;
