@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/row_col.hpp"
+
 namespace lapidary::trial {
 namespace {
 
