@@ -1,4 +1,5 @@
 """What `lapidary regret -o` has timed on an H200: reading its documents, and what ids of plans and kernels say."""
+import math
 import re
 from typing import NamedTuple
 
@@ -43,6 +44,11 @@ def plan_of(id_):
 
 def ceil_div(a, b):
     return -(-a // b)
+
+
+def mean(values):
+    """The geometric one."""
+    return math.exp(sum(map(math.log, values)) / len(values))
 
 
 def held():

@@ -10,7 +10,7 @@ from functools import cache
 from typing import NamedTuple
 
 from lib.project import load
-from lib.timed import KERNEL, TIMES, ceil_div, held, key_of_problem, plan_of, way_name, work
+from lib.timed import KERNEL, TIMES, ceil_div, held, key_of_problem, mean, plan_of, way_name, work
 from pages.markdown import table
 from pages.shape_charts import Panel, chart
 
@@ -29,11 +29,6 @@ TEXTS = {
     "drawn2": "other random sizes",
     "drawn3": "others again",
 }
-
-
-def mean(values):
-    """The geometric one."""
-    return math.exp(sum(map(math.log, values)) / len(values))
 
 
 class Timed(NamedTuple):

@@ -229,7 +229,6 @@ TEST(OperandsAreRead, FewerTimesWhereAMulticastDoesIt) {
             "no tile goes through shared memory, and each of 40 threads reads it for itself");
 }
 
-// TMA takes rows of whole 16 bytes; what runs instead is explained as if it had been asked for.
 // Blocks of bulk_transposed go through several tiles, and copy in bulk: 512 x 2048 are 4 x 8 tiles of 128 x 256. In
 // 5 x 27, the blocks with two tiles hold up those with one.
 TEST(PersistentThreads, AreTimedByTheBlocksThatHaveMostTiles) {
@@ -252,6 +251,7 @@ TEST(PersistentThreads, AreTimedByTheBlocksThatHaveMostTiles) {
   EXPECT_GT(l2->share, 0.02);
 }
 
+// TMA takes rows of whole 16 bytes; what runs instead is explained as if it had been asked for.
 TEST(Explain, IsOfTheKernelThatRuns) {
   const Problem odd = {.M = 256, .N = 384, .K = 65};
   const Explanation e = explained("wgmma_tma", "128x128x64", odd, "h200");
