@@ -104,6 +104,49 @@ struct AtOnce {
   LAPIDARY_DEVICE static void wait() {}
 };
 
+/// A block whose barriers are ready, and that may read.
+template <class Config>
+LAPIDARY_DEVICE WgmmaBlock<Config> begin_block(const typename Config::A::Map& mapA, const typename Config::B::Map& mapB,
+                                               std::int64_t K) {
+  using Cluster = typename Config::Cluster;
+  auto& shared = shared_storage<WgmmaStorage<Config>>();
+  const WgmmaBlock<Config> block = {shared,
+                                    {&shared.full[0], &shared.empty[0]},
+                                    mapA,
+                                    mapB,
+                                    static_cast<int>(ceil_div<std::int64_t>(K, Config::A::BK)),
+                                    Cluster::rank()};
+  if (threadIdx.x == 0) {
+    block.pipeline.init(Config::Roles::consumers / 32 * Cluster::reached);
+    fence_mbarrier_init();
+  }
+  Cluster::sync();
+  Config::Start::wait();
+  return block;
+}
+
+/// The tiles of D that a block takes one after the other, by their numbers in Config::Walk.
+template <class Config>
+struct TilesOfBlock {
+  using Cluster = typename Config::Cluster;
+  const typename Config::Walk& walk;
+  const int rank;  ///< of the block, in the cluster
+  const int first = static_cast<int>(blockIdx.x) / Cluster::blocks,
+            stride = static_cast<int>(gridDim.x) / Cluster::blocks;
+
+  LAPIDARY_DEVICE bool has(int number) const { return walk.has(number); }
+  LAPIDARY_DEVICE int next(int number) const { return walk.next(number, stride); }
+  LAPIDARY_DEVICE auto tile(int number) const { return Cluster::tile(walk.tile(number), rank); }
+
+  /// Asks for the operands of all.
+  template <class Position>
+  LAPIDARY_DEVICE void load(const WgmmaBlock<Config>& block, Position& p) const {
+    int round = 0;
+    for (int number = first; has(number); number = next(number)) Config::Loop::load(block, p, tile(number), round++);
+    Cluster::drain(block.pipeline, p);
+  }
+};
+
 template <class Config, class T = typename Config::Element, class R = typename Config::Result>
 __global__ void __launch_bounds__(Config::threads, 1)
     wgmma_kernel(const __grid_constant__ typename Config::A::Map mapA,
@@ -111,41 +154,22 @@ __global__ void __launch_bounds__(Config::threads, 1)
                  const __grid_constant__ typename Config::Epilogue::Map mapD, const Gemm<T, R> g,
                  const typename Config::Walk walk) {
   using Tile = typename Config::Tile;
-  using Cluster = typename Config::Cluster;
-  auto& shared = shared_storage<WgmmaStorage<Config>>();
-  const WgmmaBlock<Config> block = {shared,
-                                    {&shared.full[0], &shared.empty[0]},
-                                    mapA,
-                                    mapB,
-                                    static_cast<int>(ceil_div<std::int64_t>(g.K, Tile::BK)),
-                                    Cluster::rank()};
-  const int first = static_cast<int>(blockIdx.x) / Cluster::blocks,
-            stride = static_cast<int>(gridDim.x) / Cluster::blocks;
+  const auto block = begin_block<Config>(mapA, mapB, g.K);
+  const TilesOfBlock<Config> tiles = {walk, block.rank};
   RingPosition<Config::stages> p;
-  if (threadIdx.x == 0) {
-    block.pipeline.init(Config::Roles::consumers / 32 * Cluster::reached);
-    fence_mbarrier_init();
-  }
-  Cluster::sync();
-  Config::Start::wait();
 
-  const auto produce = [&] {
-    int round = 0;
-    for (int number = first; walk.has(number); number = walk.next(number, stride))
-      Config::Loop::load(block, p, Cluster::tile(walk.tile(number), block.rank), round++);
-    Cluster::drain(block.pipeline, p);
-  };
+  const auto produce = [&] { tiles.load(block, p); };
   const auto consume = [&](int warpgroup) {
-    for (int number = first; walk.has(number); number = walk.next(number, stride)) {
+    for (int number = tiles.first; tiles.has(number); number = tiles.next(number)) {
       // In a function of their own, which is inlined, ptxas keeps the last tile's results for the next one, and spills.
       typename Tile::Accumulators rD;  // (WM, BN)
       const auto origin_of = [&] {
-        const auto [row, col] = Cluster::tile(walk.tile(number), block.rank);
+        const auto [row, col] = tiles.tile(number);
         return RowCol<std::int64_t>{std::int64_t{row} * Tile::BM, std::int64_t{col} * Tile::BN};
       };
       if constexpr (Config::Epilogue::finishes) Config::Epilogue::template prefetch<Tile>(g, origin_of(), mapD);
       Config::Loop::multiply(block, p, rD, warpgroup);
-      Config::Epilogue::template store<Tile>(g, origin_of(), static_cast<int>(threadIdx.x), rD, mapD, shared);
+      Config::Epilogue::template store<Tile>(g, origin_of(), static_cast<int>(threadIdx.x), rD, mapD, block.shared);
     }
     Config::Epilogue::finish();
   };

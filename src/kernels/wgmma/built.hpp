@@ -57,29 +57,44 @@ std::string refusal_of(const Problem& problem) {
   return of_operands.empty() ? Config::Epilogue::refusal(problem) : of_operands;
 }
 
-/// A launch of wgmma_kernel<Config>. @param results  what its epilogue makes a map of
-template <const RungInfo& rung, class Config, class... Results>
-Prepared prepare_wgmma(const Problem& problem, const Card& card, const Results&... results) {
-  const auto g = gemm_of<typename Config::Element, typename Config::Result>(problem);
-  const auto walk = walk_of<Config>(g.M, g.N, Config::traits.tile);
+/// A launch of a kernel of these parts, in clusters of so many blocks. @param results  what its epilogue makes a map of
+template <class Config, class... Parameters, class... Results>
+Prepared prepared_parts(const RungInfo& rung, void (*kernel)(Parameters...), const Problem& problem,
+                        const typename Config::Walk& walk, std::int64_t blocks, int cluster,
+                        const Results&... results) {
   const LaunchShape shape = {.kernel = rung.name,
-                             .grid = walk.template grid<typename Config::Cluster>(card.multiprocessors),
+                             .grid = blocks,
                              .block = Config::threads,
                              .shared_bytes = sizeof(WgmmaStorage<Config>),
-                             .cluster = Config::Cluster::blocks,
+                             .cluster = cluster,
                              .overlaps = Config::Start::overlaps};
-  return prepared(problem, shape, wgmma_kernel<Config>, Config::A::map(problem, Matrix::A),
-                  Config::B::map(problem, Matrix::B), Config::Epilogue::map(problem, results...), g, walk);
+  return prepared(problem, shape, kernel, Config::A::map(problem, Matrix::A), Config::B::map(problem, Matrix::B),
+                  Config::Epilogue::map(problem, results...),
+                  gemm_of<typename Config::Element, typename Config::Result>(problem), walk);
 }
 
-template <const RungInfo& rung, class Config>
-constexpr BuiltKernel built_wgmma() {
+/// A launch of wgmma_kernel<Config>.
+template <const RungInfo& rung, class Config, class... Results>
+Prepared prepare_wgmma(const Problem& problem, const Card& card, const Results&... results) {
+  using Cluster = typename Config::Cluster;
+  const auto walk = walk_of<Config>(problem.M, problem.N, Config::traits.tile);
+  return prepared_parts<Config>(rung, wgmma_kernel<Config>, problem, walk,
+                                walk.template grid<Cluster>(card.multiprocessors), Cluster::blocks, results...);
+}
+
+/// The entry of a kernel of these parts, whose launches `prepare` makes.
+template <class Config>
+constexpr BuiltKernel built_parts(Prepared (*prepare)(const Problem&, const Card&)) {
   return {.traits = Config::traits,
           .refusal = refusal_of<Config>,
-          .prepare = prepare_wgmma<rung, Config>,
+          .prepare = prepare,
           .order = order_of<Config, Config::traits.tile>(),
           .fast_accumulation = Config::traits.kind.type == Type::e4m3 && !Config::Loop::promotes,
           .finishes = Config::Epilogue::finishes};
+}
+template <const RungInfo& rung, class Config>
+constexpr BuiltKernel built_wgmma() {
+  return built_parts<Config>(prepare_wgmma<rung, Config>);
 }
 
 /// The kinds that every rung of wgmma has a kernel of, the first of them TN as the BLAS calls it: both operands

@@ -11,25 +11,14 @@ static_assert(KSplit::most == OfOneTile::most);
 /// K and the multiprocessors.
 template <const RungInfo& rung, class Config>
 Prepared prepare_split(const Problem& problem, const Card& card) {
-  const auto g = gemm_of<typename Config::Element, typename Config::Result>(problem);
-  const auto walk = walk_of<Config>(g.M, g.N, Config::traits.tile);
-  const int tiles = walk.rows * walk.cols, blocks = Config::split.blocks(tiles, g.K, card.multiprocessors);
-  const LaunchShape shape = {.kernel = rung.name,
-                             .grid = std::int64_t{tiles} * blocks,
-                             .block = Config::threads,
-                             .shared_bytes = sizeof(WgmmaStorage<Config>),
-                             .cluster = blocks,
-                             .overlaps = Config::Start::overlaps};
-  return prepared(problem, shape, wgmma_kernel<Config>, Config::A::map(problem, Matrix::A),
-                  Config::B::map(problem, Matrix::B), Config::Epilogue::map(problem), g, walk);
+  const auto walk = walk_of<Config>(problem.M, problem.N, Config::traits.tile);
+  const int tiles = walk.rows * walk.cols, blocks = Config::split.blocks(tiles, problem.K, card.multiprocessors);
+  return prepared_parts<Config>(rung, wgmma_kernel<Config>, problem, walk, std::int64_t{tiles} * blocks, blocks);
 }
 
 template <const RungInfo& rung, class Config>
 constexpr BuiltKernel built_split() {
-  return {.traits = Config::traits,
-          .refusal = refusal_of<Config>,
-          .prepare = prepare_split<rung, Config>,
-          .order = order_of<Config, Config::traits.tile>()};
+  return built_parts<Config>(prepare_split<rung, Config>);
 }
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

@@ -24,43 +24,27 @@ __global__ void __launch_bounds__(Config::threads, 1)
                     const __grid_constant__ typename Config::Epilogue::Map mapD, const Gemm<T, R> g,
                     const typename Config::Walk walk) {
   using Tile = typename Config::Tile;
-  using Cluster = typename Config::Cluster;
   using Epilogue = typename Config::Epilogue;
-  auto& shared = shared_storage<WgmmaStorage<Config>>();
-  const int steps = static_cast<int>(ceil_div<std::int64_t>(g.K, Tile::BK));
-  const WgmmaBlock<Config> block = {shared, {&shared.full[0], &shared.empty[0]}, mapA, mapB, steps, Cluster::rank()};
+  const auto block = begin_block<Config>(mapA, mapB, g.K);
+  const TilesOfBlock<Config> tiles = {walk, block.rank};
   RingPosition<Config::stages> p;
-  if (threadIdx.x == 0) {
-    block.pipeline.init(Config::Roles::consumers / 32 * Cluster::reached);
-    fence_mbarrier_init();
-  }
-  Cluster::sync();
-  Config::Start::wait();
 
-  const int begin = static_cast<int>(blockIdx.x) / Cluster::blocks,
-            stride = static_cast<int>(gridDim.x) / Cluster::blocks;
-  const auto tile = [&](int number) { return Cluster::tile(walk.tile(number), block.rank); };
-  const auto produce = [&] {
-    int round = 0;
-    for (int number = begin; walk.has(number); number = walk.next(number, stride))
-      Config::Loop::load(block, p, tile(number), round++);
-    Cluster::drain(block.pipeline, p);
-  };
+  const auto produce = [&] { tiles.load(block, p); };
   const auto consume = [&](int warpgroup) {
     typename Epilogue::template Held<Tile> held;
     const auto store = [&](int s) {
-      if (held.origin.row >= 0) Epilogue::store_slice(held, s, mapD, shared);
+      if (held.origin.row >= 0) Epilogue::store_slice(held, s, mapD, block.shared);
     };
-    auto at = tile(begin);
-    for (int number = begin, next; walk.has(number); number = next) {
-      next = walk.next(number, stride);
+    auto at = tiles.tile(tiles.first);
+    for (int number = tiles.first, next; tiles.has(number); number = next) {
+      next = tiles.next(number);
       Config::Widths::visit(
           at, [&]<class Wide>(std::type_identity<Wide>, RowCol<int> origin) __attribute__((always_inline)) {
             typename Wide::Accumulators rD;  // (WM, columns of the tile)
             origin.row += warpgroup * Wide::WM;
             const auto first = [&] {
               // Which tile a number is takes divisions.
-              if (walk.has(next)) at = tile(next);
+              if (tiles.has(next)) at = tiles.tile(next);
             };
             Config::Loop::template multiply<Wide, held.across>(block, p, rD, warpgroup, first, store);
             Epilogue::template hold<Wide>(g, origin, rD, held);
@@ -76,15 +60,9 @@ __global__ void __launch_bounds__(Config::threads, 1)
 /// A launch of deferred_kernel<Config>.
 template <const RungInfo& rung, class Config>
 Prepared prepare_deferred(const Problem& problem, const Card& card, const typename Config::Walk& walk) {
-  const auto g = gemm_of<typename Config::Element, typename Config::Result>(problem);
-  const LaunchShape shape = {.kernel = rung.name,
-                             .grid = walk.template grid<typename Config::Cluster>(card.multiprocessors),
-                             .block = Config::threads,
-                             .shared_bytes = sizeof(WgmmaStorage<Config>),
-                             .cluster = Config::Cluster::blocks,
-                             .overlaps = Config::Start::overlaps};
-  return prepared(problem, shape, deferred_kernel<Config>, Config::A::map(problem, Matrix::A),
-                  Config::B::map(problem, Matrix::B), Config::Epilogue::map(problem), g, walk);
+  using Cluster = typename Config::Cluster;
+  return prepared_parts<Config>(rung, deferred_kernel<Config>, problem, walk,
+                                walk.template grid<Cluster>(card.multiprocessors), Cluster::blocks);
 }
 
 template <const RungInfo& rung, class Config>
@@ -94,10 +72,7 @@ Prepared prepare_deferred(const Problem& problem, const Card& card) {
 
 template <const RungInfo& rung, class Config>
 constexpr BuiltKernel built_deferred() {
-  return {.traits = Config::traits,
-          .refusal = refusal_of<Config>,
-          .prepare = prepare_deferred<rung, Config>,
-          .order = order_of<Config, Config::traits.tile>()};
+  return built_parts<Config>(prepare_deferred<rung, Config>);
 }
 
 }  // namespace lapidary::inline LAPIDARY_BUILD
