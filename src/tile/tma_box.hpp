@@ -22,16 +22,7 @@ struct TmaBox {
 
   /// How to copy tiles of A or B of a resolved problem.
   static MatrixMap<TensorMap> map(const Problem& problem, Matrix matrix) {
-    const MatrixShape shape = shape_of(problem, matrix);
-    return {tensor_map({.base = unknown_address(),
-                        .size = {static_cast<std::uint64_t>(shape.length()), static_cast<std::uint64_t>(shape.lines())},
-                        .stride = {map_pitch(shape)},
-                        .box = {LENGTH, LINES},
-                        .rank = 2,
-                        .type = tensor_type<T>,
-                        .swizzle = tensor_swizzle(layout, sizeof(T)),
-                        .promotion = TensorPromotion::bytes256}),
-            matrix};
+    return {tensor_map(boxes_of<T>(problem, matrix, LINES, LENGTH, tensor_swizzle(layout, sizeof(T)))), matrix};
   }
 
   /// Copies the tile that begins at `at` of line `line`; its bytes are taken off those that `full` waits for.

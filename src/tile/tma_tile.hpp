@@ -22,6 +22,22 @@ inline std::uint64_t map_pitch(const MatrixShape& shape) {
                                                       : round_up<std::int64_t>(shape.length() * size, 16));
 }
 
+/// Boxes of `lines` lines of a matrix of a resolved problem, by `length` neighbours of each. @param promotion  how much
+/// L2 fetches at least
+template <class T>
+TensorBox boxes_of(const Problem& problem, Matrix matrix, int lines, int length, TensorSwizzle swizzle,
+                   TensorPromotion promotion = TensorPromotion::bytes256) {
+  const MatrixShape shape = shape_of(problem, matrix);
+  return {.base = unknown_address(),
+          .size = {static_cast<std::uint64_t>(shape.length()), static_cast<std::uint64_t>(shape.lines())},
+          .stride = {map_pitch(shape)},
+          .box = {length, lines},
+          .rank = 2,
+          .type = tensor_type<T>,
+          .swizzle = swizzle,
+          .promotion = promotion};
+}
+
 /// MN rows of A or columns of B by BK in shared memory, as the Tensor Memory Accelerator writes them and wgmma reads
 /// them: in rows of 128 bytes, swizzled, along whichever mode the matrix has its neighbours.
 ///
@@ -63,17 +79,9 @@ struct TmaTile {
     TensorMap of[rest == 0 ? 1 : 2];
   };
   /// Of A or B of a resolved problem.
-  static MatrixMap<Map> map(const Problem& problem, Matrix matrix) {
-    const auto size = [](std::int64_t extent) { return static_cast<std::uint64_t>(extent); };
-    const MatrixShape shape = shape_of(problem, matrix);
-    TensorBox tensor = {.base = unknown_address(),
-                        .size = {size(shape.length()), size(shape.lines())},
-                        .stride = {map_pitch(shape)},
-                        .box = {span, box},
-                        .rank = 2,
-                        .type = tensor_type<T>,
-                        .swizzle = tensor_swizzle(layout.swizzle(), sizeof(T)),
-                        .promotion = TensorPromotion::bytes256};
+  static MatrixMap<Map> map(const Problem& problem, Matrix matrix,
+                            TensorPromotion promotion = TensorPromotion::bytes256) {
+    TensorBox tensor = boxes_of<T>(problem, matrix, box, span, tensor_swizzle(layout.swizzle(), sizeof(T)), promotion);
     Map map{};
     map.of[0] = tensor_map(tensor);
     if constexpr (rest != 0) {
@@ -115,13 +123,8 @@ struct TmaTile {
 /// How D, of R, is stored in boxes from shared memory.
 template <class R>
 MatrixMap<TensorMap> map_of_d(const Problem& problem, int rows, int cols, const Layout& box) {
-  return {tensor_map({.base = unknown_address(),
-                      .size = {static_cast<std::uint64_t>(problem.N), static_cast<std::uint64_t>(problem.M)},
-                      .stride = {map_pitch(shape_of(problem, Matrix::D))},
-                      .box = {cols, rows},
-                      .rank = 2,
-                      .type = tensor_type<R>,
-                      .swizzle = tensor_swizzle(box, sizeof(R))}),
+  return {tensor_map(
+              boxes_of<R>(problem, Matrix::D, rows, cols, tensor_swizzle(box, sizeof(R)), TensorPromotion::bytes128)),
           Matrix::D};
 }
 

@@ -1,5 +1,4 @@
 #pragma once
-#include "device/encode_tensor_map.hpp"
 #include "ptx/cluster.hpp"
 #include "ptx/warp.hpp"
 #include "tile/grid.hpp"
@@ -42,19 +41,8 @@ struct OfOneTile : Alone {
 /// A tile of a matrix that is read once: nothing beyond the lines of 128 bytes that are copied is brought to L2.
 template <class Tile>
 struct ReadOnce : Tile {
-  static_assert(Tile::rest == 0, "boxes of one width");
   static MatrixMap<typename Tile::Map> map(const Problem& problem, Matrix matrix) {
-    const MatrixShape shape = shape_of(problem, matrix);
-    const TensorMap of = tensor_map(
-        {.base = unknown_address(),
-         .size = {static_cast<std::uint64_t>(shape.length()), static_cast<std::uint64_t>(shape.lines())},
-         .stride = {map_pitch(shape)},
-         .box = {Tile::span, Tile::box},
-         .rank = 2,
-         .type = tensor_type<typename Tile::T>,
-         .swizzle = tensor_swizzle(Tile::layout.swizzle(), sizeof(typename Tile::T)),
-         .promotion = TensorPromotion::bytes128});
-    return {{of}, matrix};
+    return Tile::map(problem, matrix, TensorPromotion::bytes128);
   }
 };
 
