@@ -56,14 +56,6 @@ struct EqualAreas {
   LAPIDARY_HD constexpr WideTile tile(int number) const {
     return number < few.tiles() ? few.wide_tile(number) : many.wide_tile(number - few.tiles());
   }
-  /// As wgmma_persistent::TileByTile.
-  template <class Cluster>
-  int grid(int multiprocessors) const {
-    const int rounds = ceil_div(tiles(), multiprocessors / Cluster::blocks);
-    return ceil_div(tiles(), rounds) * Cluster::blocks;
-  }
-  LAPIDARY_HD constexpr bool has(int number) const { return number < tiles(); }
-  LAPIDARY_HD constexpr int next(int number, int stride) const { return number + stride; }
 };
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

@@ -113,7 +113,7 @@ template <KernelTraits t>
 struct Config : wgmma_deferred::Config<t> {
   using B = Columns<ElementOf<t.kind.type>>;
   using Cluster = Pair;
-  using Walk = EqualAreas;
+  using Walk = wgmma_persistent::TileAfterTile<EqualAreas>;
   using Loop = WideLoop<typename wgmma_deferred::Config<t>::A>;
   using Widths = Loop;
   using Epilogue = WideEpilogue<ElementOf<t.kind.result>, t.slices, t.cols>;
@@ -121,7 +121,7 @@ struct Config : wgmma_deferred::Config<t> {
 
 template <class Config>
 Prepared prepare(const Problem& problem, const Card& card) {
-  const auto walk = EqualAreas::over(problem.M, problem.N, Config::traits.tile, card.multiprocessors / Pair::blocks);
+  const auto walk = Config::Walk::over(problem.M, problem.N, Config::traits.tile, card.multiprocessors / Pair::blocks);
   return prepare_deferred<info, Config>(problem, card, walk);
 }
 /// Without an order that can be told of M and N alone.

@@ -21,20 +21,24 @@ constexpr RungInfo info = {
     .fallback = "mma_multistage",
 };
 
-/// Tile after tile, in groups of 16 rows of them.
-struct TileByTile : GroupedTiles<16> {
-  static TileByTile over(std::int64_t M, std::int64_t N, const TileShape& tile, const ClusterShape& cluster) {
-    return {GroupedTiles::over(M, N, tile, cluster)};
+/// Tile after tile, which `Tiles` has in order.
+template <class Tiles>
+struct TileAfterTile : Tiles {
+  template <class... Sizes>
+  static TileAfterTile over(const Sizes&... sizes) {
+    return {Tiles::over(sizes...)};
   }
   /// No more blocks than as few rounds need: multiprocessors without a block leave their power to the others.
   template <class Cluster>
   int grid(int multiprocessors) const {
-    const int rounds = ceil_div(tiles(), multiprocessors / Cluster::blocks);
-    return ceil_div(tiles(), rounds) * Cluster::blocks;
+    const int rounds = ceil_div(this->tiles(), multiprocessors / Cluster::blocks);
+    return ceil_div(this->tiles(), rounds) * Cluster::blocks;
   }
-  LAPIDARY_HD constexpr bool has(int number) const { return number < tiles(); }
+  LAPIDARY_HD constexpr bool has(int number) const { return number < this->tiles(); }
   LAPIDARY_HD constexpr int next(int number, int stride) const { return number + stride; }
 };
+/// In groups of 16 rows of them.
+using TileByTile = TileAfterTile<GroupedTiles<16>>;
 
 template <KernelTraits t>
 struct Config : wgmma_specialized::Config<t> {
