@@ -105,16 +105,17 @@ struct AtOnce {
 };
 
 /// A block whose barriers are ready, and that may read.
-template <class Config>
+template <class Config, class T, class R>
 LAPIDARY_DEVICE WgmmaBlock<Config> begin_block(const typename Config::A::Map& mapA, const typename Config::B::Map& mapB,
-                                               std::int64_t K) {
+                                               const Gemm<T, R>& g) {
+  using Tile = typename Config::Tile;
   using Cluster = typename Config::Cluster;
   auto& shared = shared_storage<WgmmaStorage<Config>>();
   const WgmmaBlock<Config> block = {shared,
                                     {&shared.full[0], &shared.empty[0]},
                                     mapA,
                                     mapB,
-                                    static_cast<int>(ceil_div<std::int64_t>(K, Config::A::BK)),
+                                    static_cast<int>(ceil_div<std::int64_t>(g.K, Tile::BK)),
                                     Cluster::rank()};
   if (threadIdx.x == 0) {
     block.pipeline.init(Config::Roles::consumers / 32 * Cluster::reached);
@@ -154,8 +155,8 @@ __global__ void __launch_bounds__(Config::threads, 1)
                  const __grid_constant__ typename Config::Epilogue::Map mapD, const Gemm<T, R> g,
                  const typename Config::Walk walk) {
   using Tile = typename Config::Tile;
-  const auto block = begin_block<Config>(mapA, mapB, g.K);
-  const TilesOfBlock<Config> tiles = {walk, block.rank};
+  const TilesOfBlock<Config> tiles = {walk, Config::Cluster::rank()};
+  const auto block = begin_block<Config>(mapA, mapB, g);
   RingPosition<Config::stages> p;
 
   const auto produce = [&] { tiles.load(block, p); };

@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(Config::threads, 1)
                     const typename Config::Walk walk) {
   using Tile = typename Config::Tile;
   using Epilogue = typename Config::Epilogue;
-  const auto block = begin_block<Config>(mapA, mapB, g.K);
+  const auto block = begin_block<Config>(mapA, mapB, g);
   const TilesOfBlock<Config> tiles = {walk, block.rank};
   RingPosition<Config::stages> p;
 
