@@ -29,6 +29,9 @@ struct TileOrder {
   /// The first element of the tile at a position; outside of D: the position has no tile.
   RowCol<std::int64_t> (*at)(std::int64_t position, std::int64_t M, std::int64_t N) = nullptr;
   bool there_and_back = false;  ///< every other tile of a block walks K backwards
+  /// How many tiles D is cut into for so many multiprocessors, where they are of several sizes; null: as many as tiles
+  /// of the kernel's size cover it.
+  std::int64_t (*tiles)(std::int64_t M, std::int64_t N, int multiprocessors) = nullptr;
 };
 
 /// What tells a kernel from the others of its rung.

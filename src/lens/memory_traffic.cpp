@@ -25,6 +25,7 @@ std::string why_read_otherwise(const Question& q, const MatrixTraffic& m, double
   }
   if (q.kernel->tile.k == 0)
     return fmt::format("no tile goes through shared memory, and each of {:.4g} threads reads it for itself", times);
+  if (q.kernel->order.tiles) return "tiles are of several sizes, and some rows of them have one more";
   return "blocks read parts of a tile more than once";
 }
 

@@ -200,7 +200,8 @@ Observation observe(const KernelEntry& kernel, const Problem& problem, int multi
   found.launch = launch_of(kernel, problem, multiprocessors);
   const auto& [x, y, z] = found.launch.grid;
   found.blocks = static_cast<std::int64_t>(x) * y * z;
-  found.tiles = ceil_div<std::int64_t>(M, tile.m) * ceil_div<std::int64_t>(N, tile.n);
+  found.tiles = kernel.order.tiles ? kernel.order.tiles(M, N, multiprocessors)
+                                   : ceil_div<std::int64_t>(M, tile.m) * ceil_div<std::int64_t>(N, tile.n);
   emulator::Options options{.count = true, .multiply = false};
   found.blocks_run = found.blocks;
   for (const std::int64_t unit : {sector_bytes, line_bytes}) {

@@ -31,6 +31,10 @@ struct Observation {
 std::unordered_map<std::uintptr_t, emulator::Merge> merged_loads(
     const emulator::Report& report, const std::function<unsigned(const std::string& file, int line)>& widest = {});
 
+/// A kernel that cuts D into tiles of several sizes is taken to go through so many rows of tiles of one size at a time,
+/// as wgmma_equal_areas does: in groups of 8 strips, two blocks high.
+constexpr int rows_of_several_sizes = 16;
+
 /// The order in which a kernel's blocks visit the tiles of D: its own, or row by row.
 /// @throws InvalidArgument if its own is not one
 std::vector<RowCol<int>> visiting_order(const KernelEntry& kernel, std::int64_t M, std::int64_t N);

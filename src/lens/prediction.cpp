@@ -88,8 +88,12 @@ double l1_hit_of(const Explanation& e) {
 model::RasterTraffic traffic_of(const Explanation& e, int per_sm) {
   const Question& q = e.question;
   const Extent3& cluster = e.observation.launch.cluster;
-  model::Visits visits{order_by_cluster(*q.kernel, e.observation.launch, q.problem.M, q.problem.N), 1,
-                       q.kernel->order.there_and_back};
+  const auto [rows, cols] = tiles_of(*q.kernel, q.problem.M, q.problem.N);
+  // Tiles of several sizes are taken for tiles of one.
+  model::Visits visits{q.kernel->order.tiles
+                           ? model::visiting_order(rows, cols, {model::Raster::grouped, rows_of_several_sizes})
+                           : order_by_cluster(*q.kernel, e.observation.launch, q.problem.M, q.problem.N),
+                       1, q.kernel->order.there_and_back};
   if (e.observation.written.total.bulk_load.multicast_bytes > 0)
     visits.cluster = static_cast<int>(cluster.x * cluster.y * cluster.z);
   const std::int64_t resident = std::min(std::int64_t{q.gpu.sms} * std::max(1, per_sm), e.observation.blocks);

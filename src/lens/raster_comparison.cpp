@@ -32,6 +32,9 @@ model::Waves waves_of(const RasterQuestion& q, const std::optional<LaunchShape>&
 
 RasterComparison compare_rasters(const RasterQuestion& q) {
   using model::Raster;
+  if (q.kernel && q.kernel->order.tiles)
+    throw InvalidArgument(
+        fmt::format("{} cuts D into tiles of several sizes; orders are compared of tiles of one size", q.kernel->id()));
   RasterComparison result{
       q.gpu, q.gemm, q.tile, ceil_div<std::int64_t>(q.gemm.M, q.tile.m), ceil_div<std::int64_t>(q.gemm.N, q.tile.n), 1,
       {},    0,      {}};

@@ -103,7 +103,9 @@ void add_traffic(Document& page, const Explanation& e) {
       bytes_text(t.l2_to_sm_bytes),
       spared > 0 ? fmt::format(", of which {} leave L2 and multicast does the rest", bytes_text(t.l2_read_bytes)) : "",
       bytes_text(t.dram_read_bytes), bytes_text(t.dram_write_bytes),
-      e.question.kernel->order.at ? "in the kernel's own order" : "row by row"));
+      e.question.kernel->order.at      ? "in the kernel's own order"
+      : e.question.kernel->order.tiles ? fmt::format("of one size {} rows at a time", lens::rows_of_several_sizes)
+                                       : std::string("row by row")));
 }
 
 /// What tensor cores read, and what for.

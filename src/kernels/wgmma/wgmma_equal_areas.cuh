@@ -120,9 +120,17 @@ struct Config : wgmma_deferred::Config<t> {
 };
 
 template <class Config>
+typename Config::Walk areas(std::int64_t M, std::int64_t N, int multiprocessors) {
+  return Config::Walk::over(M, N, Config::traits.tile, multiprocessors / Pair::blocks);
+}
+/// TileOrder::tiles
+template <class Config>
+std::int64_t tiles(std::int64_t M, std::int64_t N, int multiprocessors) {
+  return std::int64_t{areas<Config>(M, N, multiprocessors).tiles()} * Pair::blocks;
+}
+template <class Config>
 Prepared prepare(const Problem& problem, const Card& card) {
-  const auto walk = Config::Walk::over(problem.M, problem.N, Config::traits.tile, card.multiprocessors / Pair::blocks);
-  return prepare_deferred<info, Config>(problem, card, walk);
+  return prepare_deferred<info, Config>(problem, card, areas<Config>(problem.M, problem.N, card.multiprocessors));
 }
 /// Without an order that can be told of M and N alone.
 constexpr auto build = [](auto t) {
@@ -130,7 +138,7 @@ constexpr auto build = [](auto t) {
   return BuiltKernel{.traits = C::traits,
                      .refusal = refusal_of<C>,
                      .prepare = prepare<C>,
-                     .order = {.there_and_back = C::Steps::there_and_back}};
+                     .order = {.there_and_back = C::Steps::there_and_back, .tiles = tiles<C>}};
 };
 constexpr std::array all_traits = {wgmma_deferred::of(Type::bf16, Order::column_major),
                                    wgmma_deferred::of(Type::f16, Order::column_major)};
