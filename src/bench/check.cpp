@@ -205,7 +205,7 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& 
 
 std::vector<CheckProblem> check_problems(const KernelEntry& kernel) {
   std::vector<CheckProblem> problems = check_problems(kernel.kind, kernel.tile);
-  if (!split_of(kernel)) return problems;
+  if (!kernel.split) return problems;
   const std::int64_t n = kernel.tile.n, k = kernel.tile.k;
   const std::int64_t vector = 16 / size_of(kernel.kind.type);
   const auto apart = [&](std::int64_t M, std::int64_t N, std::int64_t K) {

@@ -23,6 +23,7 @@ struct KernelEntry : KernelTraits {
   std::array<const BuiltKernel*, 3> builds;
   TileOrder order = {};
   bool fast_accumulation = false, finishes = false;
+  const KSplit* split = nullptr;  ///< BuiltKernel::split
 
   /// What it is called by in records, results and file names: "wgmma_cluster_128x256x64_s4_c2x1_e2x64_bf16-RC" is the
   /// rung, the tile, four stages, clusters of 2 blocks below each other and 1 beside, two slices of 64 columns staged,

@@ -9,6 +9,8 @@
 
 namespace lapidary {
 
+struct KSplit;
+
 /// What a rung of the ladder says of itself. The texts are for readers: one sentence each, no trailing period.
 struct RungInfo {
   const char* name;
@@ -60,6 +62,7 @@ struct BuiltKernel {
   bool fast_accumulation = false;
   /// It does what an Epilogue asks for, but for activations that it refuses.
   bool finishes = false;
+  const KSplit* split = nullptr;  ///< how its blocks share K (kernels/split.hpp); null if they do not
 };
 
 /// A rung in one build of its sources; the first kernel is the default.

@@ -2,29 +2,26 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <optional>
 
+#include "core/launch_shape.hpp"
 #include "core/math.hpp"
-#include "kernels/rung.hpp"
 
 namespace lapidary {
-
-struct KernelEntry;
 
 /// How many blocks share the sums along K of a tile of D, where a cluster computes one: a power of two up to 16,
 /// decided before a launch by the tiles, K and the multiprocessors, so that all clusters run at a time.
 struct KSplit {
-  static constexpr int most = 16;
-  static constexpr std::int64_t least_k = 256;  ///< of each block
+  static constexpr int most = static_cast<int>(LaunchLimits::cluster);
 
-  int fit = 1;  ///< blocks that a multiprocessor has room for
+  std::int64_t least_k = 256;  ///< of each block
+  int fit = 1;                 ///< blocks that a multiprocessor has room for
   /// That a block has on their way at a time of a matrix that is read once; 0 where that does not matter. A
   /// multiprocessor gets what memory gives it with 80 KiB on their way.
   std::int64_t bytes_on_their_way = 0;
 
   /// So many clusters' blocks run at a time, one a multiprocessor. The multiprocessors of a cluster are neighbours, and
-  /// what is left of a neighbourhood stays empty: of 132 multiprocessors cudaOccupancyMaxActiveClusters has 132, 132,
-  /// 120, 120 and 112 for clusters of 1, 2, 4, 8 and 16.
+  /// what is left of a neighbourhood stays empty: of 132 multiprocessors those that cudaOccupancyMaxActiveClusters fills
+  /// are 132, 132, 120, 120 and 112 with clusters of 1, 2, 4, 8 and 16 blocks.
   static constexpr std::int64_t room_for_clusters(int blocks, int multiprocessors) {
     return blocks <= 2 ? multiprocessors : blocks <= 8 ? multiprocessors * 10 / 11 : multiprocessors * 28 / 33;
   }
@@ -44,20 +41,5 @@ struct KSplit {
     return found;
   }
 };
-
-/// Of blocks that have a multiprocessor each, or share one if there are more.
-constexpr KSplit split_of_sums() { return {}; }
-
-/// Of blocks that copy a tile of B, which is read once, by stages of (m + n) x k elements, and have shared memory for a
-/// tile's sums of m x n, at least for those of 16 warps, and 2 KiB for barriers and for the system.
-constexpr KSplit split_of_streams(const KernelTraits& t) {
-  const int size = size_of(t.kind.type), warps = t.tile.n / 16;
-  const int sums = std::max(warps * t.tile.m / 8, KSplit::most) * 512;
-  return {.fit = 228 * 1024 / (t.stages * (t.tile.m + t.tile.n) * t.tile.k * size + sums + 2048),
-          .bytes_on_their_way = std::int64_t{t.stages} * t.tile.n * t.tile.k * size};
-}
-
-/// Of a kernel whose blocks share K; nothing if they do not.
-std::optional<KSplit> split_of(const KernelEntry& kernel);
 
 }  // namespace lapidary

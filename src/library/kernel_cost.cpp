@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/math.hpp"
+#include "kernels/split.hpp"
 
 namespace lapidary::library {
 namespace {
@@ -15,10 +16,10 @@ constexpr KernelCost costs[] = {
 #include "library/kernel_costs.inc"
 };
 
-constexpr std::string_view rungs[] = {"multistage",       "mma_multistage", "wgmma_specialized", "wgmma_persistent",
-                                      "wgmma_staged",     "wgmma_cluster",  "wgmma_energy",      "wgmma_staged_f32",
-                                      "wgmma_overlapped", "wgmma_waves",    "wgmma_promoted",    "wgmma_split_k",
-                                      "wgmma_skinny",     "wgmma_deferred", "wgmma_equal_areas"};
+constexpr std::string_view rungs[] = {
+    "multistage",     "bulk_transposed", "split_k",      "mma_multistage",   "wgmma_specialized", "wgmma_persistent",
+    "wgmma_staged",   "wgmma_cluster",   "wgmma_energy", "wgmma_staged_f32", "wgmma_overlapped",  "wgmma_waves",
+    "wgmma_promoted", "wgmma_split_k",   "wgmma_skinny", "wgmma_deferred",   "wgmma_equal_areas"};
 
 /// Null if the library does not choose it.
 const KernelCost* cost_of(const KernelEntry& kernel) {
@@ -36,7 +37,7 @@ const KernelCost* cost_of(const KernelEntry& kernel) {
 LibraryKernel::Work LibraryKernel::work(const Problem& p, int multiprocessors) const {
   const auto [rows, columns] = tiles_of(*kernel, p.M, p.N);
   const std::int64_t tiles = rows * columns, steps = ceil_div<std::int64_t>(p.K, kernel->tile.k);
-  const int share = split ? split->blocks(tiles, p.K, multiprocessors) : 1;
+  const int share = kernel->split ? kernel->split->blocks(tiles, p.K, multiprocessors) : 1;
   return {static_cast<double>(tiles * share), static_cast<double>(ceil_div<std::int64_t>(steps, share)), share};
 }
 
@@ -48,8 +49,8 @@ std::span<const LibraryKernel> library_kernels() {
     for (const Rung& rung : ladder())
       for (const KernelEntry& entry : rung.kernels)
         if (const KernelCost* const cost = cost_of(entry))
-          found.push_back({entry.id(), &rung, &entry, cost, measured_cost_of(entry),
-                           parse_kernel_id(cost->id).rung != entry.rung, split_of(entry)});
+          found.push_back(
+              {entry.id(), &rung, &entry, cost, measured_cost_of(entry), parse_kernel_id(cost->id).rung != entry.rung});
     return found;
   }();
   return known;

@@ -1,12 +1,10 @@
 #pragma once
 #include <array>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "kernels/registry.hpp"
-#include "kernels/split.hpp"
 #include "library/measured_cost.hpp"
 
 namespace lapidary::library {
@@ -40,11 +38,10 @@ struct LibraryKernel {
   const KernelCost* cost;
   const MeasuredCost* measured;  ///< null if it was not
   bool as_parent;                ///< it is for epilogues, and costs what its parent does, which is for what has none
-  std::optional<KSplit> split;   ///< of kernels whose blocks share K
 
   /// Whether the order in which a result's products are added up depends on how many results there are beside it:
   /// where blocks share K, and where every other tile of a block walks K backwards.
-  bool sums_depend_on_others() const { return split.has_value() || kernel->order.there_and_back; }
+  bool sums_depend_on_others() const { return kernel->split || kernel->order.there_and_back; }
 
   /// What blocks have to do of D.
   struct Work {

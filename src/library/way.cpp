@@ -113,7 +113,7 @@ std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_ker
                  "it is for products with an epilogue, of factors that the host has; its parent computes others"};
     return {};
   }
-  if (library_kernel.split && library_kernel.split->bytes_on_their_way > 0 && batch.M > kernel.tile.m) {
+  if (kernel.split && kernel.split->bytes_on_their_way > 0 && batch.M > kernel.tile.m) {
     if (broken)
       *broken = {RefusalId::kernel_problem,
                  fmt::format("M is {}; B would be read again for each {} rows, and is to be read once", batch.M,

@@ -88,19 +88,19 @@ WayTime time_of_warps(const Way& way, const BuiltInCard& card, int resident) {
   const KernelCost& cost = *way.kernel->cost;
   const Gpu& gpu = card.gpu;
   const Calibration& k = *card.calibration;
-  const auto [rows, columns] = tiles_of(kernel, p.M, p.N);
-  const std::int64_t tiles = rows * columns;
+  const LibraryKernel::Work work = way.kernel->work(p, gpu.sms);
+  const auto blocks = static_cast<std::int64_t>(work.blocks);
   const int per_sm = std::min(resident, KernelCost::most_blocks);
-  const model::Waves waves = model::waves(tiles, gpu.sms, per_sm);
-  const double passes = std::ceil(number(p.K) / cost.depth), slower = slower_than_h200(p.kind.type, card);
+  const model::Waves waves = model::waves(blocks, gpu.sms, per_sm);
+  const double passes = std::ceil(number(p.K) / work.share / cost.depth), slower = slower_than_h200(p.kind.type, card);
   const double l2_bytes = (kernel.tile.m + kernel.tile.n) * cost.depth * size_of(p.kind.type);
-  const double result_bytes = 1.0 * kernel.tile.m * kernel.tile.n * size_of(p.kind.result);
-  const double dram = (dram_bytes(p, kernel, gpu.l2_bytes) - number(tiles) * result_bytes) / number(tiles) /
+  const double result_bytes = 1.0 * kernel.tile.m * kernel.tile.n * size_of(p.kind.result) / work.share;
+  const double dram = (dram_bytes(p, kernel, gpu.l2_bytes) - work.blocks * result_bytes) / work.blocks /
                       std::max(1.0, passes);
   std::string limiter;
-  const auto wave = [&](std::int64_t blocks) {
-    const double active = number(std::min<std::int64_t>(blocks, gpu.sms));
-    const auto on_one = static_cast<std::size_t>(ceil_div<std::int64_t>(blocks, gpu.sms));
+  const auto wave = [&](std::int64_t at_a_time) {
+    const double active = number(std::min<std::int64_t>(at_a_time, gpu.sms));
+    const auto on_one = static_cast<std::size_t>(ceil_div<std::int64_t>(at_a_time, gpu.sms));
     double computing = 0;
     for (std::size_t n = on_one; n > 0 && computing == 0; --n) computing = cost.pass_cycles[n - 1] * number(on_one) / n;
     computing *= slower;
@@ -113,7 +113,7 @@ WayTime time_of_warps(const Way& way, const BuiltInCard& card, int resident) {
       limiter = slowest == computing ? "multiply-adds" : slowest == from_l2 ? "the way from L2" : "DRAM";
     return cost.start_cycles + passes * slowest + storing;
   };
-  const std::int64_t full = tiles / waves.per_wave, rest = tiles % waves.per_wave;
+  const std::int64_t full = blocks / waves.per_wave, rest = blocks % waves.per_wave;
   double cycles = 0;
   if (full > 0) cycles += number(full) * wave(waves.per_wave);
   if (rest > 0) cycles += wave(rest);

@@ -28,7 +28,7 @@ struct OneWarpCopies {
 /// Cluster: of blocks that work on one tile, and share nothing that they copy. How many they are is known at run time
 /// alone.
 struct OfOneTile : Alone {
-  static constexpr int most = 16;
+  static constexpr int most = static_cast<int>(LaunchLimits::cluster);
 
   LAPIDARY_DEVICE static int rank() { return static_cast<int>(cluster_ctarank()); }
   LAPIDARY_DEVICE static int ranks() { return static_cast<int>(cluster_nctarank()); }

@@ -189,7 +189,7 @@ TEST(CheckProblems, HaveFewResultsOfLongSumsForKernelsWhoseBlocksShareThem) {
       const auto any = [&](auto&& property) {
         return std::any_of(problems.begin(), problems.end(), [&](const CheckProblem& problem) {
           const RandomProblem p = resolve(problem.spec);
-          return property(p, split_of(kernel)->blocks(1, p.problem.K, problem.multiprocessors));
+          return property(p, kernel.split->blocks(1, p.problem.K, problem.multiprocessors));
         });
       };
       EXPECT_TRUE(any([&](const RandomProblem& p, int blocks) {

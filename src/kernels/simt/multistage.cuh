@@ -1,6 +1,9 @@
 #pragma once
+#include <type_traits>
+
 #include "kernels/simt/double_buffered.cuh"
 #include "tile/async_copy.hpp"
+#include "tile/operand_tile.hpp"
 #include "tile/warp_tile.hpp"
 
 namespace lapidary::inline LAPIDARY_BUILD::multistage {
@@ -29,63 +32,90 @@ constexpr RungInfo info = {
     .architecture = 80,
 };
 
+/// A tile of an operand, X by K, where X is M for A and N for B: in shared memory as (BK, BX). What lies along K is
+/// copied element by element, which turns it; what lies along X, 16 bytes at a time where it is aligned.
+template <Major major, int BX, int BK, int threads>
+struct Operand {
+  static constexpr bool turned = along_k<major>;
+  static constexpr Layout layout = turned ? Layout({BK, BX}, {BX + 4, 1}) : row_major(BK, BX);
+  static constexpr int size = layout.cosize();  // of one stage
+
+  template <int width>
+  using Global =
+      std::conditional_t<turned, GlobalTile<float, BX, BK, threads>, GlobalTile<float, BK, BX, threads, width>>;
+  template <int width>
+  LAPIDARY_DEVICE static Global<width> begin(const float* matrix, std::int64_t ld, std::int64_t x, std::int64_t k,
+                                             int thread) {
+    return {matrix, ld, turned ? x : k, turned ? k : x, thread};
+  }
+  template <int width>
+  LAPIDARY_HD static constexpr int write(int thread, int v) {
+    const RowCol<int> at = Global<width>::element(thread, v);
+    return turned ? offset_in<layout>(at.col, at.row) : offset_in<layout>(at.row, at.col);
+  }
+  /// Starts the copies of a tile, and moves on to the next one along K.
+  template <bool whole, int width>
+  LAPIDARY_DEVICE static void copy(Global<width>& from, std::int64_t ld, int x_left, int k_left, float* to,
+                                   int thread) {
+    copy_tile_async<whole>(from, turned ? x_left : k_left, turned ? k_left : x_left,
+                           [&](int v) -> float& { return to[write<width>(thread, v)]; });
+    from.advance(turned ? BK : BK * ld);
+  }
+};
+template <class Operand>
+constexpr int write_wavefronts = wavefronts(warp_access<float, Operand::turned ? 1 : 4>([](int lane) {
+  return Operand::template write<4>(lane, 0);
+}));
+
 /// BM x BN x BK tiles, `stages` of them; a warp has WM x WN of the results, a lane TM x TN of those.
-template <int BM, int BN, int BK, int WM, int WN, int TM_, int TN_, int stages_, int blocks_>
+template <int BM, int BN, int BK, int WM, int WN, int TM_, int TN_, int stages_, int blocks_,
+          Order a_order_ = Order::row_major, Order b_order_ = Order::row_major>
 struct Config : WarpTile<BN, WM, WN, TM_, TN_> {
   using Element = float;
   static constexpr int TM = TM_, TN = TN_, stages = stages_, blocks = blocks_;
+  static constexpr Order a_order = a_order_, b_order = b_order_;
   static constexpr TileShape tile = {BM, BN, BK};
   static constexpr int threads = BM / WM * (BN / WN) * 32;
-  static constexpr Layout a = Layout({BK, BM}, {BM + 4, 1}), b = row_major(BK, BN);
-  static constexpr int a_size = a.cosize(), b_size = b.cosize();  // of one stage
-
-  using GlobalA = GlobalTile<float, BM, BK, threads>;
-  template <int width>
-  using GlobalB = GlobalTile<float, BK, BN, threads, width>;
-  LAPIDARY_HD static constexpr int a_write(int thread, int v) {
-    return offset_in<a>(GlobalA::element(thread, v).col, GlobalA::element(thread, v).row);
-  }
-  template <int width>
-  LAPIDARY_HD static constexpr int b_write(int thread, int v) {
-    return offset_in<b>(GlobalB<width>::element(thread, v).row, GlobalB<width>::element(thread, v).col);
-  }
-  static_assert(wavefronts(warp_access<float>([](int lane) { return a_write(lane, 0); })) == BK / 8, "1 for BK = 8");
-  static_assert(wavefronts(warp_access<float, 4>([](int lane) { return b_write<4>(lane, 0); })) == 4, "the minimum");
+  using A = Operand<major_of_a(a_order), BM, BK, threads>;
+  using B = Operand<major_of_b(b_order), BN, BK, threads>;
+  static_assert(write_wavefronts<A> == (A::turned ? BK / 8 : 4), "1 for BK = 8, or the minimum");
+  static_assert(write_wavefronts<B> == (B::turned ? BK / 8 : 4), "1 for BK = 8, or the minimum");
 
   using WarpTile<BN, WM, WN, TM_, TN_>::row, WarpTile<BN, WM, WN, TM_, TN_>::col;
-  LAPIDARY_HD static constexpr int a_read(int thread, int k, int i) { return offset_in<a>(k, row(thread, i)); }
-  LAPIDARY_HD static constexpr int b_read(int thread, int k, int j) { return offset_in<b>(k, col(thread, j)); }
+  LAPIDARY_HD static constexpr int a_read(int thread, int k, int i) { return offset_in<A::layout>(k, row(thread, i)); }
+  LAPIDARY_HD static constexpr int b_read(int thread, int k, int j) { return offset_in<B::layout>(k, col(thread, j)); }
   static_assert(wavefronts(warp_access<float, 4>([](int lane) { return a_read(lane, 0, 0); })) == 2, "the minimum");
   static_assert(wavefronts(warp_access<float, 4>([](int lane) { return b_read(lane, 0, 0); })) == 2, "the minimum");
 };
 
-using double_buffered::Storage;
+template <class Config>
+struct Storage {
+  SharedArray<float, Config::stages * Config::A::size> a;  // (stages, BK, BM)
+  SharedArray<float, Config::stages * Config::B::size> b;  // (stages, BK, BN)
+};
 
+/// Adds to rD the products of a block's tile from k0, a multiple of BK, to `end`.
 template <class Config, bool vectorized>
-__global__ void __launch_bounds__(Config::threads, Config::blocks) kernel(const Gemm<float> g) {
+LAPIDARY_DEVICE void multiply(const Gemm<float>& g, const RowCol<std::int64_t>& block, std::int64_t k0,
+                              std::int64_t end, float* sA, float* sB, float (&rD)[Config::TM][Config::TN]) {
+  using A = typename Config::A;
+  using B = typename Config::B;
   constexpr int BM = Config::tile.m, BN = Config::tile.n, BK = Config::tile.k, TM = Config::TM, TN = Config::TN;
   constexpr int stages = Config::stages, width = vectorized ? 4 : 1;
-  auto& [sA, sB] = shared_storage<Storage<Config>>();
-  const RowCol<std::int64_t> block = block_tile<BM, BN>(g.N);
   const int thread = threadIdx.x;
-  typename Config::GlobalA gA(g.A, g.lda, block.row, 0, thread);
-  typename Config::template GlobalB<width> gB(g.B, g.ldb, 0, block.col, thread);
+  auto gA = A::template begin<width>(g.A, g.lda, block.row, k0, thread);
+  auto gB = B::template begin<width>(g.B, g.ldb, block.col, k0, thread);
   const int m_left = left_in_tile(g.M, block.row, BM), n_left = left_in_tile(g.N, block.col, BN);
 
   // Starts the copies of the next tile; a tile that lies in both matrices as a `whole` needs no comparisons.
   const bool inner = m_left == BM && n_left == BN;
   const auto copy = [&](auto whole, int k_left, int stage) {
-    copy_tile_async<whole.value>(
-        gA, m_left, k_left, [&](int v) -> float& { return sA[stage * Config::a_size + Config::a_write(thread, v)]; });
-    copy_tile_async<whole.value>(gB, k_left, n_left, [&](int v) -> float& {
-      return sB[stage * Config::b_size + Config::template b_write<width>(thread, v)];
-    });
-    gA.advance(BK);
-    gB.advance(BK * g.ldb);
+    A::template copy<whole.value, width>(gA, g.lda, m_left, k_left, sA + stage * A::size, thread);
+    B::template copy<whole.value, width>(gB, g.ldb, n_left, k_left, sB + stage * B::size, thread);
   };
-  // From K on there is none, but a group all the same, as each wait below counts one a tile.
-  const auto start = [&](std::int64_t k0, int stage) {
-    const int k_left = left_in_tile(g.K, k0, BK);
+  // From `end` on there is none, but a group all the same, as each wait below counts one a tile.
+  const auto start = [&](std::int64_t k, int stage) {
+    const int k_left = left_in_tile(end, k, BK);
     if (inner && k_left == BK)
       copy(std::true_type(), k_left, stage);
     else if (k_left > 0)
@@ -93,10 +123,10 @@ __global__ void __launch_bounds__(Config::threads, Config::blocks) kernel(const 
     cp_async_commit_group();
   };
 
-  float rA[2][TM], rB[2][TN], rD[TM][TN] = {};
+  float rA[2][TM], rB[2][TN];
   const auto read = [&](int k, int stage) {
-    const float* const a = sA.data + stage * Config::a_size;
-    const float* const b = sB.data + stage * Config::b_size;
+    const float* const a = sA + stage * A::size;
+    const float* const b = sB + stage * B::size;
     read_shared<4>(rA[k % 2], [&](int i) -> const float& { return a[Config::a_read(thread, k, i)]; });
     read_shared<4>(rB[k % 2], [&](int j) -> const float& { return b[Config::b_read(thread, k, j)]; });
   };
@@ -107,12 +137,12 @@ __global__ void __launch_bounds__(Config::threads, Config::blocks) kernel(const 
   };
 
 #pragma unroll
-  for (int stage = 0; stage < stages - 1; ++stage) start(stage * BK, stage);
+  for (int stage = 0; stage < stages - 1; ++stage) start(k0 + stage * BK, stage);
   await();
   int stage = 0;
-  if (g.K > 0) read(0, stage);
-  for (std::int64_t k0 = 0; k0 < g.K; k0 += BK) {
-    const bool more = k0 + BK < g.K;
+  if (k0 < end) read(0, stage);
+  for (; k0 < end; k0 += BK) {
+    const bool more = k0 + BK < end;
     start(k0 + (stages - 1) * BK, stage == 0 ? stages - 1 : stage - 1);
 #pragma unroll
     for (int k = 0; k < BK; ++k) {
@@ -127,7 +157,15 @@ __global__ void __launch_bounds__(Config::threads, Config::blocks) kernel(const 
       outer_product(rD, rA[k % 2], rB[k % 2]);
     }
   }
-  store_tile<Config, vectorized>(g, block, thread, rD);
+}
+
+template <class Config, bool vectorized>
+__global__ void __launch_bounds__(Config::threads, Config::blocks) kernel(const Gemm<float> g) {
+  auto& [sA, sB] = shared_storage<Storage<Config>>();
+  const RowCol<std::int64_t> block = block_tile<Config::tile.m, Config::tile.n>(g.N);
+  float rD[Config::TM][Config::TN] = {};
+  multiply<Config, vectorized>(g, block, 0, g.K, sA.data, sB.data, rD);
+  store_tile<Config, vectorized>(g, block, static_cast<int>(threadIdx.x), rD);
 }
 
 template <class Config>

@@ -5,12 +5,11 @@
 
 namespace lapidary::inline LAPIDARY_BUILD {
 
-static_assert(KSplit::most == OfOneTile::most);
-
 /// A launch of wgmma_kernel<Config> on one cluster a tile, of so many blocks as Config::split says by the tiles of D,
 /// K and the multiprocessors.
 template <const RungInfo& rung, class Config>
 Prepared prepare_split(const Problem& problem, const Card& card) {
+  static_assert(Config::split.least_k >= Config::traits.tile.k, "each block has a step");
   const auto walk = walk_of<Config>(problem.M, problem.N, Config::traits.tile);
   const int tiles = walk.rows * walk.cols, blocks = Config::split.blocks(tiles, problem.K, card.multiprocessors);
   return prepared_parts<Config>(rung, wgmma_kernel<Config>, problem, walk, std::int64_t{tiles} * blocks, blocks);
@@ -18,7 +17,9 @@ Prepared prepare_split(const Problem& problem, const Card& card) {
 
 template <const RungInfo& rung, class Config>
 constexpr BuiltKernel built_split() {
-  return built_parts<Config>(prepare_split<rung, Config>);
+  BuiltKernel kernel = built_parts<Config>(prepare_split<rung, Config>);
+  kernel.split = &Config::split;
+  return kernel;
 }
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

@@ -86,13 +86,23 @@ struct TradedForRows {
   }
 };
 
+/// Of blocks that copy a tile of B, which is read once, by stages of (m + n) x k elements, and have shared memory for a
+/// tile's sums of m x n, at least for those of 16 warps, and 2 KiB for barriers and for the system.
+constexpr KSplit split_of_streams(const KernelTraits& t) {
+  const int size = size_of(t.kind.type), warps = t.tile.n / 16;
+  const int sums = std::max(warps * t.tile.m / 8, KSplit::most) * 512;
+  return {.fit = 228 * 1024 / (t.stages * (t.tile.m + t.tile.n) * t.tile.k * size + sums + 2048),
+          .bytes_on_their_way = std::int64_t{t.stages} * t.tile.n * t.tile.k * size};
+}
+
 template <KernelTraits t, int warpgroups>
 struct Config : wgmma_split_k::Config<t, warpgroups> {
   using Parent = wgmma_split_k::Config<t, warpgroups>;
   using A = typename Parent::A;
   using B = ReadOnce<typename Parent::B>;
   using Tile = TransposedTile<A, B, warpgroups>;
-  using Epilogue = wgmma_split_k::SummedEpilogue<typename Parent::Result, 4 * warpgroups, t.tile.m / 8, TradedForRows>;
+  using Epilogue =
+      wgmma_split_k::SummedEpilogue<typename Parent::Result, float, 4 * warpgroups, t.tile.m / 8, TradedForRows>;
   using Cluster = StreamsB;
   static_assert(sectors(warp_access<typename Parent::Result, 4>([](int lane) {
                   const RowCol<int> at = TradedForRows::place<Tile>(lane, 0);

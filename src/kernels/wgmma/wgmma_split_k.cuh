@@ -1,9 +1,10 @@
 #pragma once
+#include <type_traits>
+
 #include "kernels/wgmma/built_split.hpp"
 #include "kernels/wgmma/wgmma_overlapped.cuh"
-#include "layout/access.hpp"
-#include "tile/vector.hpp"
-#include "tile/wgmma_parts.hpp"
+#include "kernels/wgmma/wgmma_promoted.cuh"
+#include "tile/cluster_sums.hpp"
 
 namespace lapidary::inline LAPIDARY_BUILD::wgmma_split_k {
 
@@ -40,7 +41,8 @@ struct FromFirst : Forwards {
 };
 
 /// The walk along a block's part of K. Each has a step at least: what prepares the launch sees to that.
-struct PartLoop : wgmma_specialized::MainLoop {
+template <class Whole>
+struct PartOf : Whole {
   LAPIDARY_HD static constexpr int first(int steps, int rank, int ranks) { return steps * rank / ranks; }
   template <class Block>
   LAPIDARY_DEVICE static Block part_of(Block block) {
@@ -50,75 +52,61 @@ struct PartLoop : wgmma_specialized::MainLoop {
   }
   template <class Block, class Position>
   LAPIDARY_DEVICE static void load(const Block& block, Position& p, const RowCol<int>& at, int) {
-    MainLoop::load(part_of(block), p, at, first(block.steps, block.rank, OfOneTile::ranks()));
+    Whole::load(part_of(block), p, at, first(block.steps, block.rank, OfOneTile::ranks()));
   }
   template <class Block, class Position, class Sums>
   LAPIDARY_DEVICE static void multiply(const Block& block, Position& p, Sums& rD, int warpgroup) {
-    MainLoop::multiply(part_of(block), p, rD, warpgroup);
+    Whole::multiply(part_of(block), p, rD, warpgroup);
   }
 };
 
 /// Results as lanes hold them.
 struct StoredInPairs {
-  template <class Tile, class T, class R, int count>
+  template <class Tile, class T, class R, class Sum, int down, int across, int count>
   LAPIDARY_DEVICE static void store(const Gemm<T, R>& g, const RowCol<std::int64_t>& block, int thread,
-                                    const float (&sums)[1][1][count]) {
+                                    const Sum (&sums)[down][across][count]) {
     store_products<Tile>(g, block, thread, sums);
   }
 };
 
-/// Sums of all blocks of a cluster are added up before they are stored. A unit is what a warp has of 8 columns, 16
-/// bytes a lane. Unit u belongs to the block of rank u mod ranks, a power of two, into whose shared memory the others
-/// push what they have of it: next to each other, by rank.
-template <class R, int warps, int groups, class Stored>
+/// Sums of all blocks of a cluster are added up before they are stored, what a warp has of 8 columns at a time.
+template <class R, class Sum, int warps, int groups, class Stored>
 struct SummedEpilogue : DirectEpilogue<R> {
-  static constexpr int units = warps * groups, places = units < OfOneTile::most ? OfOneTile::most : units;
-  static_assert(is_power_of_two(units), "each block has as many, or one or none");
-  struct Storage {
-    SharedArray<float, places * 128> parts;  // (units of this block, ranks, lanes, 4)
-  };
-  LAPIDARY_HD static constexpr int at(int place, int lane) { return (place * 32 + lane) * 4; }
-  static_assert(wavefronts(warp_access<float, 4>([](int lane) { return at(0, lane); }), true) == 4, "the minimum");
+  using Sums = ClusterSums<Sum, warps, groups>;
+  using Storage = typename Sums::Storage;
 
-  template <class Tile, class T>
+  template <class Tile, class T, int across, int count>
   LAPIDARY_DEVICE static void store(const Gemm<T, R>& g, const RowCol<std::int64_t>& block, int thread,
-                                    typename Tile::Accumulators& rD, const typename DirectEpilogue<R>::Map&,
+                                    Sum (&rD)[1][across][count], const typename DirectEpilogue<R>::Map&,
                                     Storage& shared) {
-    const int ranks = OfOneTile::ranks(), rank = OfOneTile::rank(), lane = thread % 32, warp = thread / 32;
-    if (ranks == 1) return Stored::template store<Tile>(g, block, thread, rD);
-#pragma unroll
-    for (int group = 0; group < groups; ++group) {
-      const int unit = group * warps + warp, owner = unit & (ranks - 1);
-      store_vector<4>(*mapa(&shared.parts[at(unit - owner + rank, lane)], static_cast<unsigned>(owner)),
-                      &rD[0][0][4 * group]);
-    }
-    // Those who copy have exited or will: the barrier is one of those who multiply.
-    OfOneTile::sync();
-    for (int unit = warp * ranks + rank; unit < units; unit += warps * ranks) {
-      float sums[1][1][4] = {};
-#pragma unroll 4
-      for (int other = 0; other < ranks; ++other) {
-        const auto part = load_vector<4>(shared.parts[at(unit - rank + other, lane)]);
-#pragma unroll
-        for (int i = 0; i < 4; ++i) sums[0][0][i] += part.element[i];
-      }
-      const RowCol<int> from = Tile::result(0, 0, 0, unit / warps * 4);
-      Stored::template store<Tile>(g, {block.row + from.row, block.col + from.col}, unit % warps * 32 + lane, sums);
-    }
+    static_assert(across * count == groups * 4);
+    if (OfOneTile::ranks() == 1) return Stored::template store<Tile>(g, block, thread, rD);
+    Sums::add_up(
+        shared, thread, [&](int group) { return &rD[0][group * 4 / count][group * 4 % count]; },
+        [&](int group, int of, const Sum* four) {
+          const RowCol<int> from = Tile::result(0, 0, group * 4 / count, group * 4 % count);
+          const Sum sums[1][1][4] = {{{four[0], four[1], four[2], four[3]}}};
+          Stored::template store<Tile>(g, {block.row + from.row, block.col + from.col}, of, sums);
+        });
   }
 };
 
 template <KernelTraits t, int warpgroups>
 struct Config : WgmmaConfig<t, warpgroups> {
+  static constexpr bool promotes = t.kind.type == Type::e4m3;
+  using Parent = WgmmaConfig<t, warpgroups>;
+  using Tile = std::conditional_t<promotes, WgmmaTile<typename Parent::A, typename Parent::B, warpgroups, 2>,
+                                  typename Parent::Tile>;
   using Roles = OneWarpCopies<warpgroups>;
-  using Loop = PartLoop;
+  using Loop = PartOf<std::conditional_t<promotes, wgmma_promoted::PromotingLoop, wgmma_specialized::MainLoop>>;
   using Walk = TileOfCluster;
-  using Epilogue = SummedEpilogue<ElementOf<t.kind.result>, 4 * warpgroups, t.tile.n / 8, StoredInPairs>;
+  using Epilogue = SummedEpilogue<ElementOf<t.kind.result>, SumOf<ElementOf<t.kind.type>>, 4 * warpgroups, t.tile.n / 8,
+                                  StoredInPairs>;
   using Cluster = OfOneTile;
   using Steps = FromFirst;
   using Start = wgmma_overlapped::Overlapped;
   static constexpr int threads = Roles::threads;
-  static constexpr KSplit split = split_of_sums();
+  static constexpr KSplit split = {};
 };
 
 constexpr KernelTraits of(TileShape tile, int stages, Type type, Type result, Order b = Order::column_major) {
@@ -139,6 +127,22 @@ constexpr std::array all_traits = {
     of({64, 64, 128}, 6, Type::bf16, Type::bf16, Order::row_major),
     of({64, 64, 128}, 6, Type::f16, Type::f16, Order::row_major),
     of({128, 128, 64}, 5, Type::bf16, Type::bf16, Order::row_major),
+    of({128, 64, 64}, 8, Type::bf16, Type::f32),
+    of({128, 128, 64}, 5, Type::bf16, Type::f32),
+    of({128, 64, 64}, 8, Type::f16, Type::f32),
+    of({128, 128, 64}, 5, Type::f16, Type::f32),
+    of({64, 64, 64}, 6, Type::tf32, Type::f32),
+    of({128, 64, 32}, 8, Type::tf32, Type::f32),
+    of({128, 128, 32}, 5, Type::tf32, Type::f32),
+    of({64, 64, 256}, 6, Type::s8, Type::s32),
+    of({128, 64, 128}, 8, Type::s8, Type::s32),
+    of({128, 128, 128}, 5, Type::s8, Type::s32),
+    of({64, 64, 256}, 6, Type::s8, Type::f32),
+    of({128, 64, 128}, 8, Type::s8, Type::f32),
+    of({128, 128, 128}, 5, Type::s8, Type::f32),
+    of({64, 64, 128}, 12, Type::e4m3, Type::f32),
+    of({128, 64, 128}, 8, Type::e4m3, Type::f32),
+    of({128, 128, 128}, 5, Type::e4m3, Type::f32),
 };
 constexpr auto build = [](auto t) { return built_split<info, Config<t.value, t.value.tile.m / 64>>(); };
 template <class Unit>
