@@ -23,8 +23,8 @@ struct KSplit {
   std::int64_t bytes_on_their_way = 0;
 
   /// So many clusters' blocks run at a time, one a multiprocessor. The multiprocessors of a cluster are neighbours, and
-  /// what is left of a neighbourhood stays empty: of 132 multiprocessors cudaOccupancyMaxActiveClusters has 132, 132,
-  /// 120, 120 and 112 for clusters of 1, 2, 4, 8 and 16.
+  /// what is left of a neighbourhood stays empty: on 132 multiprocessors, as many clusters of 1, 2, 4, 8 and 16 blocks
+  /// as cudaOccupancyMaxActiveClusters allows have 132, 132, 120, 120 and 112 blocks together.
   static constexpr std::int64_t room_for_clusters(int blocks, int multiprocessors) {
     return blocks <= 2 ? multiprocessors : blocks <= 8 ? multiprocessors * 10 / 11 : multiprocessors * 28 / 33;
   }
