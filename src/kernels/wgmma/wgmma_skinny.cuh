@@ -19,8 +19,10 @@ constexpr RungInfo info = {
     .counter = "FLOP of tensor cores: of 16 rows, not of 64; bytes from DRAM: those of B, once",
     .cost =
         "Lanes hold neighbours of a column of D, and trade them for neighbours of a row; for more rows than a tile has B "
-        "is read again for the next ones, so that more than 64 are not taken",
-    .exercise = "`lapidary explain wgmma_skinny -m 16 -n 4096 -k 4096`: of which matrix are the bytes from DRAM?",
+        "is read again for the next ones, and more than the largest tile's 64 are not taken",
+    .exercise =
+        "`lapidary explain wgmma_skinny -m 64 -n 4096 -k 4096`: how often does B leave L2 for tiles of 16 rows, and how "
+        "often DRAM?",
     .architecture = 90,
     .fallback = "mma_multistage",
 };
@@ -106,7 +108,7 @@ struct Config : wgmma_split_k::Config<t, warpgroups> {
 template <class Config>
 std::string refusal_of_rows(const Problem& problem) {
   if (problem.M > 64)
-    return "M is " + std::to_string(problem.M) + "; this kernel is for at most 64 rows, as it reads B again for each " +
+    return "M is " + std::to_string(problem.M) + "; this kernel is for at most 64 rows, and reads B once for each " +
            std::to_string(Config::Tile::BM);
   return refusal_of<Config>(problem);
 }
