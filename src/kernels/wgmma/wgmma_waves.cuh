@@ -49,7 +49,8 @@ struct Roles : wgmma_specialized::Specialized<warpgroups> {
 template <KernelTraits t>
 struct Config : wgmma_overlapped::Config<t> {
   using Parent = wgmma_overlapped::Config<t>;
-  static constexpr int warpgroups = t.tile.m == 256 ? 2 : t.tile.m / 64;  // four would have 128 registers a thread
+  static constexpr int warpgroups = t.tile.m / 64;
+  static_assert(warpgroups <= 3, "four have 128 registers a thread");
   using Tile = WgmmaTile<typename Parent::A, typename Parent::B, warpgroups>;
   using Roles = wgmma_waves::Roles<warpgroups>;
   using Epilogue = wgmma_staged::StagedEpilogue<typename Parent::Result, warpgroups, t.slices, t.cols>;
@@ -71,11 +72,11 @@ constexpr KernelTraits of(Type type, Order b, int BM, int BN, int slices, int co
 /// Widths for every size, tiles of 64 rows for small ones: below, what they fill.
 constexpr auto column_major(Type type) {
   constexpr Order b = Order::column_major;
-  return std::array{of(type, b, 128, 176, 1, 88),  of(type, b, 128, 88, 1, 88),   of(type, b, 128, 104, 1, 104),
-                    of(type, b, 128, 112, 2, 56),  of(type, b, 128, 120, 1, 120), of(type, b, 128, 128, 2, 64),
-                    of(type, b, 128, 168, 2, 56),  of(type, b, 128, 192, 2, 64),  of(type, b, 128, 200, 1, 200),
-                    of(type, b, 128, 224, 2, 56),  of(type, b, 192, 96, 4, 24),   of(type, b, 192, 200, 2, 40),
-                    of(type, b, 256, 168, 1, 168), of(type, b, 64, 64, 1, 64),    of(type, b, 64, 128, 2, 64)};
+  return std::array{of(type, b, 128, 176, 1, 88), of(type, b, 128, 88, 1, 88),   of(type, b, 128, 104, 1, 104),
+                    of(type, b, 128, 112, 2, 56), of(type, b, 128, 120, 1, 120), of(type, b, 128, 128, 2, 64),
+                    of(type, b, 128, 168, 2, 56), of(type, b, 128, 192, 2, 64),  of(type, b, 128, 200, 1, 200),
+                    of(type, b, 128, 224, 2, 56), of(type, b, 192, 96, 4, 24),   of(type, b, 192, 200, 2, 40),
+                    of(type, b, 64, 64, 1, 64),   of(type, b, 64, 128, 2, 64)};
 }
 constexpr auto row_major(Type type) {
   constexpr Order b = Order::row_major;
@@ -111,7 +112,12 @@ constexpr auto all_traits = joined(column_major(Type::bf16), column_major(Type::
 #else
 constexpr auto all_traits = column_major(Type::bf16);
 #endif
-constexpr auto build = [](auto t) { return built_wgmma<info, Config<t.value>>(); };
+constexpr auto build = [](auto t) {
+  using C = Config<t.value>;
+  constexpr auto stage = (C::A::size + C::B::size) * sizeof(typename C::Element);
+  static_assert(sizeof(WgmmaStorage<C>) + stage > LaunchLimits::shared_bytes_opt_in, "no room for one more");
+  return built_wgmma<info, C>();
+};
 template <class Unit>
 constexpr auto built_kernels = built_wgmma_list<Unit, all_traits>(build);
 
