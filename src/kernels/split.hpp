@@ -20,8 +20,8 @@ struct KSplit {
   std::int64_t bytes_on_their_way = 0;
 
   /// So many clusters' blocks run at a time, one a multiprocessor. The multiprocessors of a cluster are neighbours, and
-  /// what is left of a neighbourhood stays empty: of 132 multiprocessors those that cudaOccupancyMaxActiveClusters fills
-  /// are 132, 132, 120, 120 and 112 with clusters of 1, 2, 4, 8 and 16 blocks.
+  /// what is left of a neighbourhood stays empty: on 132 multiprocessors, as many clusters of 1, 2, 4, 8 and 16 blocks
+  /// as cudaOccupancyMaxActiveClusters allows have 132, 132, 120, 120 and 112 blocks together.
   static constexpr std::int64_t room_for_clusters(int blocks, int multiprocessors) {
     return blocks <= 2 ? multiprocessors : blocks <= 8 ? multiprocessors * 10 / 11 : multiprocessors * 28 / 33;
   }
@@ -41,5 +41,13 @@ struct KSplit {
     return found;
   }
 };
+
+/// Of blocks that copy a tile of B, which is read once, by stages of (m + n) x k elements of `size` bytes, and have
+/// shared memory for a tile's sums of m x n, at least for those of 16 warps, and 2 KiB for barriers and for the system.
+constexpr KSplit split_of_streams(const TileShape& tile, int stages, int size) {
+  const int sums = std::max(tile.n / 16 * tile.m / 8, KSplit::most) * 512;
+  return {.fit = 228 * 1024 / (stages * (tile.m + tile.n) * tile.k * size + sums + 2048),
+          .bytes_on_their_way = std::int64_t{stages} * tile.n * tile.k * size};
+}
 
 }  // namespace lapidary

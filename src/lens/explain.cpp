@@ -78,7 +78,7 @@ std::optional<Explanation> explain_on_record(const Question& question) {
 
 Problem page_problem(const KernelEntry& kernel) {
   Problem problem = {.kind = kernel.kind, .M = page_size, .N = page_size, .K = page_size};
-  while (problem.M > 1 && !refusal(kernel, resolved(problem)).empty()) problem.M /= 2;
+  if (!refusal(kernel, resolved(problem)).empty()) problem.M = kernel.tile.m;
   return problem;
 }
 

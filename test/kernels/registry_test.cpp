@@ -268,7 +268,7 @@ TEST(Registry, SplitsKAmongAsManyBlocksAsThereIsRoomFor) {
   EXPECT_EQ(refusal(find_rung("wgmma_skinny").kernel(kind), rows), "");
   rows.M = 65;
   EXPECT_EQ(refusal(find_rung("wgmma_skinny").kernel(kind), rows),
-            "M is 65; this kernel is for at most 64 rows, as it reads B again for each 16");
+            "M is 65; this kernel is for at most 64 rows, and reads B once for each 16");
 }
 
 // As many blocks as there are multiprocessors for, but none that would only make the last round shorter.

@@ -251,6 +251,16 @@ TEST(PersistentThreads, AreTimedByTheBlocksThatHaveMostTiles) {
   EXPECT_GT(l2->share, 0.02);
 }
 
+// A kernel for few rows would read B again for more than a tile has.
+TEST(PageProblem, HasNoMoreRowsThanATileOfAKernelForFew) {
+  for (const auto& [rung, rows] : {std::pair("wgmma_cluster", page_size), {"wgmma_skinny", 16}}) {
+    const Problem problem = page_problem(find_rung(rung).kernels.front());
+    EXPECT_EQ(problem.M, rows) << rung;
+    EXPECT_EQ(problem.N, page_size) << rung;
+    EXPECT_EQ(problem.K, page_size) << rung;
+  }
+}
+
 // TMA takes rows of whole 16 bytes; what runs instead is explained as if it had been asked for.
 TEST(Explain, IsOfTheKernelThatRuns) {
   const Problem odd = {.M = 256, .N = 384, .K = 65};

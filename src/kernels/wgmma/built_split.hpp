@@ -9,7 +9,8 @@ namespace lapidary::inline LAPIDARY_BUILD {
 /// K and the multiprocessors.
 template <const RungInfo& rung, class Config>
 Prepared prepare_split(const Problem& problem, const Card& card) {
-  static_assert(Config::split.least_k >= Config::traits.tile.k, "each block has a step");
+  static_assert(Config::split.least_k >= Config::traits.tile.k,
+                "every block has a step along K, with which its sums begin");
   const auto walk = walk_of<Config>(problem.M, problem.N, Config::traits.tile);
   const int tiles = walk.rows * walk.cols, blocks = Config::split.blocks(tiles, problem.K, card.multiprocessors);
   return prepared_parts<Config>(rung, wgmma_kernel<Config>, problem, walk, std::int64_t{tiles} * blocks, blocks);

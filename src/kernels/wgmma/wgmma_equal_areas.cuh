@@ -124,9 +124,9 @@ typename Config::Walk areas(std::int64_t M, std::int64_t N, int multiprocessors)
   return Config::Walk::over(M, N, Config::traits.tile, multiprocessors / Pair::blocks);
 }
 /// TileOrder::tiles
-template <class Config>
-std::int64_t tiles(std::int64_t M, std::int64_t N, int multiprocessors) {
-  return std::int64_t{areas<Config>(M, N, multiprocessors).tiles()} * Pair::blocks;
+template <class Config, class... Sizes>
+std::int64_t tiles(Sizes... sizes) {
+  return std::int64_t{areas<Config>(sizes...).tiles()} * Pair::blocks;
 }
 template <class Config>
 Prepared prepare(const Problem& problem, const Card& card) {

@@ -19,8 +19,10 @@ constexpr RungInfo info = {
     .counter = "FLOP of tensor cores: of 16 rows, not of 64; bytes from DRAM: those of B, once",
     .cost =
         "Lanes hold neighbours of a column of D, and trade them for neighbours of a row; for more rows than a tile has B "
-        "is read again for the next ones, so that more than 64 are not taken",
-    .exercise = "`lapidary explain wgmma_skinny -m 16 -n 4096 -k 4096`: of which matrix are the bytes from DRAM?",
+        "is read again for the next ones, and more than the largest tile's 64 are not taken",
+    .exercise =
+        "`lapidary explain wgmma_skinny -m 64 -n 4096 -k 4096`: how often does B leave L2 for tiles of 16 rows, and how "
+        "often DRAM?",
     .architecture = 90,
     .fallback = "mma_multistage",
 };
@@ -86,15 +88,6 @@ struct TradedForRows {
   }
 };
 
-/// Of blocks that copy a tile of B, which is read once, by stages of (m + n) x k elements, and have shared memory for a
-/// tile's sums of m x n, at least for those of 16 warps, and 2 KiB for barriers and for the system.
-constexpr KSplit split_of_streams(const KernelTraits& t) {
-  const int size = size_of(t.kind.type), warps = t.tile.n / 16;
-  const int sums = std::max(warps * t.tile.m / 8, KSplit::most) * 512;
-  return {.fit = 228 * 1024 / (t.stages * (t.tile.m + t.tile.n) * t.tile.k * size + sums + 2048),
-          .bytes_on_their_way = std::int64_t{t.stages} * t.tile.n * t.tile.k * size};
-}
-
 template <KernelTraits t, int warpgroups>
 struct Config : wgmma_split_k::Config<t, warpgroups> {
   using Parent = wgmma_split_k::Config<t, warpgroups>;
@@ -110,13 +103,13 @@ struct Config : wgmma_split_k::Config<t, warpgroups> {
                 })) == (sizeof(typename Parent::Result) == 2 ? 8 : 16),
                 "whole ones: 16 columns of 8 rows");
 
-  static constexpr KSplit split = split_of_streams(t);
+  static constexpr KSplit split = split_of_streams(t.tile, t.stages, size_of(t.kind.type));
 };
 
 template <class Config>
 std::string refusal_of_rows(const Problem& problem) {
   if (problem.M > 64)
-    return "M is " + std::to_string(problem.M) + "; this kernel is for at most 64 rows, as it reads B again for each " +
+    return "M is " + std::to_string(problem.M) + "; this kernel is for at most 64 rows, and reads B once for each " +
            std::to_string(Config::Tile::BM);
   return refusal_of<Config>(problem);
 }

@@ -95,8 +95,7 @@ template <KernelTraits t, int warpgroups>
 struct Config : WgmmaConfig<t, warpgroups> {
   static constexpr bool promotes = t.kind.type == Type::e4m3;
   using Parent = WgmmaConfig<t, warpgroups>;
-  using Tile = std::conditional_t<promotes, WgmmaTile<typename Parent::A, typename Parent::B, warpgroups, 2>,
-                                  typename Parent::Tile>;
+  using Tile = WgmmaTile<typename Parent::A, typename Parent::B, warpgroups, promotes ? 2 : 1>;
   using Roles = OneWarpCopies<warpgroups>;
   using Loop = PartOf<std::conditional_t<promotes, wgmma_promoted::PromotingLoop, wgmma_specialized::MainLoop>>;
   using Walk = TileOfCluster;

@@ -1,7 +1,10 @@
 #pragma once
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/wgmma/wgmma_overlapped.cuh"
+#include "kernels/wgmma/wgmma_promoted.cuh"
+#include "kernels/wgmma/wgmma_staged_f32.cuh"
 
 namespace lapidary::inline LAPIDARY_BUILD::wgmma_waves {
 
@@ -46,42 +49,66 @@ struct Roles : wgmma_specialized::Specialized<warpgroups> {
   }
 };
 
+/// Results of 32 bits are staged in pairs, and sums of FP8 promoted.
 template <KernelTraits t>
 struct Config : wgmma_overlapped::Config<t> {
   using Parent = wgmma_overlapped::Config<t>;
-  static constexpr int warpgroups = t.tile.m == 256 ? 2 : t.tile.m / 64;  // four would have 128 registers a thread
-  using Tile = WgmmaTile<typename Parent::A, typename Parent::B, warpgroups>;
+  using Result = typename Parent::Result;
+  static constexpr int warpgroups = t.tile.m / 64;
+  static_assert(warpgroups <= 3, "four have 128 registers a thread");
+  static constexpr bool promotes = t.kind.type == Type::e4m3, pairs = sizeof(Result) == 4;
+  using Tile = WgmmaTile<typename Parent::A, typename Parent::B, warpgroups, promotes ? 2 : 1>;
   using Roles = wgmma_waves::Roles<warpgroups>;
-  using Epilogue = wgmma_staged::StagedEpilogue<typename Parent::Result, warpgroups, t.slices, t.cols>;
+  using Loop = std::conditional_t<promotes, wgmma_promoted::PromotingLoop, typename Parent::Loop>;
+  using Epilogue = std::conditional_t<pairs, wgmma_staged_f32::PairedEpilogue<Result, warpgroups, t.slices, t.cols>,
+                                      wgmma_staged::StagedEpilogue<Result, warpgroups, t.slices, t.cols>>;
   using Cluster = Alone;
   static constexpr int threads = Roles::threads;
-  static_assert(wgmma_staged::stmatrix_wavefronts<t.cols> == 4, "the minimum");
+  static_assert(!pairs || wgmma_staged_f32::pair_wavefronts < pairs ? t.cols : 56 > == 2, "the minimum");
+  static_assert(pairs || wgmma_staged::stmatrix_wavefronts < pairs ? 64 : t.cols > == 4, "the minimum");
 };
 
 /// A tile of BM x BN, whose results are staged in `slices` at a time of `cols` columns, with all the stages that there
 /// is room for. Columns that are neighbours, where B is row-major, take the room of the next multiple of 64.
-constexpr KernelTraits of(Type type, Order b, int BM, int BN, int slices, int cols) {
-  KernelTraits t = {.tile = {BM, BN, 64}, .kind = {type, type, Order::row_major, b}, .slices = slices, .cols = cols};
-  constexpr int bytes = 2, barriers = 1024;  // as far as the next array's alignment
-  const int stage = (BM + (b == Order::row_major ? round_up(BN, 64) : BN)) * t.tile.k * bytes;
-  const int staged = round_up(BM * slices * cols * bytes, 1024);
+constexpr KernelTraits of(Type type, Type result, Order b, int BM, int BN, int slices, int cols) {
+  constexpr int line = 128, barriers = 1024;  // as far as the next array's alignment
+  KernelTraits t = {.tile = {BM, BN, line / size_of(type)},
+                    .kind = {type, result, Order::row_major, b},
+                    .slices = slices,
+                    .cols = cols};
+  const int stage = (BM + (b == Order::row_major ? round_up(BN, 64) : BN)) * line;
+  const int staged = round_up(BM * slices * cols * size_of(result), 1024);
   t.stages = (static_cast<int>(LaunchLimits::shared_bytes_opt_in) - staged - barriers) / stage;
   return t;
 }
 /// Widths for every size, tiles of 64 rows for small ones: below, what they fill.
 constexpr auto column_major(Type type) {
-  constexpr Order b = Order::column_major;
-  return std::array{of(type, b, 128, 176, 1, 88),  of(type, b, 128, 88, 1, 88),   of(type, b, 128, 104, 1, 104),
-                    of(type, b, 128, 112, 2, 56),  of(type, b, 128, 120, 1, 120), of(type, b, 128, 128, 2, 64),
-                    of(type, b, 128, 168, 2, 56),  of(type, b, 128, 192, 2, 64),  of(type, b, 128, 200, 1, 200),
-                    of(type, b, 128, 224, 2, 56),  of(type, b, 192, 96, 4, 24),   of(type, b, 192, 200, 2, 40),
-                    of(type, b, 256, 168, 1, 168), of(type, b, 64, 64, 1, 64),    of(type, b, 64, 128, 2, 64)};
+  const auto tile = [=](int BM, int BN, int slices, int cols) {
+    return of(type, type, Order::column_major, BM, BN, slices, cols);
+  };
+  return std::array{tile(128, 176, 1, 88),  tile(128, 88, 1, 88),  tile(128, 104, 1, 104), tile(128, 112, 2, 56),
+                    tile(128, 120, 1, 120), tile(128, 128, 2, 64), tile(128, 168, 2, 56),  tile(128, 192, 2, 64),
+                    tile(128, 200, 1, 200), tile(128, 224, 2, 56), tile(192, 96, 4, 24),   tile(192, 200, 2, 40),
+                    tile(64, 64, 1, 64),    tile(64, 128, 2, 64)};
 }
 constexpr auto row_major(Type type) {
-  constexpr Order b = Order::row_major;
-  return std::array{of(type, b, 128, 88, 1, 88),  of(type, b, 128, 128, 2, 64), of(type, b, 128, 168, 2, 56),
-                    of(type, b, 128, 192, 2, 64), of(type, b, 64, 64, 1, 64),   of(type, b, 64, 128, 2, 64)};
+  const auto tile = [=](int BM, int BN, int slices, int cols) {
+    return of(type, type, Order::row_major, BM, BN, slices, cols);
+  };
+  return std::array{tile(128, 88, 1, 88),  tile(128, 128, 2, 64), tile(128, 168, 2, 56),
+                    tile(128, 192, 2, 64), tile(64, 64, 1, 64),   tile(64, 128, 2, 64)};
 }
+/// Results of 32 bits, between wgmma_split_k's tiles and wgmma_staged_f32's. A product of s8 has columns in sixteens.
+constexpr auto wide_results = [] {
+  const auto tile = [](Type type, int BN, int cols) {
+    return of(type, type == Type::s8 ? Type::s32 : Type::f32, Order::column_major, 128, BN, 1, cols);
+  };
+  using enum Type;
+  return std::array{tile(bf16, 112, 56), tile(bf16, 168, 56), tile(bf16, 224, 56), tile(f16, 112, 56),
+                    tile(f16, 168, 56),  tile(f16, 224, 56),  tile(tf32, 112, 56), tile(tf32, 168, 56),
+                    tile(tf32, 224, 56), tile(s8, 112, 56),   tile(s8, 160, 40),   tile(s8, 224, 56),
+                    tile(e4m3, 112, 56), tile(e4m3, 160, 40)};
+}();
 /// The share of all rounds of 132 multiprocessors that size x size results take, by the tile of which that is the most.
 constexpr double best_share(int size) {
   double best = 0;
@@ -107,11 +134,16 @@ constexpr auto joined(const std::array<KernelTraits, counts>&... lists) {
 }
 #if LAPIDARY_ALL_KERNELS
 constexpr auto all_traits = joined(column_major(Type::bf16), column_major(Type::f16), row_major(Type::bf16),
-                                   row_major(Type::f16));
+                                   row_major(Type::f16), wide_results);
 #else
 constexpr auto all_traits = column_major(Type::bf16);
 #endif
-constexpr auto build = [](auto t) { return built_wgmma<info, Config<t.value>>(); };
+constexpr auto build = [](auto t) {
+  using C = Config<t.value>;
+  constexpr auto stage = (C::A::size + C::B::size) * sizeof(typename C::Element);
+  static_assert(sizeof(WgmmaStorage<C>) + stage > LaunchLimits::shared_bytes_opt_in, "no room for one more");
+  return built_wgmma<info, C>();
+};
 template <class Unit>
 constexpr auto built_kernels = built_wgmma_list<Unit, all_traits>(build);
 
