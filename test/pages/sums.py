@@ -152,6 +152,8 @@ SECONDS = r"([\d.]+) (us|ms)"
 
 # Others cut D into tiles of one size.
 CUT_OTHERWISE = {"wgmma_equal_areas": EqualAreas}
+# Of rungs whose blocks share sums along K, how much of it each has at least.
+LEAST_K = {"split_k": 64, "wgmma_split_k": 256, "wgmma_skinny": 256}
 
 
 class Page:
@@ -165,6 +167,7 @@ class Page:
         kind, tile, m, n, k, card = self.find(r"^(.+), tile (\S+), M = (\d+), N = (\d+), K = (\d+), on (.+)$")
         self.p = CUT_OTHERWISE.get(path.stem, Problem)(kind, tile, int(m), int(n), int(k), False, card_of[card])
         self.equal_areas = isinstance(self.p, EqualAreas)
+        self.least_k = LEAST_K.get(path.stem)
 
     def find(self, pattern, optional=False):
         found = re.search(pattern, self.cost, re.MULTILINE)
@@ -310,6 +313,8 @@ class Page:
         said = self.find(r"^elements read for each multiply-add: ([\d.]+); load instructions of a warp: ([\d.]+) as written", True)
         if said:
             multiply_adds = p.flop / 2
+            if operands := self.find(r"^products of tensor cores: .* wgmma, .* on ([\d.]+) (\w+) of operands", True):
+                elements += number(operands[0]) * UNITS[operands[1]] / p.element
             same(number(said[0]), elements / multiply_adds, self.where, "elements a multiply-add", 1e-2)
             same(number(said[1]), loads * 32 / multiply_adds, self.where, "loads a multiply-add", 1e-2)
 
@@ -419,15 +424,16 @@ class Page:
         busy = re.findall(r"([^,:]+?) (\d+) %", self.find(r"^busy in the main loop: (.+)$")[0])
         shares = [int(share) for _, share in busy]
         expect(shares == sorted(shares, reverse=True) and shares[0] <= 100, self.where, f"busy: {busy}")
-        # What multiplies is busy for as long as the products take, and no loop is longer than the launch.
+        # What multiplies is busy for as long as the products take, and no loop is longer than what a launch leaves of the
+        # time.
         unit = "tensor cores" if "of tensor cores" in self.cost else "the multiply-add pipe"
         share = next(int(share) for what, share in busy if what.strip() == unit)
         least = p.flop / (number(self.find(r"GFLOP at ([\d.]+) TFLOP/s")[0]) * 1e12)
         if slower := self.find(r"^in a burst (\d+) MHz", True):
             least *= p.clock() / (number(slower[0]) * 1e6)
-        most = (share + 0.5) / 100 * seconds / least
+        most, loop = (share + 0.5) / 100 * seconds / least, seconds - self.launch_gap() / 1e9
         at_most = 1.35 * (share + 0.5) / (share - 0.5) if p.bk else 4  # integer sums of addresses share the pipe
-        expect(0.97 <= most <= at_most, self.where, f"{unit}: busy for {share} %")
+        expect(0.97 <= most and most * loop / seconds <= at_most, self.where, f"{unit}: busy for {share} %")
         (limiter,) = self.find(r"^limited by (the way from L2|[^:\n]+?(?:\(busiest: [^)]+\))?)(?:: .*)?$")
         busiest = re.search(r"busiest: ([^)]+)", limiter)
         name = busiest[1] if busiest else limiter
@@ -436,13 +442,15 @@ class Page:
         all_, what, at_a_time, count, last, launch = self.find(
             r"^(\d+) (blocks?|tiles?), (\d+) at a time: (\d+) waves?, the last one ([\d.]+) % full; launch ([\d.]+) us"
         )
-        same(int(all_), p.tiles, self.where, "tiles in waves")
+        ranks = int(all_) / p.tiles  # blocks that share a tile's sums along K
+        expect(ranks in ((1, 2, 4, 8, 16) if self.least_k else (1,)), self.where, f"{all_} in waves, of {p.tiles} tiles")
+        expect(ranks == 1 or p.k / ranks >= (self.least_k or 0), self.where, f"{ranks:g} blocks share sums along {p.k}")
         self.printed(launch, self.launch_gap() / 1e3, "a launch")
         persistent = blocks < p.tiles
         expect(what.startswith("tile") == persistent, self.where, f"waves of {what}")
         places = p.card["sm_count"] * resident
         same(int(at_a_time), min(blocks, places) if persistent else places, self.where, "places")
-        waves_, full = waves(p.tiles, int(at_a_time))
+        waves_, full = waves(int(all_), int(at_a_time))
         same(int(count), waves_, self.where, "waves")
         self.printed(last, 100 * full, "the last wave")
         parts = self.find(r"^it goes to: (.+)$", True)
@@ -453,7 +461,7 @@ class Page:
             digits = sum(half_of_last_digit(value) * UNITS[unit] for value, unit, _ in found)
             expect(abs(sum_ - seconds) <= digits + half_of_last_digit(printed_seconds[0]) * UNITS[printed_seconds[1]], self.where, f"the parts are {sum_} of {seconds}")
             for value, unit, share in found:
-                expect(abs(100 * number(value) * UNITS[unit] / sum_ - int(share)) < 0.6, self.where, f"the share of {value} {unit}")
+                expect(abs(100 * number(value) * UNITS[unit] / sum_ - int(share)) < 0.6 + 100 * digits / sum_, self.where, f"the share of {value} {unit}")
             clock = self.find(r"^in a burst (\d+) MHz", True)
             rate = p.tensor_flop() * p.card["sm_count"] * (number(clock[0]) * 1e6 if clock else p.clock())
             products = number(found[0][0]) * UNITS[found[0][1]]
