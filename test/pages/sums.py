@@ -71,6 +71,8 @@ class Problem:
         self.reads_c = reads_c
         self.down, self.across = ceil(m / self.bm), ceil(n / self.bn)
         self.tiles = self.down * self.across
+        self.area = self.tiles * self.bm * self.bn  # of them all, of which some is beyond D's edges
+        self.stored = m * n  # results
         self.flop = 2 * m * n * k
         self.operand_bytes = (m * k + k * n) * self.element
         self.bytes = self.operand_bytes + m * n * self.result * (2 if reads_c else 1)
@@ -84,6 +86,42 @@ class Problem:
 
     def f32_peak(self):
         return 2 * self.card["sm_count"] * self.card["fp32_lanes_per_sm"] * self.clock()
+
+
+class EqualAreas(Problem):
+    """D in strips that are two tiles high, each cut into tiles of 240 to 256 columns: as many as there are places for in
+    the rounds that tiles of 256 take, if that many are not too narrow. Columns are cut by eights. Results are stored in
+    slices of 64 columns, of which a tile's last one ends where the tile does. For M and N that tiles come out even in."""
+
+    SLICE, NARROWEST = 64, 240
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        high, pairs = 2 * self.bm, int(self.card["sm_count"]) // 2
+        self.strips = self.m // high
+        expect(self.m == self.strips * high and self.n % 8 == 0, "wgmma_equal_areas", f"{self.m} x {self.n} is cut otherwise")
+        count = min(ceil(self.strips * self.across / pairs) * pairs, self.strips * (self.n // self.NARROWEST))
+        each, more = divmod(count, self.strips)
+        self.cut = []  # where tiles begin and end, from strip to strip
+        for number in [each] * (self.strips - more) + [each + 1] * more:
+            edges = [self.n // 8 * c // number * 8 for c in range(number + 1)]
+            self.cut += zip(edges, edges[1:])
+        self.tiles = 2 * len(self.cut)
+        self.area = sum((end - begin) * high for begin, end in self.cut)
+        slices = [at for begin, end in self.cut for at in (*range(begin, end - self.SLICE, self.SLICE), end - self.SLICE)]
+        self.stored = len(slices) * self.SLICE * high
+        self.stores = len(slices) * high // 64  # a warpgroup's 64 rows each
+        size, sector = self.result, 32
+        self.stored_sectors = high * sum(ceil((at + self.SLICE) * size / sector) - at * size // sector for at in slices)
+        self.read = {"A": len(self.cut) * high * self.k, "B": self.strips * self.n * self.k}
+
+    def check(self, where):
+        """What follows of the cut."""
+        widths = [end - begin for begin, end in self.cut]
+        same(self.area, self.m * self.n, where, "the area of tiles")
+        expect(set(widths) <= {240, 248, 256}, where, f"tiles are {sorted(set(widths))} columns wide")
+        twice = sum(-width % self.SLICE for width in widths) * 2 * self.bm
+        same(self.stored, self.m * self.n + twice, where, "results stored, some twice")
 
 
 def blocks_by(card, threads, registers, shared, barriers):
@@ -112,8 +150,10 @@ UNITS = {"us": 1e-6, "ms": 1e-3, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 SECONDS = r"([\d.]+) (us|ms)"
 
 
-# The lens takes its tiles for one size.
-SEVERAL_SIZES = "wgmma_equal_areas"
+# Others cut D into tiles of one size.
+CUT_OTHERWISE = {"wgmma_equal_areas": EqualAreas}
+# Of rungs whose blocks share sums along K, how much of it each has at least.
+LEAST_K = {"split_k": 64, "wgmma_split_k": 256, "wgmma_skinny": 256}
 
 
 class Page:
@@ -125,7 +165,9 @@ class Page:
         self.cost = text.split("## What it costs, computed")[1].split("## What the card says")[0]
         self.says = text.split("## What the card says")[1]
         kind, tile, m, n, k, card = self.find(r"^(.+), tile (\S+), M = (\d+), N = (\d+), K = (\d+), on (.+)$")
-        self.p = Problem(kind, tile, int(m), int(n), int(k), False, card_of[card])
+        self.p = CUT_OTHERWISE.get(path.stem, Problem)(kind, tile, int(m), int(n), int(k), False, card_of[card])
+        self.equal_areas = isinstance(self.p, EqualAreas)
+        self.least_k = LEAST_K.get(path.stem)
 
     def find(self, pattern, optional=False):
         found = re.search(pattern, self.cost, re.MULTILINE)
@@ -141,6 +183,8 @@ class Page:
         return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
     def check(self):
+        if self.equal_areas:
+            self.p.check(self.where)
         self.check_bounds()
         blocks = self.check_grid()
         self.check_global()
@@ -195,7 +239,7 @@ class Page:
     def check_global(self):
         p = self.p
         rows = self.table(self.cost, "matrix")
-        elements = {"A": p.m * p.k, "B": p.k * p.n, "D": p.m * p.n}
+        elements = {"A": p.m * p.k, "B": p.k * p.n}
         self.read = {}
         for row in rows:
             name = row[0][0]
@@ -210,8 +254,14 @@ class Page:
             same(number(used.rstrip(" %")) / 100, share if p.bk or share <= 1 else 0.125, self.where, what + "used share", 6e-3)
             self.read[name] = number(sectors) * 32
             if name == "D":
-                same(asked, elements[name], self.where, "D is written once", 1e-3)
+                self.printed(a_result, p.stored / (p.m * p.n), "how often D is written")
+                if self.equal_areas:
+                    same(number(requests), p.stores, self.where, what + "requests")
+                    same(number(sectors), p.stored_sectors, self.where, what + "sectors")
                 continue
+            if self.equal_areas:
+                self.printed(a_result, p.read[name] / (p.m * p.n), what + "elements a result")
+                same(number(sectors), p.read[name] * size / 32, self.where, what + "sectors")
             times, tiles = self.find(rf"each element of {name} is read ([\d.]+) times over the grid.* = (\d+) tiles")
             same(number(times) * elements[name], asked, self.where, what + "reads", 1e-3)
             same(number(tiles), p.across if name == "A" else p.down, self.where, what + "tiles")
@@ -233,8 +283,10 @@ class Page:
         to_sm = number(found[0]) * UNITS[found[1]]
         same(to_sm, (p.across * p.m * p.k + p.down * p.n * p.k) * p.element, self.where, "bytes into multiprocessors", 1e-3)
         leaves = number(found[2]) * UNITS[found[3]] if found[2] else to_sm
-        # What was counted for the grid is what leaves L2 here.
-        same(leaves, self.read["A"] + self.read["B"], self.where, "bytes that leave L2", 1e-2)
+        if self.equal_areas:  # simulated of tiles of one size, pairs of which share B
+            same(leaves, (p.across * p.m * p.k + p.strips * p.n * p.k) * p.element, self.where, "bytes that leave L2", 1e-3)
+        else:  # what was counted for the grid
+            same(leaves, self.read["A"] + self.read["B"], self.where, "bytes that leave L2", 1e-2)
         dram, written = number(found[4]) * UNITS[found[5]], number(found[6]) * UNITS[found[7]]
         expect(p.operand_bytes * 0.999 <= dram <= leaves, self.where, f"{dram} bytes of DRAM for {p.operand_bytes} of operands")
         same(written, p.m * p.n * p.result, self.where, "bytes that DRAM is written", 1e-3)
@@ -261,13 +313,15 @@ class Page:
         said = self.find(r"^elements read for each multiply-add: ([\d.]+); load instructions of a warp: ([\d.]+) as written", True)
         if said:
             multiply_adds = p.flop / 2
+            if operands := self.find(r"^products of tensor cores: .* wgmma, .* on ([\d.]+) (\w+) of operands", True):
+                elements += number(operands[0]) * UNITS[operands[1]] / p.element
             same(number(said[0]), elements / multiply_adds, self.where, "elements a multiply-add", 1e-2)
             same(number(said[1]), loads * 32 / multiply_adds, self.where, "loads a multiply-add", 1e-2)
 
     def check_products(self):
         p = self.p
         steps = ceil(p.k / p.bk) * p.bk if p.bk else p.k
-        padded = p.tiles * p.bm * p.bn * steps
+        padded = p.area * steps
         if found := self.find(r"^products of tensor cores: ([\d,]+) instructions of warps, (\d+) multiply-adds each$", True):
             same(number(found[0]) * number(found[1]), padded, self.where, "multiply-adds of tensor cores")
         if found := self.find(
@@ -276,7 +330,9 @@ class Page:
             True,
         ):
             count, each, k = number(found[0]), number(found[1]), 32 / p.element
-            same(count * each, padded, self.where, "multiply-adds of wgmma")
+            if self.equal_areas:  # of three widths, by a mean one that is rounded
+                same(count, p.tiles * p.bm / 64 * p.k / k, self.where, "wgmma of all tiles")
+            same(count * each, padded, self.where, "multiply-adds of wgmma", 0.5 / each if self.equal_areas else 1e-9)
             operands = count * (64 + each / 64 / k) * 32
             same(number(found[2]) * UNITS[found[3]], operands, self.where, "bytes of operands", 1e-3)
             self.printed(found[4], operands / (2 * padded / p.tensor_flop()), "bytes a cycle")
@@ -332,9 +388,9 @@ class Page:
             same(number(all_share), 100 * number(all_products) / number(all_), self.where, "share of products", 6e-3)
             warps = blocks * ceil(self.threads / 32)
             steps = ceil(p.k / p.bk) * p.bk if p.bk else p.k
-            padded = p.tiles * p.bm * p.bn * steps
+            padded = p.area * steps
             if what == "multiply-adds":  # with those that scale a result
-                expect(0 <= number(all_products) * 32 * warps - padded <= p.tiles * p.bm * p.bn, self.where, "multiply-adds of a warp")
+                expect(0 <= number(all_products) * 32 * warps - padded <= p.area, self.where, "multiply-adds of a warp")
             else:
                 each = padded / (number(all_products) * warps)
                 expect(each in (1024, 2048, 4096), self.where, f"{each} multiply-adds an instruction")
@@ -368,15 +424,16 @@ class Page:
         busy = re.findall(r"([^,:]+?) (\d+) %", self.find(r"^busy in the main loop: (.+)$")[0])
         shares = [int(share) for _, share in busy]
         expect(shares == sorted(shares, reverse=True) and shares[0] <= 100, self.where, f"busy: {busy}")
-        # What multiplies is busy for as long as the products take, and no loop is longer than the launch.
+        # What multiplies is busy for as long as the products take, and no loop is longer than what a launch leaves of the
+        # time.
         unit = "tensor cores" if "of tensor cores" in self.cost else "the multiply-add pipe"
         share = next(int(share) for what, share in busy if what.strip() == unit)
         least = p.flop / (number(self.find(r"GFLOP at ([\d.]+) TFLOP/s")[0]) * 1e12)
         if slower := self.find(r"^in a burst (\d+) MHz", True):
             least *= p.clock() / (number(slower[0]) * 1e6)
-        most = (share + 0.5) / 100 * seconds / least
+        most, loop = (share + 0.5) / 100 * seconds / least, seconds - self.launch_gap() / 1e9
         at_most = 1.35 * (share + 0.5) / (share - 0.5) if p.bk else 4  # integer sums of addresses share the pipe
-        expect(0.97 <= most <= at_most, self.where, f"{unit}: busy for {share} %")
+        expect(0.97 <= most and most * loop / seconds <= at_most, self.where, f"{unit}: busy for {share} %")
         (limiter,) = self.find(r"^limited by (the way from L2|[^:\n]+?(?:\(busiest: [^)]+\))?)(?:: .*)?$")
         busiest = re.search(r"busiest: ([^)]+)", limiter)
         name = busiest[1] if busiest else limiter
@@ -385,13 +442,15 @@ class Page:
         all_, what, at_a_time, count, last, launch = self.find(
             r"^(\d+) (blocks?|tiles?), (\d+) at a time: (\d+) waves?, the last one ([\d.]+) % full; launch ([\d.]+) us"
         )
-        same(int(all_), p.tiles, self.where, "tiles in waves")
+        ranks = int(all_) / p.tiles  # blocks that share a tile's sums along K
+        expect(ranks in ((1, 2, 4, 8, 16) if self.least_k else (1,)), self.where, f"{all_} in waves, of {p.tiles} tiles")
+        expect(ranks == 1 or p.k / ranks >= (self.least_k or 0), self.where, f"{ranks:g} blocks share sums along {p.k}")
         self.printed(launch, self.launch_gap() / 1e3, "a launch")
         persistent = blocks < p.tiles
         expect(what.startswith("tile") == persistent, self.where, f"waves of {what}")
         places = p.card["sm_count"] * resident
         same(int(at_a_time), min(blocks, places) if persistent else places, self.where, "places")
-        waves_, full = waves(p.tiles, int(at_a_time))
+        waves_, full = waves(int(all_), int(at_a_time))
         same(int(count), waves_, self.where, "waves")
         self.printed(last, 100 * full, "the last wave")
         parts = self.find(r"^it goes to: (.+)$", True)
@@ -402,7 +461,7 @@ class Page:
             digits = sum(half_of_last_digit(value) * UNITS[unit] for value, unit, _ in found)
             expect(abs(sum_ - seconds) <= digits + half_of_last_digit(printed_seconds[0]) * UNITS[printed_seconds[1]], self.where, f"the parts are {sum_} of {seconds}")
             for value, unit, share in found:
-                expect(abs(100 * number(value) * UNITS[unit] / sum_ - int(share)) < 0.6, self.where, f"the share of {value} {unit}")
+                expect(abs(100 * number(value) * UNITS[unit] / sum_ - int(share)) < 0.6 + 100 * digits / sum_, self.where, f"the share of {value} {unit}")
             clock = self.find(r"^in a burst (\d+) MHz", True)
             rate = p.tensor_flop() * p.card["sm_count"] * (number(clock[0]) * 1e6 if clock else p.clock())
             products = number(found[0][0]) * UNITS[found[0][1]]
@@ -458,7 +517,8 @@ def check_explained(program, arguments, card_of):
     where = " ".join(arguments)
     e = json.loads(subprocess.run([program, "explain", *arguments, "--json"], check=True, capture_output=True, text=True).stdout)
     card = card_of[e["gpu"]]
-    p = Problem(e["type"], e["tile"], e["m"], e["n"], e["k"], "--beta" in arguments, card)
+    cut = CUT_OTHERWISE.get(arguments[0], Problem)
+    p = cut(e["type"], e["tile"], e["m"], e["n"], e["k"], "--beta" in arguments, card)
     if e["ran"] != e["id"]:
         problems.append(f"{where}: another kernel runs")
         return
@@ -482,7 +542,8 @@ def check_explained(program, arguments, card_of):
         else:  # lanes ask for one element together
             expect(matrix["efficiency"] <= min(1, asked) * 1.0001, where, f"{matrix['matrix']}'s used share of {asked}")
         if matrix["matrix"] in "CD":
-            same(matrix["accesses_per_result"], 1, where, f"accesses to {matrix['matrix']} a result", 1e-3)
+            of_it = p.stored / (p.m * p.n) if matrix["matrix"] == "D" else 1
+            same(matrix["accesses_per_result"], of_it, where, f"accesses to {matrix['matrix']} a result", 1e-3)
     expect(("C" in [m["matrix"] for m in e["matrices"]]) == p.reads_c, where, "C is read")
     for reads in e["operand_reads"]:
         elements = p.m * p.k if reads["matrix"] == "A" else p.k * p.n
@@ -531,8 +592,6 @@ def main():
     times = json.loads((ROOT / "results/h200/predictions.json").read_text())["times"]
     recorded = {(t["kernel"], t["type"], t["tile"], t["size"]): t for t in times}
     for path in pages:
-        if path.stem == SEVERAL_SIZES:
-            continue
         page = Page(path, card_of)
         page.check()
         page.check_predictions(recorded)
@@ -548,6 +607,7 @@ def main():
         "wgmma_persistent -m 512 -n 2048 -k 256 --gpu|H200",
         "wgmma_cluster -m 8192 -n 2048 -k 1024 --beta --gpu|H200",
         "wgmma_energy -m 1024 -n 800 -k 256 --gpu|H200",
+        "wgmma_equal_areas -m 3072 -n 4000 -k 256 --gpu|H200",
     ):
         words, card = arguments.split("|")
         check_explained(program, [*words.split(), card], card_of)
