@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "core/math.hpp"
 #include "lens/explain.hpp"
 #include "library/kernel_cost.hpp"
 #include "model/calibration.hpp"
@@ -24,12 +25,14 @@ void add_passes(library::KernelCost& cost, const Explanation& e) {
   model::MemoryShare endless;
   endless.l2_bytes_per_cycle = endless.dram_bytes_per_cycle = 1e6;
   const int warps = e.occupancy->warps_per_block;
-  cost.depth = static_cast<double>(e.question.problem.K) / program.iterations;
+  // Blocks that stay go through the loop, and begin and end, for each tile that they take.
+  const auto tiles = static_cast<double>(ceil_div(e.observation.tiles, e.observation.blocks));
+  cost.depth = tiles * static_cast<double>(e.question.problem.K) / program.iterations;
   for (int blocks = 1; blocks <= std::min(e.occupancy->blocks, library::KernelCost::most_blocks); ++blocks) {
     const auto constants = calibration.multiprocessor(program.loop_bytes, blocks * warps);
     const model::BlockTime time = simulate(program.programs, program.iterations, warps, blocks, constants, endless);
     cost.pass_cycles[static_cast<std::size_t>(blocks - 1)] = time.loop_cycles;
-    if (blocks == 1) cost.start_cycles = std::max(0.0, time.cycles - program.iterations * time.loop_cycles);
+    if (blocks == 1) cost.start_cycles = std::max(0.0, time.cycles - program.iterations * time.loop_cycles) / tiles;
   }
 }
 
