@@ -103,7 +103,17 @@ template <class... Types>
 constexpr auto wide_results(int BN, int cols, Types... types) {
   return std::array{of(types, types == Type::s8 ? Type::s32 : Type::f32, Order::column_major, 128, BN, 1, cols)...};
 }
-constexpr auto narrow_tiles = wide_results(112, 56, Type::bf16, Type::f16, Type::tf32, Type::s8, Type::e4m3);
+template <std::size_t... counts>
+constexpr auto joined(const std::array<KernelTraits, counts>&... lists) {
+  std::array<KernelTraits, (counts + ...)> all{};
+  auto next = all.begin();
+  ((next = std::copy(lists.begin(), lists.end(), next)), ...);
+  return all;
+}
+constexpr auto wide = joined(wide_results(112, 56, Type::bf16, Type::f16, Type::tf32, Type::s8, Type::e4m3),
+                             wide_results(168, 56, Type::bf16, Type::f16, Type::tf32),
+                             wide_results(160, 40, Type::s8, Type::e4m3),  // s8 has columns in sixteens
+                             wide_results(224, 56, Type::bf16, Type::f16, Type::tf32, Type::s8));
 /// The share of all rounds of 132 multiprocessors that size x size results take, by the tile of which that is the most.
 constexpr double best_share(int size) {
   double best = 0;
@@ -120,21 +130,11 @@ constexpr double least_share = [] {
 }();
 static_assert(least_share > 0.89);
 
-template <std::size_t... counts>
-constexpr auto joined(const std::array<KernelTraits, counts>&... lists) {
-  std::array<KernelTraits, (counts + ...)> all{};
-  auto next = all.begin();
-  ((next = std::copy(lists.begin(), lists.end(), next)), ...);
-  return all;
-}
 #if LAPIDARY_ALL_KERNELS
-constexpr auto all_traits = joined(column_major(Type::bf16), narrow_tiles, column_major(Type::f16),
-                                   row_major(Type::bf16), row_major(Type::f16),
-                                   wide_results(168, 56, Type::bf16, Type::f16, Type::tf32),
-                                   wide_results(160, 40, Type::s8, Type::e4m3),  // s8 has columns in sixteens
-                                   wide_results(224, 56, Type::bf16, Type::f16, Type::tf32, Type::s8));
+constexpr auto all_traits = joined(column_major(Type::bf16), wide, column_major(Type::f16), row_major(Type::bf16),
+                                   row_major(Type::f16));
 #else
-constexpr auto all_traits = joined(column_major(Type::bf16), narrow_tiles);
+constexpr auto all_traits = joined(column_major(Type::bf16), wide);
 #endif
 constexpr auto build = [](auto t) {
   using C = Config<t.value>;
