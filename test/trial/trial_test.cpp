@@ -258,6 +258,15 @@ TEST(Trial, SizesThatAreConstantsOfTheFileAreGivenValues) {
   EXPECT_FALSE(trial.constants.empty());
   EXPECT_EQ(run({.file = "constants.cu", .n = 48}).run.spec.problem.K, 48);
 }
+TEST(Trial, VectorsInUnionsAndStructuresAreRightAndMovedWhole) {
+  expect_right({.file = "vectors.cu"}, false);
+  const emulator::Counters total = run({.file = "vectors.cu", .m = 64, .n = 64, .k = 64}).run.report.total;
+  // Of 4 blocks of 8 warps: A by all of them, B by one.
+  EXPECT_EQ(total.global_load.requests, 4u * 64 * (8 + 1));
+  EXPECT_EQ(total.shared_store.instructions, 4u * 64);
+  EXPECT_EQ(total.shared_load.instructions, 4u * 64 * 8);
+  EXPECT_EQ(total.global_store.requests, 4u * 8);
+}
 TEST(Trial, MatricesAsStructuresWithTheirSizesAreRight) { expect_right({.file = "structures.cu"}, false); }
 TEST(Trial, NamesInNamespacesAndTemplatesAreResolved) {
   expect_right({.file = "namespaces.cu", .kernel = "product"});

@@ -304,7 +304,7 @@ struct alignas(4) lapidary_narrow_pair {
   LAPIDARY_WRAPPER Vector __float2##vector##_rn(float a) { return Vector(a, a); }                                    \
   LAPIDARY_WRAPPER Vector __floats2##vector##_rn(float a, float b) { return Vector(a, b); }                          \
   LAPIDARY_WRAPPER Vector __float22##vector##_rn(float2 a) { return Vector(a.x, a.y); }                              \
-  LAPIDARY_WRAPPER float2 __##vector##2float2(Vector a) { return float2(a.x, a.y); }                                 \
+  LAPIDARY_WRAPPER float2 __##vector##2float2(Vector a) { return make_float2(a.x, a.y); }                            \
   LAPIDARY_WRAPPER Number __low2##spelling(Vector a) { return a.x; }                                                 \
   LAPIDARY_WRAPPER Number __high2##spelling(Vector a) { return a.y; }                                                \
   LAPIDARY_WRAPPER Vector __low2##vector(Vector a) { return Vector(a.x, a.x); }                                      \
