@@ -165,6 +165,15 @@ TEST(Trial, DynamicSharedMemoryIsRight) {
 }
 TEST(Trial, AThousandBlocksMayWaitForEachOther) { expect_right({.file = "many_blocks.cu"}); }
 TEST(Trial, LastBlockSumsUpByAtomicsOnDeviceVariables) { expect_right({.file = "last_block.cu"}); }
+TEST(Trial, NumbersOf16BitsAreAddedUpByAtomics) {
+  for (const char* const kernel : {"added<__half, __half2>", "added<__nv_bfloat16, __nv_bfloat162>"}) {
+    const Trial trial = run(
+        {.file = "narrow_atomics.cu", .kernel = kernel, .grid = "1", .block = "N, M", .m = 16, .n = 16, .k = 32});
+    EXPECT_TRUE(trial.run.ok()) << kernel << "\n" << text_of(trial.run);
+    // Of 8 warps. Variables of the file are no memory of the problem.
+    EXPECT_EQ(trial.run.report.total.shared_atomic.instructions, 2u * 8) << kernel;
+  }
+}
 TEST(Trial, BlocksOfAGridWaitForEachOther) {
   // 128 blocks of 256 threads, which multiprocessors of Hopper hold at a time.
   const Trial trial = run({.file = "grid_barrier.cu", .m = 128, .n = 256, .k = 8});
