@@ -8,6 +8,7 @@
 
 #include "core/math.hpp"
 #include "kernels/finishing.hpp"
+#include "kernels/split.hpp"
 
 namespace lapidary::library {
 namespace {

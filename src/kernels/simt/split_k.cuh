@@ -27,8 +27,8 @@ constexpr RungInfo info = {
 };
 
 /// multistage's tiles, of which `fit` blocks are meant to share a multiprocessor.
-template <int BM, int BN, int WM, int WN, int TM, int TN, int fit, Order a, Order b>
-struct Config : multistage::Config<BM, BN, 16, WM, WN, TM, TN, 4, fit, a, b> {
+template <int BM, int BN, int BK, int WM, int WN, int TM, int TN, int fit, Order a, Order b>
+struct Config : multistage::Config<BM, BN, BK, WM, WN, TM, TN, 4, fit, a, b> {
   static constexpr int groups_across = TN / 4;
   using Sums = ClusterSums<float, Config::threads / 32, TM * groups_across>;
   static constexpr KSplit split = {.least_k = 64, .fit = fit};
@@ -80,11 +80,11 @@ Prepared prepare(const Problem& problem, const Card& card) {
 }
 
 template <Order a, Order b>
-using Small = Config<32, 32, 32, 16, 4, 4, 4, a, b>;
+using Small = Config<32, 32, 16, 32, 16, 4, 4, 4, a, b>;
 template <Order a, Order b>
-using Middle = Config<64, 64, 32, 32, 8, 4, 2, a, b>;
+using Middle = Config<64, 64, 16, 32, 32, 8, 4, 2, a, b>;
 template <Order a, Order b>
-using Tall = Config<128, 64, 32, 64, 8, 8, 2, a, b>;
+using Tall = Config<128, 64, 16, 32, 64, 8, 8, 2, a, b>;
 
 template <class Config>
 constexpr BuiltKernel of() {

@@ -98,17 +98,12 @@ constexpr auto row_major(Type type) {
   return std::array{tile(128, 88, 1, 88),  tile(128, 128, 2, 64), tile(128, 168, 2, 56),
                     tile(128, 192, 2, 64), tile(64, 64, 1, 64),   tile(64, 128, 2, 64)};
 }
-/// Results of 32 bits, between wgmma_split_k's tiles and wgmma_staged_f32's. A product of s8 has columns in sixteens.
-constexpr auto wide_results = [] {
-  const auto tile = [](Type type, int BN, int cols) {
-    return of(type, type == Type::s8 ? Type::s32 : Type::f32, Order::column_major, 128, BN, 1, cols);
-  };
-  using enum Type;
-  return std::array{tile(bf16, 112, 56), tile(bf16, 168, 56), tile(bf16, 224, 56), tile(f16, 112, 56),
-                    tile(f16, 168, 56),  tile(f16, 224, 56),  tile(tf32, 112, 56), tile(tf32, 168, 56),
-                    tile(tf32, 224, 56), tile(s8, 112, 56),   tile(s8, 160, 40),   tile(s8, 224, 56),
-                    tile(e4m3, 112, 56), tile(e4m3, 160, 40)};
-}();
+/// Results of 32 bits, between wgmma_split_k's tiles and wgmma_staged_f32's.
+template <class... Types>
+constexpr auto wide_results(int BN, int cols, Types... types) {
+  return std::array{of(types, types == Type::s8 ? Type::s32 : Type::f32, Order::column_major, 128, BN, 1, cols)...};
+}
+constexpr auto narrow_tiles = wide_results(112, 56, Type::bf16, Type::f16, Type::tf32, Type::s8, Type::e4m3);
 /// The share of all rounds of 132 multiprocessors that size x size results take, by the tile of which that is the most.
 constexpr double best_share(int size) {
   double best = 0;
@@ -133,10 +128,13 @@ constexpr auto joined(const std::array<KernelTraits, counts>&... lists) {
   return all;
 }
 #if LAPIDARY_ALL_KERNELS
-constexpr auto all_traits = joined(column_major(Type::bf16), column_major(Type::f16), row_major(Type::bf16),
-                                   row_major(Type::f16), wide_results);
+constexpr auto all_traits = joined(column_major(Type::bf16), narrow_tiles, column_major(Type::f16),
+                                   row_major(Type::bf16), row_major(Type::f16),
+                                   wide_results(168, 56, Type::bf16, Type::f16, Type::tf32),
+                                   wide_results(160, 40, Type::s8, Type::e4m3),  // s8 has columns in sixteens
+                                   wide_results(224, 56, Type::bf16, Type::f16, Type::tf32, Type::s8));
 #else
-constexpr auto all_traits = column_major(Type::bf16);
+constexpr auto all_traits = joined(column_major(Type::bf16), narrow_tiles);
 #endif
 constexpr auto build = [](auto t) {
   using C = Config<t.value>;
