@@ -73,8 +73,9 @@ function(lapidary_add_kernel target)
       target_compile_options(${target}_${build} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:-lineinfo;-Xfatbin=-compress-all>")
     else()
       # CUDA's pragmas mean nothing to GCC, and Clang cannot follow all of them. GCC has notes on how it passes structs that
-      # are aligned as tensor maps.
-      target_compile_options(${target}_${build} PRIVATE -Wno-unknown-pragmas -Wno-psabi ${LAPIDARY_HOST_OPTIONS}
+      # are aligned as tensor maps. CUDA's vectors are assigned in a way of their own and copied in no such way.
+      target_compile_options(${target}_${build} PRIVATE -Wno-unknown-pragmas -Wno-psabi -Wno-deprecated-copy
+                             ${LAPIDARY_HOST_OPTIONS}
                              $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)
     endif()
     if(build STREQUAL "instrumented")

@@ -165,6 +165,9 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& 
       {apart(vector, 3 * n + vector, 2 * vector), "one row of several tiles"},
       {apart(2, 5 * vector, 3 * vector), "two rows"},
   };
+  // Results may be stored in smaller vectors than operands are loaded in.
+  if (constexpr std::int64_t four = 4; vector > four)
+    problems.push_back({with_factors(apart(M, N + four / 2, K), 0.75f, -0.5f), "N between vectors of four results"});
   for (const Matrix matrix : all_matrices) {
     const std::int64_t half = vector_of(small.problem, matrix) / 2;
     problems.push_back({displaced(small, matrix, half), fmt::format("{} off its alignment", name_of(matrix))});

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "core/types.hpp"
 #include "emulator/assertion.hpp"
 #include "emulator/block.hpp"
 #include "emulator/cluster.hpp"
@@ -43,6 +44,18 @@ T combine(Atomic operation, T old, T value) {
     }
   }
   return old;
+}
+
+// The exact sum, rounded once: f32 has so many more digits that it makes no difference to round to them first.
+template <class T>
+T combine_narrow(Atomic operation, T old, T value) {
+  return operation == Atomic::add ? from_float<T>(to_float(old) + to_float(value)) : old;
+}
+f16 combine(Atomic operation, f16 old, f16 value) { return combine_narrow(operation, old, value); }
+bf16 combine(Atomic operation, bf16 old, bf16 value) { return combine_narrow(operation, old, value); }
+template <class T>
+NumberPair<T> combine(Atomic operation, NumberPair<T> old, NumberPair<T> value) {
+  return {combine(operation, old.x, value.x), combine(operation, old.y, value.y)};
 }
 
 }  // namespace
@@ -100,7 +113,7 @@ T atomic(Atomic operation, T* address, T value) {
   do {
     next = combine(operation, old, value);
   } while (!__atomic_compare_exchange(address, &old, &next, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
-  end_atomic(address, sizeof(T), next != old, pc);
+  end_atomic(address, sizeof(T), std::memcmp(&next, &old, sizeof(T)) != 0, pc);
   return old;
 }
 
@@ -119,8 +132,13 @@ template unsigned atomic(Atomic, unsigned*, unsigned);
 template unsigned long long atomic(Atomic, unsigned long long*, unsigned long long);
 template float atomic(Atomic, float*, float);
 template double atomic(Atomic, double*, double);
+template f16 atomic(Atomic, f16*, f16);
+template bf16 atomic(Atomic, bf16*, bf16);
+template NumberPair<f16> atomic(Atomic, NumberPair<f16>*, NumberPair<f16>);
+template NumberPair<bf16> atomic(Atomic, NumberPair<bf16>*, NumberPair<bf16>);
 template int atomic_compare_exchange(int*, int, int);
 template unsigned atomic_compare_exchange(unsigned*, unsigned, unsigned);
+template unsigned short atomic_compare_exchange(unsigned short*, unsigned short, unsigned short);
 template unsigned long long atomic_compare_exchange(unsigned long long*, unsigned long long, unsigned long long);
 
 void thread_fence(FenceScope scope) {

@@ -53,8 +53,15 @@ std::uint32_t reduce(std::uint32_t mask, std::uint32_t value, Reduction operatio
 /// The lanes of the warp that come to this place, as far as nothing that they wait for lies between.
 std::uint32_t active_lanes(std::source_location where);
 
+/// Two numbers of 16 bits that are side by side.
+template <class T>
+struct alignas(2 * sizeof(T)) NumberPair {
+  T x, y;
+};
+
 /// Atomic read-modify-write of global or shared memory; the old value. Defined for int, unsigned, unsigned long long,
-/// and `add` and `exchange` for float and double too; `increment` and `decrement` wrap at their operand.
+/// and `add` and `exchange` for float and double too, `add` for f16, bf16 and pairs of them; `increment` and
+/// `decrement` wrap at their operand. Compared and exchanged are integers, also those of 16 bits.
 enum class Atomic : std::uint8_t { add, subtract, min, max, bit_and, bit_or, bit_xor, increment, decrement, exchange };
 template <class T>
 T atomic(Atomic operation, T* address, T value);

@@ -40,6 +40,7 @@ BulkCopy tensor_copy(BulkKind kind, const TensorMap& map, const int* coordinates
   BulkCopy copy{.kind = kind,
                 .type = tensor.type,
                 .fill = static_cast<unsigned char>(tensor.fill == TensorFill::nan ? 0xff : 0),
+                .global = address_of(tensor.base),
                 .pc = pc,
                 .where = where};
   const Swizzle swizzle = byte_swizzle(tensor.swizzle);
@@ -60,7 +61,7 @@ BulkCopy plain_copy(BulkKind kind, void* shared, void* global, unsigned bytes, s
   if (bytes % 16) running_block().faults().stop(BulkCopyBytes{bytes}, where);
   check_shared(shared, 16, bytes, where);
   if (address_of(global) % 16) running_block().faults().stop(BulkCopyMisaligned{true, address_of(global), 16}, where);
-  BulkCopy copy{.kind = kind, .pc = pc, .where = where};
+  BulkCopy copy{.kind = kind, .global = address_of(global), .pc = pc, .where = where};
   for (unsigned byte = 0; byte < bytes; byte += 16)
     copy.chunks.push_back({static_cast<unsigned char*>(shared) + byte, static_cast<unsigned char*>(global) + byte});
   return copy;

@@ -48,12 +48,11 @@ void AccessCounter::count_copy(const BulkCopy& copy, unsigned blocks) {
   if (!options_.count) return;
   std::vector<std::uintptr_t> sectors;
   std::uint64_t bytes = 0;
-  std::uintptr_t any = 0;
   for (const auto& [shared, global, first, end] : copy.chunks) {
     if (end <= first) continue;
-    any = address_of(global) + first;
     bytes += end - first;
-    for (std::uintptr_t sector = any / 32; sector <= (address_of(global) + end - 1) / 32; ++sector)
+    for (std::uintptr_t sector = (address_of(global) + first) / 32; sector <= (address_of(global) + end - 1) / 32;
+         ++sector)
       if (sectors.empty() || sectors.back() != sector) sectors.push_back(sector);
   }
   // Boxes go through a tensor in its order.
@@ -62,7 +61,7 @@ void AccessCounter::count_copy(const BulkCopy& copy, unsigned blocks) {
   std::uint64_t lines = 0;
   for (std::size_t i = 0; i < sectors.size(); ++i) lines += i == 0 || sectors[i] / 4 != sectors[i - 1] / 4;
   const Access kind = copy.kind == BulkKind::load ? Access::bulk_load : Access::bulk_store;
-  SiteCounters& site = sites_.memory[SiteKey(copy.pc, any ? memory_at(any) : 0, 16, kind).bits()];
+  SiteCounters& site = sites_.memory[SiteKey(copy.pc, memory_at(copy.global), 16, kind).bits()];
   site.instructions += sample_.weight;
   site.lanes += sample_.weight;
   site.units += sectors.size() * sample_.weight;

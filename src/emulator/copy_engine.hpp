@@ -32,6 +32,7 @@ struct BulkCopy {
   BulkCopies* owner = nullptr;   ///< ... and of the one whose shared memory it is
   Lane* lane = nullptr;          ///< that issued it
   std::vector<Chunk> chunks = {};
+  std::uintptr_t global = 0;    ///< where what it goes to or comes from begins, also if it lies beyond all of that
   std::uintptr_t mbarrier = 0;  ///< of a load, in the owner's shared memory
   unsigned group = 0;           ///< of others; counts the lane's commits before it
   std::uintptr_t pc = 0;

@@ -28,8 +28,13 @@
 #endif
 #define __grid_constant__
 #define __align__(bytes) __attribute__((aligned(bytes)))
-// A block runs on one host thread. At block scope `thread_local` implies `static`.
+// A block runs on one host thread. At block scope `thread_local` implies `static`. Unless it is told not to, GCC
+// initialises arrays of vectors when they are first come to; what is not initialised is no constant for Clang.
+#if defined(__clang__)
 #define __shared__ thread_local
+#else
+#define __shared__ constinit thread_local
+#endif
 
 // Macros, because a global variable would be a load that the instrumentation reports.
 #define threadIdx (::lapidary::emulator::abi::thread_index())
@@ -41,55 +46,119 @@ inline namespace LAPIDARY_BUILD {
 
 constexpr int warpSize = 32;
 
-// A GPU moves such a vector by one instruction. The copies below go through one access of the vector's width, which the
-// compiler neither splits nor replaces by memcpy, so that the machine sees one access too. The default constructor is
-// constexpr for the sake of __shared__ arrays: without it they would need a guarded dynamic initialisation.
+// CUDA's vectors (CUDA C++ Programming Guide, "Built-in Vector Types"): aggregates that are constructed and destroyed
+// by doing nothing, so that unions and __shared__ variables may have them. Those of 2 and 4 elements a GPU moves by
+// instructions of up to 16 bytes, and the machine has to see as many accesses, where an optimiser would load those
+// elements that are used, each by itself. In the instrumented build, therefore, a vector is assigned by pieces of such
+// widths. They are neither split nor made a call of memcpy, also where one side is an array in registers. What a vector
+// is initialised with is read whole: by GCC, as a type with a volatile member, which may be a bit-field of no bits, is
+// never taken apart; for Clang, which does so, vectors are constructed as they are assigned, and are no aggregates.
+#if defined(LAPIDARY_INSTRUMENTED)
+template <std::size_t bytes>
+struct lapidary_piece {
+  typedef float type __attribute__((vector_size(bytes), may_alias));
+};
+template <>
+struct lapidary_piece<4> {
+  typedef std::uint32_t type __attribute__((may_alias));
+};
+template <>
+struct lapidary_piece<2> {
+  typedef std::uint16_t type __attribute__((may_alias));
+};
+template <class Vector>
+LAPIDARY_WRAPPER Vector& lapidary_move(Vector& to, const Vector& from) {
+  using Piece = typename lapidary_piece<(sizeof(Vector) < 16 ? sizeof(Vector) : 16)>::type;
+  reinterpret_cast<Piece*>(&to)[0] = reinterpret_cast<const Piece*>(&from)[0];
+  if constexpr (sizeof(Vector) > 16) reinterpret_cast<Piece*>(&to)[1] = reinterpret_cast<const Piece*>(&from)[1];
+  return to;
+}
+#define LAPIDARY_ASSIGNMENT(Name) \
+  LAPIDARY_WRAPPER Name& operator=(const Name& from) { return lapidary_move(*this, from); }
+#endif
+#if !defined(LAPIDARY_INSTRUMENTED)
+#define LAPIDARY_MOVED_2(Name, Element)
+#define LAPIDARY_MOVED_4(Name, Element)
+#elif defined(__clang__)
+#define LAPIDARY_MOVED(Name)                                              \
+  Name() = default;                                                       \
+  LAPIDARY_WRAPPER Name(const Name& from) { lapidary_move(*this, from); } \
+  LAPIDARY_ASSIGNMENT(Name)
+#define LAPIDARY_MOVED_2(Name, Element)                         \
+  constexpr Name(Element x_, Element y_ = {}) : x(x_), y(y_) {} \
+  LAPIDARY_MOVED(Name)
+#define LAPIDARY_MOVED_4(Name, Element)                                                                         \
+  constexpr Name(Element x_, Element y_ = {}, Element z_ = {}, Element w_ = {}) : x(x_), y(y_), z(z_), w(w_) {} \
+  LAPIDARY_MOVED(Name)
+#else
+#define LAPIDARY_MOVED_2(Name, Element) \
+  LAPIDARY_ASSIGNMENT(Name)             \
+  volatile char : 0;
+#define LAPIDARY_MOVED_4(Name, Element) LAPIDARY_MOVED_2(Name, Element)
+#endif
 
-#define LAPIDARY_VECTOR_COPIES(Name, bytes)                             \
-  LAPIDARY_WRAPPER Name(const Name& from) { move(this, &from); }        \
-  LAPIDARY_WRAPPER Name& operator=(const Name& from) {                  \
-    move(this, &from);                                                  \
-    return *this;                                                       \
-  }                                                                     \
-                                                                        \
- private:                                                               \
-  LAPIDARY_WRAPPER static void move(void* to, const void* from) {       \
-    typedef float Moved __attribute__((vector_size(bytes), may_alias)); \
-    *static_cast<Moved*>(to) = *static_cast<const Moved*>(from);        \
-  }
+#define LAPIDARY_VECTORS_TO_3(name, Element)                                       \
+  struct name##1 {                                                                 \
+    Element x;                                                                     \
+  };                                                                               \
+  struct alignas(2 * sizeof(Element)) name##2 {                                    \
+    Element x, y;                                                                  \
+    LAPIDARY_MOVED_2(name##2, Element)                                             \
+  };                                                                               \
+  LAPIDARY_WRAPPER name##1 make_##name##1(Element x) { return {x}; }               \
+  LAPIDARY_WRAPPER name##2 make_##name##2(Element x, Element y) { return {x, y}; } \
+  LAPIDARY_WRAPPER name##3 make_##name##3(Element x, Element y, Element z) { return {x, y, z}; }
+#define LAPIDARY_VECTOR_3(Name, Element) \
+  struct Name {                          \
+    Element x, y, z;                     \
+  };
+#define LAPIDARY_VECTOR_4(Name, Element, alignment) \
+  struct alignas(alignment) Name {                  \
+    Element x, y, z, w;                             \
+    LAPIDARY_MOVED_4(Name, Element)                 \
+  };                                                \
+  LAPIDARY_WRAPPER Name make_##Name(Element x, Element y, Element z, Element w) { return {x, y, z, w}; }
+#define LAPIDARY_VECTORS(name, Element) \
+  LAPIDARY_VECTOR_3(name##3, Element)   \
+  LAPIDARY_VECTORS_TO_3(name, Element)  \
+  LAPIDARY_VECTOR_4(name##4, Element, (sizeof(Element) < 4 ? 4 * sizeof(Element) : 16))
+// Of 32 bytes CUDA has such that are aligned to 16 bytes and to 32 bytes, too.
+#define LAPIDARY_WIDE_VECTORS(name, Element)  \
+  LAPIDARY_VECTORS(name, Element)             \
+  LAPIDARY_VECTOR_4(name##4_16a, Element, 16) \
+  LAPIDARY_VECTOR_4(name##4_32a, Element, 32)
 
-#define LAPIDARY_VECTOR2(Name, Element)                      \
-  struct alignas(2 * sizeof(Element)) Name {                 \
-    Element x, y;                                            \
-    constexpr Name() : x{}, y{} {}                           \
-    constexpr Name(Element x_, Element y_) : x(x_), y(y_) {} \
-    LAPIDARY_VECTOR_COPIES(Name, 2 * sizeof(Element))        \
-  };                                                         \
-  LAPIDARY_WRAPPER Name make_##Name(Element x, Element y) { return Name(x, y); }
+// What threadIdx and blockIdx are.
+using uint3 = ::lapidary::emulator::abi::Index3;
 
-#define LAPIDARY_VECTOR4(Name, Element)                                                            \
-  struct alignas(4 * sizeof(Element)) Name {                                                       \
-    Element x, y, z, w;                                                                            \
-    constexpr Name() : x{}, y{}, z{}, w{} {}                                                       \
-    constexpr Name(Element x_, Element y_, Element z_, Element w_) : x(x_), y(y_), z(z_), w(w_) {} \
-    LAPIDARY_VECTOR_COPIES(Name, 4 * sizeof(Element))                                              \
-  };                                                                                               \
-  LAPIDARY_WRAPPER Name make_##Name(Element x, Element y, Element z, Element w) { return Name(x, y, z, w); }
-
-LAPIDARY_VECTOR2(float2, float)
-LAPIDARY_VECTOR2(int2, int)
-LAPIDARY_VECTOR2(uint2, unsigned)
-LAPIDARY_VECTOR2(double2, double)
-LAPIDARY_VECTOR4(float4, float)
-LAPIDARY_VECTOR4(int4, int)
-LAPIDARY_VECTOR4(uint4, unsigned)
-#undef LAPIDARY_VECTOR2
-#undef LAPIDARY_VECTOR4
-#undef LAPIDARY_VECTOR_COPIES
+LAPIDARY_VECTORS(char, signed char)
+LAPIDARY_VECTORS(uchar, unsigned char)
+LAPIDARY_VECTORS(short, short)
+LAPIDARY_VECTORS(ushort, unsigned short)
+LAPIDARY_VECTORS(int, int)
+LAPIDARY_VECTORS_TO_3(uint, unsigned)
+LAPIDARY_VECTOR_4(uint4, unsigned, 16)
+LAPIDARY_VECTORS(float, float)
+LAPIDARY_WIDE_VECTORS(long, long)
+LAPIDARY_WIDE_VECTORS(ulong, unsigned long)
+LAPIDARY_WIDE_VECTORS(longlong, long long)
+LAPIDARY_WIDE_VECTORS(ulonglong, unsigned long long)
+LAPIDARY_WIDE_VECTORS(double, double)
+#undef LAPIDARY_VECTORS
+#undef LAPIDARY_WIDE_VECTORS
+#undef LAPIDARY_VECTORS_TO_3
+#undef LAPIDARY_VECTOR_3
+#undef LAPIDARY_VECTOR_4
+#undef LAPIDARY_MOVED
+#undef LAPIDARY_MOVED_2
+#undef LAPIDARY_MOVED_4
+#undef LAPIDARY_ASSIGNMENT
 
 struct dim3 {
   unsigned x, y, z;
   constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+  constexpr dim3(uint3 from) : x(from.x), y(from.y), z(from.z) {}
+  constexpr operator uint3() const { return {x, y, z}; }
 };
 
 #define LAPIDARY_WHERE std::source_location where = std::source_location::current()

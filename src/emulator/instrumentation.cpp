@@ -1,5 +1,6 @@
 // The functions that -fsanitize=thread makes instrumented kernels call before each load and store. The program is
 // linked without the sanitizer's own runtime; these are all of it.
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
@@ -53,10 +54,12 @@ void record_volatile(std::uintptr_t address, unsigned bytes, bool store, std::ui
   if (running) running->block->strong_access(address, bytes, store ? Strong::store : Strong::load, pc);
 }
 
-// What the compiler moves as one piece that is wider than any instruction of a GPU.
+// What the compiler moves as one piece, and a GPU by several instructions: they are no wider than what it is aligned
+// to, which its size is a multiple of.
 void record_range(std::uintptr_t address, std::size_t bytes, bool store, std::uintptr_t pc) {
+  const auto widest = static_cast<unsigned>(std::min<std::size_t>(bytes & -bytes, 16));
   while (bytes) {
-    unsigned width = 16;
+    unsigned width = widest;
     while (width > bytes || address % width) width /= 2;
     record(address, width, store, pc);
     address += width;

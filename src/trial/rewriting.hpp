@@ -25,6 +25,10 @@ struct SharedRewriting {
 };
 SharedRewriting rewrite_shared(const CudaText& text);
 
+/// For the emulated machine: unions of CUDA's vectors that have a name can be assigned, as CUDA's can
+/// (cuda/shared.hpp).
+std::vector<Edit> rewrite_unions(const CudaText& text);
+
 /// For the emulated machine: inline PTX becomes calls of it.
 /// @throws InvalidArgument with the line of what is not supported
 std::vector<Edit> rewrite_inline_ptx(const CudaText& text);

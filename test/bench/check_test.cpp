@@ -169,6 +169,16 @@ TEST_P(CheckProblems, HaveEachObstacleToVectorsAlone) {
   }
 }
 
+TEST_P(CheckProblems, EndRowsOfResultsWithinAVectorOfFourWhereNothingElseKeepsThemFromBeingVectors) {
+  EXPECT_TRUE(any([&](const RandomProblem& p) {
+    const std::int64_t vector = 16 / size_of(p.problem.kind.type);
+    return p.problem.N % 4 == 2 && p.problem.M % vector == 0 && p.problem.K % vector == 0 && p.beta != 0 &&
+           std::none_of(std::begin(all_matrices), std::end(all_matrices), [&](Matrix matrix) {
+             return obstacle(p.problem, matrix).pitch || obstacle(p.problem, matrix).base;
+           });
+  }));
+}
+
 TEST_P(CheckProblems, HaveLongSumsOverSeveralTilesAndManyRowsOfThem) {
   const auto [m, n, k] = GetParam().tile;
   EXPECT_TRUE(any([&](const RandomProblem& p) {

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <ostream>
@@ -357,6 +358,21 @@ TEST(AsyncCounters, BulkCopiesAreCountedWhereTheyLeaveAndWhereTheyArrive) {
   EXPECT_EQ(store.shared_bytes, 16u * 64 * 64 * 4);
   EXPECT_EQ(store.multicast_bytes, 0u);
   EXPECT_EQ(report.bytes_in_flight, 3u * (64 + 64) * 32 * 4) << "three stages";
+}
+
+// The same of matrices of 36 x 36 floats, which are less than a tile: the second block's lies beyond them, and its
+// copies are issued all the same.
+TEST(AsyncCounters, BulkCopiesBeyondAMatrixAreOfThatMatrix) {
+  constexpr int n = 36;
+  const auto device = open_emulator({.count = true});
+  const DeviceArray<float> a(*device, n * n, 1, "A"), b(*device, n * n, 1, "B"), c(*device, n * n, 0, "C");
+  const TestKernel& kernel = instrumented::async_kernels()["ring_of_cluster"];
+  kernel.launch(device->stream(), kernel.shape, a.data(), b.data(), c.data(), n);
+  std::map<std::string, std::uint64_t> copies;
+  for (const emulator::AccessSite& site : device->stream().machine->report().sites)
+    if (is_bulk(site.access)) copies[site.memory] += site.instructions;
+  const std::map<std::string, std::uint64_t> issued = {{"A", 2 * 2}, {"B", 2 * 2}, {"C", 2}};
+  EXPECT_EQ(copies, issued);
 }
 #endif
 

@@ -76,6 +76,37 @@ TEST(Counters, SectorsOfGlobalAccesses) {
   EXPECT_EQ(text(probe("some lanes", 0).total.global_load), "0 requests, 0 sectors");
 }
 
+TEST(Counters, VectorsAreAsManyAccessesAsInstructionsOfAGpu) {
+  struct Kind {
+    const char* name;
+    std::size_t bytes;
+  };
+  for (const auto& [name, bytes] : {Kind{"char", 1}, Kind{"uchar", 1}, Kind{"short", 2}, Kind{"ushort", 2},
+                                    Kind{"int", 4}, Kind{"uint", 4}, Kind{"float", 4}, Kind{"long", 8},
+                                    Kind{"ulong", 8}, Kind{"longlong", 8}, Kind{"ulonglong", 8}, Kind{"double", 8}})
+    for (const char* const form : {"1", "2", "3", "4", "4_16a", "4_32a"}) {
+      if (form[1] && bytes < 8) continue;
+      const int elements = form[0] - '0';
+      const std::string vector = fmt::format("{}{}", name, form);
+      SCOPED_TRACE(vector);
+      const Counters total = probe(("variables of " + vector).c_str()).total;
+      // Those of three elements no instruction moves; what is not used of them need not be loaded.
+      const bool whole = elements != 3;
+      const auto moves = static_cast<unsigned>(!whole ? elements : elements * bytes > 16 ? 2 : 1);
+      EXPECT_LE(total.global_load.requests, 2 * moves);
+      EXPECT_GE(total.global_load.requests, (whole ? moves : 1) + moves);
+      EXPECT_EQ(total.global_store.requests, moves);
+    }
+}
+
+TEST(Counters, VectorsToAndFromRegistersAreAccessesOf16Bytes) {
+  const Counters total = probe("vectors of registers").total;
+  EXPECT_EQ(text(total.global_load), "2 requests, 32 sectors");
+  EXPECT_EQ(text(total.global_store), "1 requests, 16 sectors");
+  EXPECT_EQ(text(total.shared_load), "1 instructions, 4 wavefronts, minimum 4");
+  EXPECT_EQ(text(total.shared_store), "1 instructions, 4 wavefronts, minimum 4");
+}
+
 TEST(Counters, ReadModifyWriteIsALoadAndAStore) {
   const Counters total = probe("read-modify-write").total;
   EXPECT_EQ(text(total.global_load), "1 requests, 4 sectors");

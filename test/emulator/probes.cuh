@@ -37,6 +37,29 @@ __global__ void global_floats(float* a, float*, float* c, int) {
 
 __global__ void global_vectors(float4* a, float4*, float4* c, int) { c[threadIdx.x] = a[threadIdx.x]; }
 
+/// A vector of which one element is used, and one that is changed.
+template <class Vector>
+__global__ void vector_variables(Vector* a, Vector* b, Vector* c, int) {
+  const Vector used = a[threadIdx.x];
+  Vector changed = b[threadIdx.x];
+  changed.x += used.x;
+  c[threadIdx.x] = changed;
+}
+
+/// Vectors to and from an array in registers, by pointers of both kinds, and through shared memory.
+__global__ void vectors_of_registers(float* a, float* b, float* c, int) {
+  __shared__ float4 s[32];
+  float r[8];
+  *reinterpret_cast<float4*>(&r[0]) = *reinterpret_cast<const float4*>(&a[4 * threadIdx.x]);
+  *reinterpret_cast<float4*>(&r[4]) = reinterpret_cast<float4*>(b)[threadIdx.x];
+  for (int i = 0; i < 4; ++i) r[i] += r[i + 4];
+  s[threadIdx.x] = make_float4(r[0], r[1], r[2], r[3]);
+  __syncthreads();
+  const float4 other = s[31 - threadIdx.x];
+  r[0] = other.x, r[1] = other.w;
+  reinterpret_cast<float4*>(c)[threadIdx.x] = *reinterpret_cast<const float4*>(r);
+}
+
 /// The first n lanes alone take part.
 __global__ void global_some_lanes(float* a, float*, float* c, int n) {
   if (static_cast<int>(threadIdx.x) < n) c[threadIdx.x] = a[threadIdx.x];
@@ -186,7 +209,15 @@ constexpr TestKernel probe_table[] = {
     entry<global_floats<8, 0>>("floats with stride 8", 1, 32),
     entry<global_floats<0, 3>>("one float", 1, 32),
     entry<global_vectors>("float4", 1, 32),
-    entry<global_some_lanes>("some lanes", 1, 32),
+    entry<vectors_of_registers>("vectors of registers", 1, 32),
+#define LAPIDARY_VECTOR(Name) entry<vector_variables<Name>>("variables of " #Name, 1, 32),
+#define LAPIDARY_VECTORS(name) \
+  LAPIDARY_VECTOR(name##1) LAPIDARY_VECTOR(name##2) LAPIDARY_VECTOR(name##3) LAPIDARY_VECTOR(name##4)
+#define LAPIDARY_WIDE_VECTORS(name) LAPIDARY_VECTORS(name) LAPIDARY_VECTOR(name##4_16a) LAPIDARY_VECTOR(name##4_32a)
+    LAPIDARY_VECTORS(char) LAPIDARY_VECTORS(uchar) LAPIDARY_VECTORS(short) LAPIDARY_VECTORS(ushort)
+        LAPIDARY_VECTORS(int) LAPIDARY_VECTORS(uint) LAPIDARY_VECTORS(float) LAPIDARY_WIDE_VECTORS(long)
+            LAPIDARY_WIDE_VECTORS(ulong) LAPIDARY_WIDE_VECTORS(longlong) LAPIDARY_WIDE_VECTORS(ulonglong)
+                LAPIDARY_WIDE_VECTORS(double) entry<global_some_lanes>("some lanes", 1, 32),
     entry<global_read_modify_write>("read-modify-write", 1, 32),
     entry<atomics>("atomics", 1, 32),
     entry<registers>("registers", 1, 32),

@@ -163,6 +163,7 @@ int run_all(int argc, char** argv) {
   for (int i = 0; i < built.count; ++i) {
     if (built.kernels[i].traits != known.traits()) continue;
     mutant = {known.traits(), known.rung, known.fallback, {}};
+    mutant->split = known.split;
     mutant->builds[static_cast<std::size_t>(Build::instrumented)] = &built.kernels[i];
   }
   if (!mutant) throw InvalidArgument("the object has no such kernel");

@@ -105,6 +105,23 @@ int main() {
   EXPECT_EQ(source.shared_sites().size(), 2u);
 }
 
+TEST(CudaSource, GivesUnionsOfVectorsAnAssignment) {
+  const CudaSource source = source_of(R"(
+union alignas(16) Four { float4 vector; float element[4]; };  // union Commented { float4 vector; };
+typedef union Halves { uint2 words; unsigned short halves[4]; } Halves;
+union Word { float number; unsigned bits; };
+union Own { int4 vector; Own& operator=(const Own&); };
+union { double2 vector; double element[2]; } unnamed;
+__global__ void kernel(float* A) {}
+)");
+  const std::string emulated = source.rewritten(CudaSource::Target::emulator);
+  for (const char* const part : {"union alignas(16) Four {LAPIDARY_UNION(Four)  float4 vector;",
+                                 "union Halves {LAPIDARY_UNION(Halves)  uint2 words;", "union Commented { float4",
+                                 "union Word { float", "union Own { int4", "union { double2"})
+    EXPECT_NE(emulated.find(part), emulated.npos) << part << emulated;
+  EXPECT_EQ(source.rewritten(CudaSource::Target::gpu).find("LAPIDARY_UNION"), std::string::npos);
+}
+
 TEST(CudaSource, EndsWithTextsThatDoNot) {
   for (const char* text :
        {"__shared__ float x];", "template __global__ void f() {}", "__global__", "<<<", "f<<<1, 2>>>(", "struct",

@@ -165,6 +165,15 @@ TEST(Trial, DynamicSharedMemoryIsRight) {
 }
 TEST(Trial, AThousandBlocksMayWaitForEachOther) { expect_right({.file = "many_blocks.cu"}); }
 TEST(Trial, LastBlockSumsUpByAtomicsOnDeviceVariables) { expect_right({.file = "last_block.cu"}); }
+TEST(Trial, NumbersOf16BitsAreAddedUpByAtomics) {
+  for (const char* const kernel : {"added<__half, __half2>", "added<__nv_bfloat16, __nv_bfloat162>"}) {
+    const Trial trial = run(
+        {.file = "narrow_atomics.cu", .kernel = kernel, .grid = "1", .block = "N, M", .m = 16, .n = 16, .k = 32});
+    EXPECT_TRUE(trial.run.ok()) << kernel << "\n" << text_of(trial.run);
+    // Of 8 warps. Variables of the file are no memory of the problem.
+    EXPECT_EQ(trial.run.report.total.shared_atomic.instructions, 2u * 8) << kernel;
+  }
+}
 TEST(Trial, BlocksOfAGridWaitForEachOther) {
   // 128 blocks of 256 threads, which multiprocessors of Hopper hold at a time.
   const Trial trial = run({.file = "grid_barrier.cu", .m = 128, .n = 256, .k = 8});
@@ -257,6 +266,15 @@ TEST(Trial, SizesThatAreConstantsOfTheFileAreGivenValues) {
   EXPECT_EQ(trial.run.shape.grid.y, 16u);
   EXPECT_FALSE(trial.constants.empty());
   EXPECT_EQ(run({.file = "constants.cu", .n = 48}).run.spec.problem.K, 48);
+}
+TEST(Trial, VectorsInUnionsAndStructuresAreRightAndMovedWhole) {
+  expect_right({.file = "vectors.cu"}, false);
+  const emulator::Counters total = run({.file = "vectors.cu", .m = 64, .n = 64, .k = 64}).run.report.total;
+  // Of 4 blocks of 8 warps: A by all of them, B by one.
+  EXPECT_EQ(total.global_load.requests, 4u * 64 * (8 + 1));
+  EXPECT_EQ(total.shared_store.instructions, 4u * 64);
+  EXPECT_EQ(total.shared_load.instructions, 4u * 64 * 8);
+  EXPECT_EQ(total.global_store.requests, 4u * 8);
 }
 TEST(Trial, MatricesAsStructuresWithTheirSizesAreRight) { expect_right({.file = "structures.cu"}, false); }
 TEST(Trial, NamesInNamespacesAndTemplatesAreResolved) {

@@ -41,18 +41,6 @@ extern "C" __attribute__((noinline, noreturn, no_sanitize("thread"))) inline voi
   ::lapidary::emulator::abi::assertion_failed(condition, reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)));
 }
 
-#define LAPIDARY_VECTOR(Name, Element, bytes, ...) \
-  struct alignas(bytes) Name {                     \
-    Element __VA_ARGS__;                           \
-  };
-LAPIDARY_VECTOR(char2, signed char, 2, x, y)
-LAPIDARY_VECTOR(char4, signed char, 4, x, y, z, w)
-LAPIDARY_VECTOR(uchar2, unsigned char, 2, x, y)
-LAPIDARY_VECTOR(uchar4, unsigned char, 4, x, y, z, w)
-LAPIDARY_VECTOR(float3, float, 4, x, y, z)
-LAPIDARY_VECTOR(int3, int, 4, x, y, z)
-#undef LAPIDARY_VECTOR
-
 LAPIDARY_WRAPPER float __fmaf_rn(float a, float b, float c) { return lapidary_fma(a, b, c); }
 // Rounded each, as the compiler contracts nothing (cmake/LapidaryKernels.cmake).
 LAPIDARY_WRAPPER float __fadd_rn(float a, float b) { return a + b; }

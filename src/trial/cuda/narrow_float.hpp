@@ -75,6 +75,17 @@ LAPIDARY_WRAPPER Integer to_integer(float value, Rounding rounding) {
 
 inline namespace LAPIDARY_BUILD {
 
+// atomicAdd of a number or pair, whose bits are those of a `Word` of the emulated machine.
+#define LAPIDARY_NARROW_ATOMIC_NAMED(name, Word)                                                              \
+  friend LAPIDARY_WRAPPER Self name(Self* address, Self value) {                                              \
+    return lapidary_bits<Self>(lapidary::emulator::abi::atomic(                                               \
+        lapidary::emulator::abi::Atomic::add, reinterpret_cast<Word*>(address), lapidary_bits<Word>(value))); \
+  }
+#define LAPIDARY_NARROW_ATOMICS(...)                         \
+  LAPIDARY_NARROW_ATOMIC_NAMED(atomicAdd, __VA_ARGS__)       \
+  LAPIDARY_NARROW_ATOMIC_NAMED(atomicAdd_block, __VA_ARGS__) \
+  LAPIDARY_NARROW_ATOMIC_NAMED(atomicAdd_system, __VA_ARGS__)
+
 /// CUDA's number `Self` of 16 bits. Its functions are found by the types of their arguments. So that no others are,
 /// whose names a kernel's own functions may have, it is in the namespace that CUDA's types are in.
 template <class Self, class Bits>
@@ -149,6 +160,8 @@ struct lapidary_narrow_float {
   friend LAPIDARY_WRAPPER bool __hleu(Self a, Self b) { return !__hgt(a, b); }
   friend LAPIDARY_WRAPPER bool __hgtu(Self a, Self b) { return !__hle(a, b); }
   friend LAPIDARY_WRAPPER bool __hgeu(Self a, Self b) { return !__hlt(a, b); }
+
+  LAPIDARY_NARROW_ATOMICS(Bits)
 
   // -0 is less than 0. A number is preferred to NaN, but by the functions that end with _nan.
   friend LAPIDARY_WRAPPER Self __hmin(Self a, Self b) {
@@ -252,6 +265,7 @@ struct alignas(4) lapidary_narrow_pair {
   friend LAPIDARY_WRAPPER Self& operator-=(Self& a, Self b) { return a = a - b; }
   friend LAPIDARY_WRAPPER Self& operator*=(Self& a, Self b) { return a = a * b; }
   friend LAPIDARY_WRAPPER Self& operator/=(Self& a, Self b) { return a = a / b; }
+  LAPIDARY_NARROW_ATOMICS(lapidary::emulator::abi::NumberPair<decltype(Element::value)>)
   friend LAPIDARY_WRAPPER Self __lowhigh2highlow(Self a) { return Self(a.y, a.x); }
   friend LAPIDARY_WRAPPER float __low2float(Self a) { return a.x; }
   friend LAPIDARY_WRAPPER float __high2float(Self a) { return a.y; }
@@ -262,6 +276,9 @@ struct alignas(4) lapidary_narrow_pair {
     *static_cast<Moved*>(to) = *static_cast<const Moved*>(from);
   }
 };
+
+#undef LAPIDARY_NARROW_ATOMICS
+#undef LAPIDARY_NARROW_ATOMIC_NAMED
 
 }  // namespace LAPIDARY_BUILD
 
@@ -304,7 +321,7 @@ struct alignas(4) lapidary_narrow_pair {
   LAPIDARY_WRAPPER Vector __float2##vector##_rn(float a) { return Vector(a, a); }                                    \
   LAPIDARY_WRAPPER Vector __floats2##vector##_rn(float a, float b) { return Vector(a, b); }                          \
   LAPIDARY_WRAPPER Vector __float22##vector##_rn(float2 a) { return Vector(a.x, a.y); }                              \
-  LAPIDARY_WRAPPER float2 __##vector##2float2(Vector a) { return float2(a.x, a.y); }                                 \
+  LAPIDARY_WRAPPER float2 __##vector##2float2(Vector a) { return make_float2(a.x, a.y); }                            \
   LAPIDARY_WRAPPER Number __low2##spelling(Vector a) { return a.x; }                                                 \
   LAPIDARY_WRAPPER Number __high2##spelling(Vector a) { return a.y; }                                                \
   LAPIDARY_WRAPPER Vector __low2##vector(Vector a) { return Vector(a.x, a.x); }                                      \

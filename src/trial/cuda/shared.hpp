@@ -69,3 +69,15 @@ struct DynamicShared {
 };
 
 }  // namespace lapidary
+
+// What unions of CUDA's vectors begin with. Theirs are assigned as their bytes are; those of the emulated machine would
+// not be at all, as its vectors are assigned by an operator. By one object, so that it is one access of the widest
+// kind.
+#define LAPIDARY_UNION(Name)                                                  \
+  LAPIDARY_WRAPPER Name& operator=(const Name& from) {                        \
+    struct alignas(Name) Bytes {                                              \
+      unsigned char bytes[sizeof(Name)];                                      \
+    };                                                                        \
+    *reinterpret_cast<Bytes*>(this) = *reinterpret_cast<const Bytes*>(&from); \
+    return *this;                                                             \
+  }
