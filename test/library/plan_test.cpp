@@ -301,6 +301,23 @@ TEST(Library, EveryRowOfItsTablesIsOfAKernel) {
   EXPECT_EQ(rows, library::kernel_costs().size());
 }
 
+/// The id of the plan that a problem was timed with; of a kernel that this program has not, as one with
+/// -DLAPIDARY_KERNELS=full has it, with another way's in its place.
+template <class Costs>
+std::string id_with_known_kernel(const nlohmann::json& problem, const Costs& costs) {
+  std::string id = problem["plan"];
+  const auto& ways = problem["ways"];
+  const std::string chosen = ways[0]["kernel"];
+  if (costs.contains(chosen)) return id;
+  for (const auto& way : ways) {
+    const std::string kernel = way["kernel"];
+    if (!costs.contains(kernel) || way["packs_a"] != ways[0]["packs_a"] || way["packs_b"] != ways[0]["packs_b"])
+      continue;
+    return id.replace(id.find(chosen), chosen.size(), kernel);
+  }
+  return id;
+}
+
 // script/fit-costs has a formula of times, and the library has it too.
 TEST(Times, AreAsFarOffTheTimingsAsWhenTheyWereFitted) {
   std::map<std::string, const library::MeasuredCost*, std::less<>> costs;
@@ -314,7 +331,7 @@ TEST(Times, AreAsFarOffTheTimingsAsWhenTheyWereFitted) {
   for (const auto& file : std::filesystem::directory_iterator(timings)) {
     const nlohmann::json document = nlohmann::json::parse(std::ifstream(file.path()));
     for (const auto& problem : document["problems"]) {
-      const Plan timed = plan_of(problem["plan"].get<std::string>());
+      const Plan timed = plan_of(id_with_known_kernel(problem, costs));
       std::map<std::string, double> predicted;
       const Plan made = plan(timed.problem(), timed.card());
       for (const PlannedWay& way : made.ways())
@@ -322,6 +339,7 @@ TEST(Times, AreAsFarOffTheTimingsAsWhenTheyWereFitted) {
       for (const auto& way : problem["ways"]) {
         if (way["packs_a"] || way["packs_b"]) continue;
         const std::string kernel = way["kernel"];
+        if (!costs.contains(kernel)) continue;
         ASSERT_EQ(predicted.count(kernel), 1u) << kernel << " for " << timed.id();
         Errors& of = errors[costs[kernel]];
         of.squares += std::pow(std::log(predicted[kernel] / way["measured_s"].get<double>()), 2);
