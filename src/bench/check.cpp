@@ -209,7 +209,8 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& 
 std::vector<CheckProblem> check_problems(const KernelEntry& kernel) {
   std::vector<CheckProblem> problems = check_problems(kernel.kind, kernel.tile);
   if (!kernel.split) return problems;
-  const std::int64_t n = kernel.tile.n, k = kernel.tile.k;
+  // Of tiles so short that a block has several in its part, as many as 64 of K have.
+  const std::int64_t n = kernel.tile.n, k = std::max(kernel.tile.k, 64);
   const std::int64_t vector = 16 / size_of(kernel.kind.type);
   const auto apart = [&](std::int64_t M, std::int64_t N, std::int64_t K) {
     return with_four_lengths(kernel.kind, M, N, K);
@@ -220,6 +221,7 @@ std::vector<CheckProblem> check_problems(const KernelEntry& kernel) {
                     odd_multiprocessors},
                    {with_unread_c(with_factors(apart(2 * vector, 3 * vector, 35 * k + vector), 0.75f, 0)),
                     "few results of a longer sum; C is NaN, and beta is 0", many_multiprocessors}});
+  if (kernel.kind.result == Type::s32) keep_sums(problems);
   return problems;
 }
 
