@@ -46,8 +46,14 @@ Rung make_rung(const char* family, const char* name, const std::array<BuiltRung,
       auto place = std::find_if(rung.kernels.begin(), rung.kernels.end(),
                                 [&](const KernelEntry& known) { return known.traits() == built.traits; });
       if (place == rung.kernels.end())
-        place = rung.kernels.insert(
-            place, {built.traits, name, rung.info->fallback, {}, built.order, built.fast_accumulation, built.finishes, built.split});
+        place = rung.kernels.insert(place, {built.traits,
+                                            name,
+                                            rung.info->fallback,
+                                            {},
+                                            built.order,
+                                            built.fast_accumulation,
+                                            built.finishes,
+                                            built.split});
       place->builds[build] = &built;
     }
   }

@@ -51,7 +51,8 @@ std::vector<Candidate> candidates(const Problem& asked, const BuiltInCard& card,
 }
 
 /// The problem by which a kernel is chosen whose results for a row of D do not depend on how many rows there are: so
-/// many, of an A that is aligned; where M is the length of lines of results, one more, for kernels that take any length.
+/// many, of an A that is aligned; where M is the length of lines of results, one more, for kernels that take any
+/// length.
 Problem of_any_rows(Problem problem) {
   problem.M = problem.order_d == Order::column_major ? 1025 : 1024;
   problem.aligned.A = 16;
