@@ -1,12 +1,16 @@
 #pragma once
-#include <type_traits>
-
 #include "core/math.hpp"
 #include "layout/access.hpp"
 #include "tile/vector.hpp"
 #include "tile/wgmma_parts.hpp"
 
 namespace lapidary::inline LAPIDARY_BUILD {
+
+/// Of the steps along K of a tile that so many blocks share, the first one of the block of a rank.
+template <class Steps>
+LAPIDARY_HD constexpr Steps part_begin(Steps steps, int rank, int ranks) {
+  return steps * rank / ranks;
+}
 
 /// What blocks of a cluster have of the sums of one tile is added up, in order of rank, so that results repeat bit by
 /// bit. A unit is four neighbouring sums of each lane of a warp, of which each warp has so many `groups`. Unit u

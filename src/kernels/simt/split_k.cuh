@@ -47,8 +47,8 @@ __global__ void __launch_bounds__(Config::threads, Config::blocks) kernel(const 
             tiles_across = static_cast<int>(ceil_div<std::int64_t>(g.N, BN));
   const RowCol<std::int64_t> block = {std::int64_t{number / tiles_across} * BM,
                                       std::int64_t{number % tiles_across} * BN};
-  const std::int64_t steps = ceil_div<std::int64_t>(g.K, BK), begin = steps * rank / ranks * BK;
-  const std::int64_t end = rank + 1 < ranks ? steps * (rank + 1) / ranks * BK : g.K;
+  const std::int64_t steps = ceil_div<std::int64_t>(g.K, BK), begin = part_begin(steps, rank, ranks) * BK;
+  const std::int64_t end = rank + 1 < ranks ? part_begin(steps, rank + 1, ranks) * BK : g.K;
   if (ranks > 1) barrier_cluster_arrive();  // others may write here from now on
   grid_launch_dependents();
   grid_wait();

@@ -43,16 +43,15 @@ struct FromFirst : Forwards {
 /// The walk along a block's part of K. Each has a step at least: what prepares the launch sees to that.
 template <class Whole>
 struct PartOf : Whole {
-  LAPIDARY_HD static constexpr int first(int steps, int rank, int ranks) { return steps * rank / ranks; }
   template <class Block>
   LAPIDARY_DEVICE static Block part_of(Block block) {
-    const int ranks = OfOneTile::ranks(), begin = first(block.steps, block.rank, ranks);
-    block.steps = first(block.steps, block.rank + 1, ranks) - begin;
+    const int ranks = OfOneTile::ranks(), begin = part_begin(block.steps, block.rank, ranks);
+    block.steps = part_begin(block.steps, block.rank + 1, ranks) - begin;
     return block;
   }
   template <class Block, class Position>
   LAPIDARY_DEVICE static void load(const Block& block, Position& p, const RowCol<int>& at, int) {
-    Whole::load(part_of(block), p, at, first(block.steps, block.rank, OfOneTile::ranks()));
+    Whole::load(part_of(block), p, at, part_begin(block.steps, block.rank, OfOneTile::ranks()));
   }
   template <class Block, class Position, class Sums>
   LAPIDARY_DEVICE static void multiply(const Block& block, Position& p, Sums& rD, int warpgroup) {
