@@ -349,7 +349,7 @@ std::vector<Case> Refusals::of_choices() {
        planned(same, {.kernel = "naive"})},
       {kernel_unknown, "no kernel has the id naive_8x8_f32; those of naive are naive_32x32_f32",
        planned(same, {.kernel = "naive_8x8_f32"})},
-      {kernel_lesson, "naive_32x32_f32 is a lesson; the library chooses among kernels of mma_multistage",
+      {kernel_lesson, "naive_32x32_f32 is a lesson; the library chooses among kernels of bulk_transposed, mma_multistage, ",
        planned(same, {.kernel = "naive_32x32_f32"})},
       {kernel_type, "multistage_128x128x32_s3_f32 computes f32 products; the problem is of type f16",
        planned(same, f16, {.kernel = "multistage_128x128x32_s3_f32"})},

@@ -262,8 +262,8 @@ class Page:
             if self.equal_areas:
                 self.printed(a_result, p.read[name] / (p.m * p.n), what + "elements a result")
                 same(number(sectors), p.read[name] * size / 32, self.where, what + "sectors")
-            times, tiles = self.find(rf"each element of {name} is read ([\d.]+) times over the grid.* = (\d+) tiles")
-            same(number(times) * elements[name], asked, self.where, what + "reads", 1e-3)
+            times, tiles = self.find(rf"each element of {name} is read (once|[\d.]+ times) over the grid.* = (\d+) tiles?")
+            same(number(times.replace("once", "1").removesuffix(" times")) * elements[name], asked, self.where, what + "reads", 1e-3)
             same(number(tiles), p.across if name == "A" else p.down, self.where, what + "tiles")
         expect([row[0][0] for row in rows] == ["A", "B", "D"], self.where, "matrices other than A, B and D")
 
