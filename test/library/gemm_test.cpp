@@ -296,11 +296,11 @@ class SumsOfIntegers {
 
 // Beyond 2^24, where f32 has even numbers alone; with lines that kernels read as they are, and with odd ones.
 TEST_P(Library, SumsOfIntegersAreExactInEveryOrderByEveryKernel) {
-  constexpr std::int64_t M = 20, N = 36, K = 1184;
+  constexpr std::int64_t M = 20, N = 36, K = 1072;
   std::mt19937 random(6);
   const auto integers = [&](std::int64_t count) {
     std::vector<std::int8_t> values(static_cast<std::size_t>(count));
-    for (std::int8_t& value : values) value = static_cast<std::int8_t>(static_cast<int>(random() % 12) + 116);
+    for (std::int8_t& value : values) value = static_cast<std::int8_t>(static_cast<int>(random() % 4) + 124);
     return values;
   };
   std::set<std::string> kernels;
@@ -313,7 +313,7 @@ TEST_P(Library, SumsOfIntegersAreExactInEveryOrderByEveryKernel) {
         for (const Matrix matrix : {Matrix::A, Matrix::B, Matrix::D})
           bench::leading_dimension(p, matrix) = shape_of(p, matrix).length() / 16 * 16 + (aligned ? 32 : 35);
         const std::int64_t of_b = shape_of(p, Matrix::B).extent(), of_d = shape_of(p, Matrix::D).extent();
-        p.batch = {2, 0, of_b + 16, 0, of_d + 12};
+        if (d == Order::row_major) p.batch = {2, 0, of_b + 16, 0, of_d + 12};
         SCOPED_TRACE(describe(p));
         const SumsOfIntegers sums(device(), p, integers(shape_of(p, Matrix::A).extent()), integers(2 * of_b + 16));
         const std::vector<std::int32_t> expected = sums.expected();
