@@ -40,6 +40,34 @@ def agreement_times():
 CARDS = ("h200", "h100")
 
 
+def agreement_dram():
+    """What kernels of warpgroups read of DRAM, predicted with blocks in step and counted."""
+    rows = []
+    for card in CARDS:
+        if not (ROOT / f"results/{card}/dram.json").exists():
+            continue
+        predicted = load(f"results/{card}/predictions.json")
+        reads = {(t["id"], t["size"]): t["dram_read_bytes"] for t in predicted["times"]}
+        for result in load(f"results/{card}/dram.json")["results"]:
+            counted, foretold = result["counters"], reads[result["id"], result["m"]]
+            seconds = counted["duration_ns"] * 1e-9
+            rows.append(
+                [
+                    predicted["gpu"],
+                    f"`{result['kernel']}`",
+                    f"{result['m']}³",
+                    f"{foretold * 1e-9:.2f}",
+                    f"{counted['dram_read_bytes'] * 1e-9:.2f}",
+                    f"{counted['dram_read_bytes'] / foretold:.2f}x",
+                    f"{counted['l2_read_sectors_missed'] / counted['l2_read_sectors']:.0%}",
+                    f"{seconds * 1e3:.2f}",
+                    f"{(counted['dram_read_bytes'] + counted['dram_write_bytes']) / seconds * 1e-12:.2f}",
+                ]
+            )
+    head = ["card", "kernel", "M = N = K:", "read, predicted, GB:", "counted:", "of it:", "L2 missed:", "ms:", "DRAM, TB/s:"]
+    return table(head, rows)
+
+
 def spread(errors, bound):
     """How many are within a bound, and the worst one."""
     errors = sorted(abs(e) for e in errors)
@@ -121,5 +149,6 @@ REGIONS = {
     "agreement-times": agreement_times,
     "agreement-clocks": agreement_clocks,
     "agreement-counters": agreement_counters,
+    "agreement-dram": agreement_dram,
     "agreement-addresses": agreement_addresses,
 }

@@ -126,6 +126,7 @@ def clocks_h200():
 
 REGIONS = {
     "clocks-h200": clocks_h200,
+    "f32-hopper": lambda: measured_h200("f32"),
     "ladder-emulator": ladder_emulator,
     "ladder-h200": lambda: measured_h200("ladder"),
     "tensor-h200": lambda: measured_h200("tensor"),

@@ -41,9 +41,9 @@ std::vector<MeasuredRate> measured_rates(const Gpu& gpu) {
   for (const auto& folder : std::filesystem::directory_iterator(data_file("results"), error))
     folders.push_back(folder.path());
   std::sort(folders.begin(), folders.end());
-  // kinds.json has some of the first ones again, beside other types.
+  // kinds.json and f32.json have some of the first ones again, beside others.
   for (const std::filesystem::path& folder : folders)
-    for (const char* const name : {"ladder.json", "tensor.json", "times.json", "kinds.json"})
+    for (const char* const name : {"ladder.json", "tensor.json", "times.json", "kinds.json", "f32.json"})
       if (std::filesystem::exists(folder / name, error)) files.push_back(folder / name);
   std::vector<MeasuredRate> rates;
   std::set<std::tuple<std::string, std::string, std::int64_t>> seen;
