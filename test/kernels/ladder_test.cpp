@@ -11,6 +11,7 @@
 #include "bench/run.hpp"
 #include "device/device.hpp"
 #include "kernels/registry.hpp"
+#include "kernels/split.hpp"
 
 namespace lapidary {
 namespace {
