@@ -125,7 +125,8 @@ def agreement_counters():
                 continue
             name = f"`{launch['kernel']}` {launch['type']} {launch['tile']}"
             figures = [f"{value:,.0f}" for value in (written, compiled, measured)]
-            rows.append([name, counter["counter"].replace("_", " "), *figures, f"{compiled / measured - 1:+.1%}"])
+            off = f"{compiled / measured - 1:+.1%}" if measured else "–"
+            rows.append([name, counter["counter"].replace("_", " "), *figures, off])
     every = exact + len(rows)
     caption = (
         f"{exact} of {every} counters are exact. {zero} of these are 0, of what a kernel has not: of those that are not 0 "

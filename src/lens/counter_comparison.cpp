@@ -60,16 +60,19 @@ std::vector<CounterComparison> compare_counters(const Explanation& e, const std:
   compare("global_store_sectors", count(written.global_store.sectors));
   compare("async_copy_instructions", count(written.async_copy.requests));
   const bool tensor_cores = written.mma.instructions + written.wgmma.instructions > 0;
-  std::optional<double> instructions, wavefronts;
+  std::optional<double> instructions, wavefronts, stores;
   if (e.program && takes_recorded_path(e) && !tensor_cores) {
     const SharedAccesses loads = shared_accesses(e, model::Unit::shared_load);
     instructions = loads.instructions;
     wavefronts = loads.wavefronts;
+    // Those into shared memory of another block of the cluster are generic stores, which the card does not count here.
+    const auto& code = e.compiled->instructions;
+    if (std::none_of(code.begin(), code.end(), [](const auto& i) { return i.opcode.starts_with("STS"); })) stores = 0;
   }
   // The card does not count ldmatrix and stmatrix among these.
   if (!tensor_cores) compare("shared_load_instructions", count(written.shared_load.instructions), instructions);
   compare("shared_load_wavefronts", count(written.shared_load.wavefronts), wavefronts);
-  if (!tensor_cores) compare("shared_store_instructions", count(written.shared_store.instructions));
+  if (!tensor_cores) compare("shared_store_instructions", count(written.shared_store.instructions), stores);
   compare("shared_store_wavefronts", count(written.shared_store.wavefronts));
   compare("bulk_load_instructions", count(written.bulk_load.requests));
   compare("bulk_load_bytes", count(written.bulk_load.shared_bytes));  // with the zeros beyond the matrix

@@ -63,9 +63,10 @@ TEST_P(Counters, AreThoseOfTheCard) {
     SCOPED_TRACE(fmt::format("{}: written {}, compiled {}, measured {}", c.counter, c.written, c.compiled, c.measured));
     const double off = c.measured == c.compiled ? 0 : std::abs(c.compiled / c.measured - 1);
     if (c.counter == "shared_store_wavefronts") {
-      // Stores that meet other traffic are arbitrated, which takes wavefronts of its own: never fewer.
+      // Stores that meet other traffic are arbitrated, which takes wavefronts of its own: never fewer. Those of split_k
+      // go into the memory of other blocks.
       EXPECT_LE(c.compiled, c.measured);
-      EXPECT_LE(off, 0.16);
+      EXPECT_LE(off, rung->name() == "split_k" ? 0.18 : 0.16);
     } else if (c.counter.starts_with("shared_load")) {
       // The scalar path for odd sizes of padded_folk is not on record, and the compiler merges on it; on the other path
       // it merges some reads of B in ways of its own.
@@ -73,12 +74,15 @@ TEST_P(Counters, AreThoseOfTheCard) {
         EXPECT_LE(c.measured, c.written);
         continue;
       }
-      // cp.async is preceded by loads that are never executed and yet counted; the last tile prefetches nothing.
-      EXPECT_LE(off, 0.025);
+      // cp.async is preceded by loads that are never executed and yet counted, and which the machine code on record has
+      // of the path of vectors alone; the last tile prefetches nothing.
+      EXPECT_LE(off, rung->name() == "split_k" && ragged ? 0.06 : 0.026);
     } else if (c.counter == "instructions") {
       // The last tile prefetches nothing; where K ends within an iteration, a loop of its own takes the rest.
-      const std::string name(rung->name());
-      EXPECT_LE(off, ragged ? 0.04 : name == "double_buffered" ? 0.001 : name == "multistage" ? 0.003 : 0);
+      const std::map<std::string_view, double> bounds = {
+          {"double_buffered", 0.001}, {"bulk_transposed", 0.0011}, {"multistage", 0.003}, {"split_k", 0.01}};
+      const auto bound = bounds.find(rung->name());
+      EXPECT_LE(off, ragged ? 0.04 : bound != bounds.end() ? bound->second : 0);
     } else if (c.counter == "global_load_sectors" && rung->name() == "multistage") {
       EXPECT_LE(off, 0.12);  // for copies of 4 bytes the card counts up to a sector more each
     } else if (c.counter.ends_with("sectors") && ragged) {
@@ -151,7 +155,7 @@ TEST(Time, OnRecordIsWithinFifteenPercentAtTheSizesThatAreAskedFor) {
     EXPECT_LE(std::abs(time.predicted_s / time.measured_s - 1), is_known_gap(time.kernel) ? 0.23 : 0.15)
         << time.kernel << " " << time.tile << " " << time.size;
   }
-  EXPECT_EQ(all, 92);
+  EXPECT_EQ(all, 94);
 }
 
 // Of products that no constant was fitted to, on two cards. Of the H200 those take more power than its loads of
