@@ -296,7 +296,7 @@ TEST_F(Program, DiffShowsTheIdeaOfEachHopperRung) {
         {"wgmma_overlapped", "wgmma_cluster", {"grid_launch_dependents()", "grid_wait()"}},
         {"wgmma_waves", "wgmma_overlapped", {"setmaxnreg_inc<consumer>", "t.tile.m / 64"}},
         {"wgmma_promoted", "wgmma_energy", {"for (int step = 0; step < block.steps", "add(rD[0][1], right)"}},
-        {"wgmma_split_k", "wgmma_overlapped", {"mapa(", "steps * rank / ranks"}},
+        {"wgmma_split_k", "wgmma_overlapped", {"part_begin(block.steps, block.rank, ranks)", "Sums::add_up("}},
         {"wgmma_skinny", "wgmma_split_k", {"return {at.col, at.row}", "CachePolicy::evict_first"}}}) {
     const Json result = json(std::string("diff ") + rung);
     EXPECT_EQ(result["from"], parent);

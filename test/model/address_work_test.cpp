@@ -99,8 +99,11 @@ struct Exception {
   double per_product;  ///< at most
 };
 
-// By kernel, tile and type. Each costs what its reason says, measured on an H200.
-const std::map<std::string, Exception> exceptions = {};
+// By kernel and tile: small tiles, of which many blocks fit, are what the rung is about.
+const std::map<std::string, Exception> exceptions = {
+    {"split_k 32x32x16", {"a thread has 16 results, over which an address is spread", 0.56}},
+    {"split_k 64x64x16", {"a thread has 32 results, over which an address is spread", 0.27}},
+    {"split_k 128x64x16", {"a step along K is half as long as multistage's", 0.18}}};
 
 // A thread with 8 x 8 results has 64 multiply-adds a step of k for 16 operands, whose addresses a loop can have in
 // constants; more integer work than this is the kernel's fault and hides what a comparison of layouts asks for.
@@ -123,7 +126,7 @@ TEST(AddressWork, IsLittleOnEveryRungOfLargeThreadTiles) {
     const bool small = rung != rungs.end() && rung->family == "simt" && &*rung < &find_rung("thread_tiles_2d");
     if (small || kernel.is_warpgroup()) continue;
     ++bounded;
-    const auto exception = exceptions.find(name);
+    const auto exception = exceptions.find(kernel.kernel + " " + kernel.tile);
     const double most = exception != exceptions.end() ? exception->second.per_product : work->tensor ? 3 : 0.12;
     EXPECT_LE(work->per_product(), most) << name << ": " << work->integer << " for " << work->products;
   }
