@@ -33,7 +33,7 @@ endforeach()
 # pages alone are made of stays here.
 file(GLOB data_files RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS
   data/*.csv data/shapes/*.txt results/compiled/*/*.ptx results/compiled/*/*.sass results/emulator/mutants.json)
-foreach(name IN ITEMS calibration counters kinds ladder power predictions tensor times)
+foreach(name IN ITEMS calibration counters f32 kinds ladder power predictions tensor times)
   file(GLOB of_cards RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS results/*/${name}.json)
   list(APPEND data_files ${of_cards})
 endforeach()

@@ -140,7 +140,7 @@ endif()
 file(GLOB_RECURSE installed RELATIVE "${prefix}/share/lapidary" "${prefix}/share/lapidary/*")
 foreach(file IN LISTS installed)
   if(NOT file MATCHES "^examples/|^data/gpus\\.csv$|^data/shapes/[a-z]+\\.txt$|^results/compiled/[a-z0-9_]+/[^/]+\\.(ptx|sass)$" AND
-     NOT file MATCHES "^results/[^/]+/(calibration|counters|kinds|ladder|power|predictions|tensor|times)\\.json$" AND
+     NOT file MATCHES "^results/[^/]+/(calibration|counters|f32|kinds|ladder|power|predictions|tensor|times)\\.json$" AND
      NOT file MATCHES "^results/emulator/(mutants|[a-z0-9]+_cute)\\.json$")
     message(FATAL_ERROR "${file} is installed, and nothing reads it")
   endif()
@@ -149,7 +149,7 @@ endforeach()
 # Pages are made of these, which a test of the program reads where it was built; and GPUs are timed over the lists of
 # problems.
 file(GLOB read RELATIVE "${sources}" "${sources}/data/shapes/*.txt")
-foreach(name IN ITEMS calibration counters kinds ladder power predictions tensor times)
+foreach(name IN ITEMS calibration counters f32 kinds ladder power predictions tensor times)
   list(APPEND read results/h200/${name}.json)
 endforeach()
 foreach(file IN LISTS read)
