@@ -98,6 +98,7 @@ struct GemmOptions {
   /// The most that may be taken of a workspace, in bytes; what needs more is not chosen.
   std::size_t workspace_bytes = std::size_t{1} << 40;
   /// A row of the results depends neither on M nor on other rows: the choice does not look at M, nor at where A begins.
+  /// M = 1 is left out where a larger D is column-major or has rows that are not a multiple of 16 bytes apart.
   bool batch_invariant = false;
   /// Products of e4m3 may be added up by tensor cores alone, which keep 13 fraction bits of a sum.
   bool fast_accumulation = false;

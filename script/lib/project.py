@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+# Of a card, what `lapidary bench` wrote; of a kernel at a size the first one counts.
+TIMED = ("times.json", "ladder.json", "tensor.json", "kinds.json", "f32.json")
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = Path(os.environ.get("LAPIDARY", ROOT / "build" / "lapidary"))
 LADDER = ROOT / "src" / "kernels" / "ladder.def"

@@ -52,11 +52,11 @@ void add_matrices(Document& page, const Explanation& e) {
 void add_operand_reads(Document& page, const Explanation& e) {
   const Question& q = e.question;
   for (const OperandReads& reads : e.operand_reads) {
-    const char* const s = reads.tiles == 1 ? "" : "s";
+    const char* const plural = reads.tiles == 1 ? "" : "s";
     const std::string tiles = reads.matrix == "A" ? fmt::format("ceil(N / BN) = ceil({} / {}) = {} tile{} across D",
-                                                                q.problem.N, q.kernel->tile.n, reads.tiles, s)
+                                                                q.problem.N, q.kernel->tile.n, reads.tiles, plural)
                                                   : fmt::format("ceil(M / BM) = ceil({} / {}) = {} tile{} down D",
-                                                                q.problem.M, q.kernel->tile.m, reads.tiles, s);
+                                                                q.problem.M, q.kernel->tile.m, reads.tiles, plural);
     const std::string text = fmt::format("each element of {} is read {} over the grid", reads.matrix,
                                          reads.times == 1 ? "once" : fmt::format("{:.4g} times", reads.times));
     page.paragraph(reads.why.empty() ? fmt::format("{}, once for each of {}", text, tiles)
