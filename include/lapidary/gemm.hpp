@@ -98,7 +98,8 @@ struct GemmOptions {
   /// The most that may be taken of a workspace, in bytes; what needs more is not chosen.
   std::size_t workspace_bytes = std::size_t{1} << 40;
   /// A row of the results depends neither on M nor on other rows: the choice does not look at M, nor at where A begins.
-  /// M = 1 is left out where a larger D is column-major or has rows that are not a multiple of 16 bytes apart.
+  /// It does at all else: orders, leading dimensions and, of B, C and D, alignments. Views say of a single row, too,
+  /// where a second one would begin.
   bool batch_invariant = false;
   /// Products of e4m3 may be added up by tensor cores alone, which keep 13 fraction bits of a sum.
   bool fast_accumulation = false;
@@ -155,7 +156,8 @@ class Plan {
   /// Why this way and not the next best: one sentence.
   std::string why() const;
   /// Whether a row of the results depends neither on M nor on other rows: the way is that which batch_invariant
-  /// chooses. The same plan on the same card always gives the same results, bit by bit.
+  /// chooses for problem(), which without that option has no gap behind a single row. The same plan on the same card
+  /// always gives the same results, bit by bit.
   bool batch_invariant() const;
   ErrorBound error_bound() const;
   /// Of the copy of A or B that prepare() is to make for this plan; 0 if it takes that matrix as it is.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -16,15 +17,27 @@ namespace {
 constexpr Order all_orders[] = {Order::row_major, Order::column_major};
 
 /// The leading dimension of a matrix whose lines are those of an order; nothing if its strides are not those of one.
+/// Of a single line that is where a second one would begin, if one could.
 template <class Data>
 std::optional<std::int64_t> leading_dimension(const BasicMatrixView<Data>& x, Order order) {
   const bool by_row = order == Order::row_major;
   const MatrixShape shape = {x.type, x.rows, x.cols, by_row ? x.row_stride : x.col_stride, order};
   const std::int64_t length = shape.length(), step = by_row ? x.col_stride : x.row_stride;
   if (length > 1 && step != 1) return {};
-  if (shape.lines() <= 1 || length == 0) return std::max<std::int64_t>(length, 1);
+  if (shape.empty()) return std::max<std::int64_t>(length, 1);
+  constexpr std::int64_t most = std::int64_t{1} << 48;  // of so many a few thousand lines are still counted in 63 bits
+  if (shape.lines() == 1) return shape.ld < length || shape.ld > most ? length : shape.ld;
   if (shape.ld < length) return {};
   return shape.ld;
+}
+
+/// The orders, first those of which a matrix would be with more lines, and more elements in each, too.
+template <class Data>
+std::array<Order, 2> likely_orders(const BasicMatrixView<Data>& x) {
+  const bool by_row = x.col_stride == 1 && x.row_stride >= x.cols,
+             by_column = x.row_stride == 1 && x.col_stride >= x.rows;
+  if (by_column && !by_row) return {Order::column_major, Order::row_major};
+  return {Order::row_major, Order::column_major};
 }
 
 struct Lines {
@@ -33,7 +46,7 @@ struct Lines {
 };
 
 Lines lines_of(const char* name, const ConstMatrixView& x) {
-  for (const Order order : all_orders)
+  for (const Order order : likely_orders(x))
     if (const auto ld = leading_dimension(x, order)) return {order, *ld};
   throw Refusal(RefusalId::strides_lines,
                 fmt::format("{} is {} x {} with strides {} and {}; one of them must be 1, and the other one at "
@@ -104,7 +117,7 @@ Product product_of(Scalar alpha, const ConstMatrixView& A, const ConstMatrixView
                     fmt::format("{} has strides {} and {}, D has {} and {}; they must be of one order", name,
                                 x->row_stride, x->col_stride, D.row_stride, D.col_stride));
   }
-  for (const Order order : all_orders) {
+  for (const Order order : likely_orders(d)) {
     const auto ldc = leading_dimension(reads_c ? C : d, order), ldd = leading_dimension(d, order),
                ldr = leading_dimension(*residual, order);
     if (!ldc || !ldd || !ldr) continue;
@@ -140,6 +153,9 @@ Product product_of(Scalar alpha, const ConstMatrixView& A, const ConstMatrixView
   if (epilogue.scale) operands.scale = *epilogue.scale;
   if (epilogue.clamp) std::tie(operands.low, operands.high) = *epilogue.clamp;
   p = with_known(p, operands);
+  // A line that is stored where it was read is one line, whatever is said of the next ones.
+  if (p.in_place && shape_of(p, Matrix::D).lines() == 1) p.ldc = p.ldd;
+  if (epilogue.residual && operands.residual == operands.D && shape_of(p, Matrix::D).lines() == 1) p.ldr = p.ldd;
   // What kernels do not tell apart is one plan. Of results of s32 an alpha of 1 is all that there is.
   if (p.alpha == Factor::one && p.kind.result != Type::s32) p.alpha = Factor::any;
   if (p.beta == Factor::one) p.beta = Factor::any;

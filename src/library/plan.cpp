@@ -54,6 +54,7 @@ std::vector<Candidate> candidates(const Problem& asked, const BuiltInCard& card,
 /// many, of an A that is aligned; where M is the length of lines of results, one more, for kernels that take any
 /// length.
 Problem of_any_rows(Problem problem) {
+  problem = with_columns(problem);
   problem.M = problem.order_d == Order::column_major ? 1025 : 1024;
   problem.aligned.A = 16;
   problem.lda = 0;
@@ -191,6 +192,7 @@ Plan plan(const Problem& asked, std::string_view card_name, const GemmOptions& o
   if (!has_results(data->problem)) {
     data->ways.emplace_back();
   } else {
+    data->problem = options.batch_invariant ? with_columns(data->problem) : with_plain_lines(data->problem);
     GemmOptions chosen = options;
     const ChoiceTable* const table = options.batch_invariant ? nullptr : options.table.get();
     if (const ChoiceTable::Entry* const entry = table ? table->find(data->problem) : nullptr) {

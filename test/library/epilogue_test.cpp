@@ -348,29 +348,39 @@ TEST_P(Epilogues, NeighboursDoNotSpoilEachOther) {
 
 /// By batch_invariant a row's results are the same bits whatever other rows there are, column by column too.
 TEST_P(Epilogues, RowsDoNotDependOnTheirNeighbours) {
-  constexpr std::int64_t N = 64, K = 16;
-  for (const Type type : {Type::f32, Type::f16})
-    for (const Order order : {Order::row_major, Order::column_major})
-      for (const Activation activation : {Activation::gelu_tanh, Activation::silu, Activation::gelu_erf}) {
-        std::vector<float> first;
-        for (const std::int64_t M : {1, 2, 64}) {
-          std::mt19937 random(8);
-          std::normal_distribution<double> normal;
-          HostMatrix a(device(), type, M, K, Order::row_major, 0), b(device(), type, K, N, Order::column_major, 0),
-              d(device(), type, M, N, order, 0);
-          b.fill([&] { return normal(random); });
-          a.fill([&] { return normal(random); });
-          d.upload();
-          context().gemm(device().stream(), 1, a.const_view(), b.const_view(), 0, {}, d.view(),
-                         GemmEpilogue{.activation = activation}, {.batch_invariant = true});
-          device().synchronize();
-          const std::vector<float> all = d.download();
-          std::vector<float> row;
-          for (std::int64_t j = 0; j < N; ++j) row.push_back(all[d.at(0, 0, j)]);
-          if (first.empty()) first = row;
-          EXPECT_EQ(row, first) << name_of(type) << ", M = " << M << ", " << static_cast<int>(order);
-        }
-      }
+  constexpr std::int64_t N = 16, K = 80;
+  for (const GemmKind& kind : {GemmKind(Type::f32), GemmKind(Type::f16), GemmKind(Type::e4m3)})
+    for (const Order order_a : {Order::row_major, Order::column_major})
+      for (const Order order : {Order::row_major, Order::column_major})
+        for (const std::int64_t gap : {0, 7})
+          for (const Activation activation : {Activation::none, Activation::gelu_tanh}) {
+            std::vector<float> first;
+            for (const std::int64_t M : {1, 63}) {
+              std::mt19937 random(8);
+              std::normal_distribution<double> normal;
+              std::vector<double> row_of_a(K);
+              for (double& value : row_of_a) value = normal(random);
+              HostMatrix a(device(), kind.type, M, K, order_a, 0), b(device(), kind.type, K, N, Order::column_major, 0),
+                  d(device(), kind.result, M, N, order, gap);
+              b.fill([&] { return normal(random); });
+              std::int64_t place = 0;  // the first row is the same, and others are not
+              a.fill([&] {
+                const std::int64_t i = place / K, k = place % K;
+                ++place;
+                return i == 0 ? row_of_a[static_cast<std::size_t>(k)] : normal(random);
+              });
+              d.upload();
+              context().gemm(device().stream(), 1, a.const_view(), b.const_view(), 0, {}, d.view(),
+                             GemmEpilogue{.activation = activation}, {.batch_invariant = true});
+              device().synchronize();
+              const std::vector<float> all = d.download();
+              std::vector<float> row;
+              for (std::int64_t j = 0; j < N; ++j) row.push_back(all[d.at(0, 0, j)]);
+              if (first.empty()) first = row;
+              EXPECT_EQ(row, first) << to_string(kind) << ", M = " << M << ", A " << static_cast<int>(order_a) << ", D "
+                                    << static_cast<int>(order) << ", gap " << gap;
+            }
+          }
 }
 
 TEST_P(Epilogues, ResultsAreRoundedOnce) {

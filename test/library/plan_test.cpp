@@ -13,6 +13,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -288,6 +289,43 @@ TEST(Plan, ForAnyNumberOfRowsIsOfOneKernel) {
         EXPECT_EQ(made.way().kernel, kernel) << M;
       }
     }
+}
+
+// Of one row there is no telling by memory alone which order it has, or how far behind it a second one begins: that is
+// the strides' to say.
+TEST(Plan, ForAnyNumberOfRowsIsOfOneKernelForViewsOfOneRowToo) {
+  const auto view = [](Type type, Order order, std::int64_t rows, std::int64_t cols, std::int64_t gap) {
+    float* const data = reinterpret_cast<float*>(std::uintptr_t{1} << 20);
+    const std::int64_t ld = (order == row ? cols : rows) + gap;
+    return MatrixView{data, type, rows, cols, order == row ? ld : 1, order == row ? 1 : ld};
+  };
+  std::set<std::string> kernels;
+  for (const GemmKind& kind :
+       {GemmKind(Type::f32), GemmKind(Type::tf32), GemmKind(Type::f16), GemmKind(Type::bf16, Type::f32),
+        GemmKind(Type::e4m3), GemmKind(Type::s8), GemmKind(Type::s8, Type::s32)})
+    for (const Order order_a : {row, column})
+      for (const Order order_d : {row, column})
+        for (const auto& [N, K] :
+             {std::pair<std::int64_t, std::int64_t>(1, 64), {16, 80}, {16, 1}, {1, 1}, {2048, 512}})
+          for (const std::int64_t gap : {0, 7, 8})
+            for (const bool reads_c : {false, true}) {
+              if (reads_c && kind.result == Type::s32) continue;
+              std::string kernel;
+              for (const std::int64_t M : {1, 2, 63, 1000}) {
+                const MatrixView A = view(kind.type, order_a, M, K, gap), B = view(kind.type, column, K, N, 0),
+                                 D = view(kind.result, order_d, M, N, gap);
+                const Product product = product_of(1, A, B, reads_c ? 1 : 0, reads_c ? D : MatrixView(), D);
+                const Plan made = plan(product.problem, "h200", {.batch_invariant = true});
+                if (kernel.empty()) kernel = made.way().kernel;
+                EXPECT_EQ(made.way().kernel, kernel) << made.id();
+                EXPECT_TRUE(made.batch_invariant()) << made.id();
+                EXPECT_EQ(plan_of(made.id()).problem(), made.problem());
+                const Plan free = plan(product.problem, "h200");
+                EXPECT_EQ(plan_of(free.id()).problem(), free.problem());
+              }
+              kernels.insert(kernel);
+            }
+  EXPECT_GT(kernels.size(), 12u) << "they are told apart by more than their types";
 }
 
 TEST(Library, EveryRowOfItsTablesIsOfAKernel) {
