@@ -170,8 +170,9 @@ std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_ker
 std::vector<Way> ways_of(const Problem& problem, int compute_capability, const PackedOperands& prepared) {
   std::vector<Way> ways;
   const bool nothing = problem.K == 0 || problem.alpha == Factor::zero;
-  const bool a_aligned = lines_aligned(shape_of(problem, Matrix::A), problem.aligned.A),
-             b_aligned = lines_aligned(shape_of(problem, Matrix::B), problem.aligned.B);
+  const Alignments aligned = one_of(problem).aligned;
+  const bool a_aligned = lines_aligned(shape_of(problem, Matrix::A), aligned.A),
+             b_aligned = lines_aligned(shape_of(problem, Matrix::B), aligned.B);
   for (const LibraryKernel& library_kernel : library_kernels()) {
     const GemmKind& kind = library_kernel.kernel->kind;
     if (kind.type != problem.kind.type) continue;

@@ -235,6 +235,29 @@ TEST_P(Library, BatchesAreProductsOfTheirOwn) {
     }
 }
 
+/// The first A begins where a kernel takes it, and the others do not.
+TEST_P(Library, BatchesOfWhichOneMatrixIsAlignedAreCopied) {
+  constexpr std::int64_t M = 70, N = 64, K = 64, count = 3, stride = M * K + 1;
+  const Integers a = Integers::random(device(), Type::f16, count * stride, 1),
+                 b = Integers::random(device(), Type::f16, K * N, 2),
+                 d(device(), Type::f16, std::vector<float>(count * M * N, 99));
+  const Product product = product_of(1, row_major_view(a.data(), Type::f16, M, K).batched(count, stride),
+                                     column_major_view(b.data(), Type::f16, K, N), 0, {},
+                                     row_major_view(d.data(), Type::f16, M, N).batched(count, M * N));
+  const Plan made = context().plan(product.problem, {.kernel = "wgmma_overlapped_128x64x64_s8_c2x1_e2x64_f16-RC"});
+  EXPECT_TRUE(made.way().packs_a);
+  EXPECT_FALSE(made.way().packs_b);
+  context().run(made, device().stream(), product.operands);
+  device().synchronize();
+  const std::vector<float> found = d.download();
+  for (std::int64_t i = 0; i < count * M; ++i)
+    for (std::int64_t j = 0; j < N; ++j) {
+      float sum = 0;
+      for (std::int64_t k = 0; k < K; ++k) sum += a[i / M * stride + i % M * K + k] * b[j * K + k];
+      ASSERT_EQ(found[static_cast<std::size_t>(i * N + j)], sum) << i << ", " << j;
+    }
+}
+
 /// D = A * B of s8 as s32, for one or two products of a batch that share A, by each way that there is.
 class SumsOfIntegers {
  public:
