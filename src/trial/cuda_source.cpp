@@ -36,7 +36,7 @@ CudaSource::CudaSource(std::string path)
       launches_(find_launches(text_)),
       definitions_(text_),
       shared_(rewrite_shared(text_)),
-      unions_(rewrite_unions(text_)),
+      vectors_(rewrite_vectors(text_)),
       inline_ptx_(rewrite_inline_ptx(text_)),
       host_functions_(empty_host_functions(text_)),
       headers_(rewrite_headers(text_)) {}
@@ -57,7 +57,7 @@ std::string CudaSource::rewritten(Target target) const {
   const auto add = [&](const std::vector<Edit>& more) { edits.insert(edits.end(), more.begin(), more.end()); };
   if (target == Target::emulator) {
     add(shared_.edits);
-    add(unions_);
+    add(vectors_);
     add(inline_ptx_);
   }
   add(host_functions_);

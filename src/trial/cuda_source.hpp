@@ -50,7 +50,7 @@ class CudaSource {
   std::vector<CudaLaunch> launches_;
   Definitions definitions_;
   SharedRewriting shared_;
-  std::vector<Edit> unions_, inline_ptx_, host_functions_;
+  std::vector<Edit> vectors_, inline_ptx_, host_functions_;
   HeaderRewriting headers_;
   std::vector<Edit> constants_;
 };

@@ -66,20 +66,6 @@ SharedRewriting rewrite_shared(const CudaText& source) {
   return rewriting;
 }
 
-std::vector<Edit> rewrite_unions(const CudaText& source) {
-  const std::string& code = source.code();
-  std::vector<Edit> edits;
-  static const std::regex head = pattern(R"(\bunion\s+((?:alignas|__align__)\s*\([^)]*\)\s*)?(\w+)\s*\{)");
-  static const std::regex vector = pattern(R"(\b(u?(char|short|int|long|longlong)|float|double)[24](_\d+a)?\b)");
-  for (auto m = std::sregex_iterator(code.begin(), code.end(), head); m != std::sregex_iterator(); ++m) {
-    const auto body = static_cast<std::size_t>(m->position() + m->length());
-    const std::string members = code.substr(body, behind_bracket(code, body - 1) - body);
-    if (std::regex_search(members, vector) && find_word(members, "operator", 0) == members.npos)
-      edits.push_back({body, body, fmt::format("LAPIDARY_UNION({}) ", (*m)[2].str())});
-  }
-  return edits;
-}
-
 // The statement of a macro keeps its line breaks escaped.
 std::vector<Edit> rewrite_inline_ptx(const CudaText& source) {
   const std::string& text = source.uncommented();

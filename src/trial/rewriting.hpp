@@ -25,9 +25,10 @@ struct SharedRewriting {
 };
 SharedRewriting rewrite_shared(const CudaText& text);
 
-/// For the emulated machine: unions of CUDA's vectors that have a name can be assigned, as CUDA's can
-/// (cuda/shared.hpp).
-std::vector<Edit> rewrite_unions(const CudaText& text);
+/// For the emulated machine, whose vectors are assigned by an operator and are no literal types: unions of CUDA's
+/// vectors, and structures that such a union without a name is in, can be assigned (cuda/shared.hpp); vectors that are
+/// constexpr are constants.
+std::vector<Edit> rewrite_vectors(const CudaText& text);
 
 /// For the emulated machine: inline PTX becomes calls of it.
 /// @throws InvalidArgument with the line of what is not supported

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "bench/host_problem.hpp"
 #include "bench/verify.hpp"
@@ -40,13 +41,14 @@ struct WrongResults {
   std::string map;    ///< lines of `.` (right) and `#` (a wrong result among those the place stands for)
 };
 
-/// How far a right result may be from that of the reference if its products are added up in f16 or bf16: the bound of
-/// bench/bound.hpp with that unit roundoff, and the reference's own.
-double bound_of_sums(const bench::HostProblem& problem, const bench::Reference& reference, Element sums,
-                     std::int64_t row, std::int64_t col);
+/// How far right results may be from those of the reference, row after row, if their products are added up in f16 or
+/// bf16: the bound of bench/bound.hpp with that unit roundoff, and the reference's own.
+/// @param reference  of all rows of the problem
+std::vector<double> bounds_of_sums(const bench::HostProblem& problem, const bench::Reference& reference, Element sums);
 
 /// @param reference  of all rows of the problem
+/// @param bounds  how far results may be from it
 WrongResults find_wrong_results(const bench::HostProblem& problem, const bench::Reference& reference,
-                                const bench::HostMatrix& D);
+                                const std::vector<double>& bounds, const bench::HostMatrix& D);
 
 }  // namespace lapidary::trial

@@ -112,12 +112,24 @@ typedef union Halves { uint2 words; unsigned short halves[4]; } Halves;
 union Word { float number; unsigned bits; };
 union Own { int4 vector; Own& operator=(const Own&); };
 union { double2 vector; double element[2]; } unnamed;
+struct Around { struct Other { int i; }; union { float4 vector; }; union { int2 pair; }; };
+struct Owner { Owner& operator=(const Owner&); union { float4 vector; }; };
+__device__ void function() { union { float4 vector; float element[4]; }; }
+union __attribute__((aligned(16))) Alias { Vector vector; };
+union Pairs { half2 pair; __half element[2]; unsigned word; };
+struct Constants { static constexpr float2 one = {1, 1}; };
+constexpr const int4 four = {4};
+constexpr int two = 2;
 __global__ void kernel(float* A) {}
 )");
   const std::string emulated = source.rewritten(CudaSource::Target::emulator);
-  for (const char* const part : {"union alignas(16) Four {LAPIDARY_UNION(Four)  float4 vector;",
-                                 "union Halves {LAPIDARY_UNION(Halves)  uint2 words;", "union Commented { float4",
-                                 "union Word { float", "union Own { int4", "union { double2"})
+  for (const char* const part :
+       {"union alignas(16) Four {LAPIDARY_UNION(Four)  float4 vector;",
+        "union Halves {LAPIDARY_UNION(Halves)  uint2 words;", "union Commented { float4", "union Word { float",
+        "union Own { int4", "{LAPIDARY_UNION(lapidary_union_",
+        "{ struct Other { int i; }; LAPIDARY_UNION(Around) union { float4 vector; }; union {",
+        "Owner&); union { float4", "function() { union { float4", "Alias {LAPIDARY_UNION(Alias)  Vector",
+        "union Pairs { half2", "static inline const float2 one", "\n const int4 four", "constexpr int two"})
     EXPECT_NE(emulated.find(part), emulated.npos) << part << emulated;
   EXPECT_EQ(source.rewritten(CudaSource::Target::gpu).find("LAPIDARY_UNION"), std::string::npos);
 }

@@ -216,10 +216,11 @@ TEST(Trial, SumsInHalfAreToldFromMistakes) {
     EXPECT_GT(narrow.run.verification.bound, 8 * trial.run.verification.bound);
   }
   EXPECT_FALSE(run(in_tiles_of_16({.file = "broken.cu", .kernel = "rows_left_out", .sums = Element::f16})).ok());
-  EXPECT_FALSE(
-      run(in_tiles_of_16(
-              {.file = "broken.cu", .kernel = "forgotten_tile", .m = 32, .n = 48, .k = 40, .sums = Element::f16}))
-          .ok());
+  const Trial forgotten = run(in_tiles_of_16(
+      {.file = "broken.cu", .kernel = "forgotten_tile", .m = 32, .n = 48, .k = 40, .sums = Element::f16}));
+  EXPECT_FALSE(forgotten.ok());
+  EXPECT_EQ(forgotten.run.wrong.mistake, Mistake::short_sums);
+  expect_text(forgotten.run.verification.message, {"results are wrong for sums in f16; the worst is D("});
 }
 // Of 1152 products one, the others in float.
 TEST(Trial, AProductThatIsMissingIsNotTakenForSumsInHalf) {
@@ -275,6 +276,14 @@ TEST(Trial, VectorsInUnionsAndStructuresAreRightAndMovedWhole) {
   EXPECT_EQ(total.shared_store.instructions, 4u * 64);
   EXPECT_EQ(total.shared_load.instructions, 4u * 64 * 8);
   EXPECT_EQ(total.global_store.requests, 4u * 8);
+}
+TEST(Trial, UnionsAndConstantsOfVectorsCompileAsTheyDoByNvcc) { expect_right({.file = "unions.cu"}); }
+TEST(Trial, LoadsOfHalvesAreOfTheirOwnLines) {
+  const Trial trial = run({.file = "lines.cu", .m = 16, .n = 16, .k = 16});
+  std::vector<std::pair<int, std::uint64_t>> loads;
+  for (const emulator::LineCounters& line : trial.run.report.lines)
+    if (line.counters.global_load.requests > 0) loads.emplace_back(line.line, line.counters.global_load.requests);
+  EXPECT_EQ(loads, (std::vector<std::pair<int, std::uint64_t>>{{9, 8 * 16}, {10, 8 * 16}}));
 }
 TEST(Trial, MatricesAsStructuresWithTheirSizesAreRight) { expect_right({.file = "structures.cu"}, false); }
 TEST(Trial, NamesInNamespacesAndTemplatesAreResolved) {

@@ -86,7 +86,8 @@ inline namespace LAPIDARY_BUILD {
   LAPIDARY_NARROW_ATOMIC_NAMED(atomicAdd_block, __VA_ARGS__) \
   LAPIDARY_NARROW_ATOMIC_NAMED(atomicAdd_system, __VA_ARGS__)
 
-/// CUDA's number `Self` of 16 bits. Its functions are found by the types of their arguments. So that no others are,
+/// CUDA's number `Self` of 16 bits. Its functions are found by the types of their arguments. Those that read one once
+/// take a reference, and of it the bits: GCC tells no line of the copy of an argument. So that no others are found,
 /// whose names a kernel's own functions may have, it is in the namespace that CUDA's types are in.
 template <class Self, class Bits>
 struct lapidary_narrow_float {
@@ -97,7 +98,10 @@ struct lapidary_narrow_float {
   LAPIDARY_WRAPPER lapidary_narrow_float(double from) : value(lapidary::narrowed<Bits>(from)) {}
   LAPIDARY_WRAPPER lapidary_narrow_float(std::integral auto from)
       : value(lapidary::narrowed<Bits>(lapidary::integer_to_odd(from))) {}
-  LAPIDARY_WRAPPER operator float() const { return lapidary::to_float(value); }
+  LAPIDARY_WRAPPER operator float() const {
+    const std::uint16_t bits = value.bits;
+    return lapidary::to_float(Bits{bits});
+  }
 
   LAPIDARY_WRAPPER static Self of_bits(unsigned bits) {
     Self number;
@@ -105,61 +109,69 @@ struct lapidary_narrow_float {
     return number;
   }
 
-  friend LAPIDARY_WRAPPER Self operator+(Self a, Self b) { return lapidary::sum_to_odd(float(a), float(b)); }
-  friend LAPIDARY_WRAPPER Self operator-(Self a, Self b) { return lapidary::sum_to_odd(float(a), -float(b)); }
-  friend LAPIDARY_WRAPPER Self operator*(Self a, Self b) { return double(float(a)) * double(float(b)); }
+  friend LAPIDARY_WRAPPER Self operator+(const Self& a, const Self& b) {
+    return lapidary::sum_to_odd(float(a), float(b));
+  }
+  friend LAPIDARY_WRAPPER Self operator-(const Self& a, const Self& b) {
+    return lapidary::sum_to_odd(float(a), -float(b));
+  }
+  friend LAPIDARY_WRAPPER Self operator*(const Self& a, const Self& b) { return double(float(a)) * double(float(b)); }
   // Quotients, roots and reciprocals of such numbers are farther from the middle between two others than their doubles
   // from them.
-  friend LAPIDARY_WRAPPER Self operator/(Self a, Self b) { return double(float(a)) / double(float(b)); }
+  friend LAPIDARY_WRAPPER Self operator/(const Self& a, const Self& b) { return double(float(a)) / double(float(b)); }
   friend LAPIDARY_WRAPPER Self operator-(Self a) { return __hisnan(a) ? nan() : of_bits(a.value.bits ^ 0x8000u); }
   friend LAPIDARY_WRAPPER Self& operator+=(Self& a, Self b) { return a = a + b; }
   friend LAPIDARY_WRAPPER Self& operator-=(Self& a, Self b) { return a = a - b; }
   friend LAPIDARY_WRAPPER Self& operator*=(Self& a, Self b) { return a = a * b; }
   friend LAPIDARY_WRAPPER Self& operator/=(Self& a, Self b) { return a = a / b; }
 
-  friend LAPIDARY_WRAPPER Self __hadd(Self a, Self b) { return a + b; }
-  friend LAPIDARY_WRAPPER Self __hsub(Self a, Self b) { return a - b; }
-  friend LAPIDARY_WRAPPER Self __hmul(Self a, Self b) { return a * b; }
-  friend LAPIDARY_WRAPPER Self __hdiv(Self a, Self b) { return a / b; }
-  friend LAPIDARY_WRAPPER Self __hadd_rn(Self a, Self b) { return a + b; }
-  friend LAPIDARY_WRAPPER Self __hsub_rn(Self a, Self b) { return a - b; }
-  friend LAPIDARY_WRAPPER Self __hmul_rn(Self a, Self b) { return a * b; }
-  friend LAPIDARY_WRAPPER Self __hfma(Self a, Self b, Self c) {
+  friend LAPIDARY_WRAPPER Self __hadd(const Self& a, const Self& b) { return a + b; }
+  friend LAPIDARY_WRAPPER Self __hsub(const Self& a, const Self& b) { return a - b; }
+  friend LAPIDARY_WRAPPER Self __hmul(const Self& a, const Self& b) { return a * b; }
+  friend LAPIDARY_WRAPPER Self __hdiv(const Self& a, const Self& b) { return a / b; }
+  friend LAPIDARY_WRAPPER Self __hadd_rn(const Self& a, const Self& b) { return a + b; }
+  friend LAPIDARY_WRAPPER Self __hsub_rn(const Self& a, const Self& b) { return a - b; }
+  friend LAPIDARY_WRAPPER Self __hmul_rn(const Self& a, const Self& b) { return a * b; }
+  friend LAPIDARY_WRAPPER Self __hfma(const Self& a, const Self& b, const Self& c) {
     return lapidary::sum_to_odd(double(float(a)) * double(float(b)), float(c));
   }
-  friend LAPIDARY_WRAPPER Self __hadd_sat(Self a, Self b) { return saturated(a + b); }
-  friend LAPIDARY_WRAPPER Self __hsub_sat(Self a, Self b) { return saturated(a - b); }
-  friend LAPIDARY_WRAPPER Self __hmul_sat(Self a, Self b) { return saturated(a * b); }
-  friend LAPIDARY_WRAPPER Self __hfma_sat(Self a, Self b, Self c) { return saturated(__hfma(a, b, c)); }
-  friend LAPIDARY_WRAPPER Self __hfma_relu(Self a, Self b, Self c) { return __hmax_nan(__hfma(a, b, c), of_bits(0)); }
-  friend LAPIDARY_WRAPPER Self __hneg(Self a) { return -a; }
+  friend LAPIDARY_WRAPPER Self __hadd_sat(const Self& a, const Self& b) { return saturated(a + b); }
+  friend LAPIDARY_WRAPPER Self __hsub_sat(const Self& a, const Self& b) { return saturated(a - b); }
+  friend LAPIDARY_WRAPPER Self __hmul_sat(const Self& a, const Self& b) { return saturated(a * b); }
+  friend LAPIDARY_WRAPPER Self __hfma_sat(const Self& a, const Self& b, const Self& c) {
+    return saturated(__hfma(a, b, c));
+  }
+  friend LAPIDARY_WRAPPER Self __hfma_relu(const Self& a, const Self& b, const Self& c) {
+    return __hmax_nan(__hfma(a, b, c), of_bits(0));
+  }
+  friend LAPIDARY_WRAPPER Self __hneg(const Self& a) { return -a; }
   friend LAPIDARY_WRAPPER Self __habs(Self a) { return __hisnan(a) ? nan() : of_bits(a.value.bits & 0x7fffu); }
 
-  friend LAPIDARY_WRAPPER Self hsqrt(Self a) { return std::sqrt(double(float(a))); }
-  friend LAPIDARY_WRAPPER Self hrcp(Self a) { return 1 / double(float(a)); }
-  friend LAPIDARY_WRAPPER Self hrsqrt(Self a) { return 1 / std::sqrt(double(float(a))); }
-  friend LAPIDARY_WRAPPER Self htrunc(Self a) { return std::trunc(float(a)); }
-  friend LAPIDARY_WRAPPER Self hfloor(Self a) { return std::floor(float(a)); }
-  friend LAPIDARY_WRAPPER Self hceil(Self a) { return std::ceil(float(a)); }
-  friend LAPIDARY_WRAPPER Self hrint(Self a) { return std::nearbyint(float(a)); }
+  friend LAPIDARY_WRAPPER Self hsqrt(const Self& a) { return std::sqrt(double(float(a))); }
+  friend LAPIDARY_WRAPPER Self hrcp(const Self& a) { return 1 / double(float(a)); }
+  friend LAPIDARY_WRAPPER Self hrsqrt(const Self& a) { return 1 / std::sqrt(double(float(a))); }
+  friend LAPIDARY_WRAPPER Self htrunc(const Self& a) { return std::trunc(float(a)); }
+  friend LAPIDARY_WRAPPER Self hfloor(const Self& a) { return std::floor(float(a)); }
+  friend LAPIDARY_WRAPPER Self hceil(const Self& a) { return std::ceil(float(a)); }
+  friend LAPIDARY_WRAPPER Self hrint(const Self& a) { return std::nearbyint(float(a)); }
 
-  friend LAPIDARY_WRAPPER bool __hisnan(Self a) { return (a.value.bits & 0x7fff) > infinity; }
+  friend LAPIDARY_WRAPPER bool __hisnan(const Self& a) { return (a.value.bits & 0x7fff) > infinity; }
   friend LAPIDARY_WRAPPER int __hisinf(Self a) {
     return (a.value.bits & 0x7fff) != infinity ? 0 : a.value.bits == infinity ? 1 : -1;
   }
-  friend LAPIDARY_WRAPPER bool __heq(Self a, Self b) { return float(a) == float(b); }
+  friend LAPIDARY_WRAPPER bool __heq(const Self& a, const Self& b) { return float(a) == float(b); }
   friend LAPIDARY_WRAPPER bool __hne(Self a, Self b) { return float(a) < float(b) || float(a) > float(b); }
-  friend LAPIDARY_WRAPPER bool __hlt(Self a, Self b) { return float(a) < float(b); }
-  friend LAPIDARY_WRAPPER bool __hle(Self a, Self b) { return float(a) <= float(b); }
-  friend LAPIDARY_WRAPPER bool __hgt(Self a, Self b) { return float(a) > float(b); }
-  friend LAPIDARY_WRAPPER bool __hge(Self a, Self b) { return float(a) >= float(b); }
+  friend LAPIDARY_WRAPPER bool __hlt(const Self& a, const Self& b) { return float(a) < float(b); }
+  friend LAPIDARY_WRAPPER bool __hle(const Self& a, const Self& b) { return float(a) <= float(b); }
+  friend LAPIDARY_WRAPPER bool __hgt(const Self& a, const Self& b) { return float(a) > float(b); }
+  friend LAPIDARY_WRAPPER bool __hge(const Self& a, const Self& b) { return float(a) >= float(b); }
   // True of what cannot be compared too.
-  friend LAPIDARY_WRAPPER bool __hequ(Self a, Self b) { return !__hne(a, b); }
-  friend LAPIDARY_WRAPPER bool __hneu(Self a, Self b) { return !__heq(a, b); }
-  friend LAPIDARY_WRAPPER bool __hltu(Self a, Self b) { return !__hge(a, b); }
-  friend LAPIDARY_WRAPPER bool __hleu(Self a, Self b) { return !__hgt(a, b); }
-  friend LAPIDARY_WRAPPER bool __hgtu(Self a, Self b) { return !__hle(a, b); }
-  friend LAPIDARY_WRAPPER bool __hgeu(Self a, Self b) { return !__hlt(a, b); }
+  friend LAPIDARY_WRAPPER bool __hequ(const Self& a, const Self& b) { return !__hne(a, b); }
+  friend LAPIDARY_WRAPPER bool __hneu(const Self& a, const Self& b) { return !__heq(a, b); }
+  friend LAPIDARY_WRAPPER bool __hltu(const Self& a, const Self& b) { return !__hge(a, b); }
+  friend LAPIDARY_WRAPPER bool __hleu(const Self& a, const Self& b) { return !__hgt(a, b); }
+  friend LAPIDARY_WRAPPER bool __hgtu(const Self& a, const Self& b) { return !__hle(a, b); }
+  friend LAPIDARY_WRAPPER bool __hgeu(const Self& a, const Self& b) { return !__hlt(a, b); }
 
   LAPIDARY_NARROW_ATOMICS(Bits)
 
@@ -310,13 +322,13 @@ struct alignas(4) lapidary_narrow_pair {
   LAPIDARY_NARROW_ROUNDING(Number, spelling, ru, up)                                                                 \
   LAPIDARY_WRAPPER Number __float2##spelling(float a) { return a; }                                                  \
   LAPIDARY_WRAPPER Number __double2##spelling(double a) { return a; }                                                \
-  LAPIDARY_WRAPPER float __##spelling##2float(Number a) { return a; }                                                \
-  LAPIDARY_WRAPPER short __##spelling##_as_short(Number a) { return static_cast<short>(a.value.bits); }              \
-  LAPIDARY_WRAPPER unsigned short __##spelling##_as_ushort(Number a) { return a.value.bits; }                        \
+  LAPIDARY_WRAPPER float __##spelling##2float(const Number& a) { return a; }                                         \
+  LAPIDARY_WRAPPER short __##spelling##_as_short(const Number& a) { return static_cast<short>(a.value.bits); }       \
+  LAPIDARY_WRAPPER unsigned short __##spelling##_as_ushort(const Number& a) { return a.value.bits; }                 \
   LAPIDARY_WRAPPER Number __short_as_##spelling(short a) { return Number::of_bits(static_cast<unsigned short>(a)); } \
   LAPIDARY_WRAPPER Number __ushort_as_##spelling(unsigned short a) { return Number::of_bits(a); }                    \
-  LAPIDARY_WRAPPER Vector make_##vector(Number a, Number b) { return Vector(a, b); }                                 \
-  LAPIDARY_WRAPPER Vector __halves2##vector(Number a, Number b) { return Vector(a, b); }                             \
+  LAPIDARY_WRAPPER Vector make_##vector(const Number& a, const Number& b) { return Vector(a, b); }                   \
+  LAPIDARY_WRAPPER Vector __halves2##vector(const Number& a, const Number& b) { return Vector(a, b); }               \
   LAPIDARY_WRAPPER Vector __##spelling##2##vector(Number a) { return Vector(a, a); }                                 \
   LAPIDARY_WRAPPER Vector __float2##vector##_rn(float a) { return Vector(a, a); }                                    \
   LAPIDARY_WRAPPER Vector __floats2##vector##_rn(float a, float b) { return Vector(a, b); }                          \

@@ -75,7 +75,7 @@ struct DynamicShared {
 // kind.
 #define LAPIDARY_UNION(Name)                                                  \
   LAPIDARY_WRAPPER Name& operator=(const Name& from) {                        \
-    struct alignas(Name) Bytes {                                              \
+    struct __attribute__((may_alias, aligned(alignof(Name)))) Bytes {         \
       unsigned char bytes[sizeof(Name)];                                      \
     };                                                                        \
     *reinterpret_cast<Bytes*>(this) = *reinterpret_cast<const Bytes*>(&from); \
