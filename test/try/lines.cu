@@ -6,7 +6,7 @@ __global__ void gemm(const half* A, const half* B, float* C, int M, int N, int K
   if (m >= M || n >= N) return;
   float sum = 0;
   for (int k = 0; k < K; ++k)
-    sum += __half2float(A[m * K + k]) *
+    sum += __half2float(A[m * K + k]) *  // B's is on the next line
            __half2float(B[k * N + n]);
   C[m * N + n] = sum;
 }
