@@ -346,41 +346,63 @@ TEST_P(Epilogues, NeighboursDoNotSpoilEachOther) {
   }
 }
 
+/// The first row of a batch-invariant product of so many rows, of which the first one is always the same.
+struct OfAnyRows {
+  GemmKind kind;
+  Order order_a, order_d;
+  std::int64_t gap;
+  Activation activation;
+
+  std::vector<float> first_row(Device& device, Context& context, std::int64_t M) const {
+    constexpr std::int64_t N = 16, K = 80;
+    std::mt19937 random(8);
+    std::normal_distribution<double> normal;
+    std::vector<double> row_of_a(K);
+    for (double& value : row_of_a) value = normal(random);
+    HostMatrix a(device, kind.type, M, K, order_a, 0), b(device, kind.type, K, N, Order::column_major, 0),
+        d(device, kind.result, M, N, order_d, gap);
+    b.fill([&] { return normal(random); });
+    std::int64_t place = 0;
+    a.fill([&] {
+      const std::int64_t i = place / K, k = place % K;
+      ++place;
+      return i == 0 ? row_of_a[static_cast<std::size_t>(k)] : normal(random);
+    });
+    d.upload();
+    context.gemm(device.stream(), 1, a.const_view(), b.const_view(), 0, {}, d.view(),
+                 GemmEpilogue{.activation = activation}, {.batch_invariant = true});
+    device.synchronize();
+    const std::vector<float> all = d.download();
+    std::vector<float> row;
+    for (std::int64_t j = 0; j < N; ++j) row.push_back(all[d.at(0, 0, j)]);
+    return row;
+  }
+};
+
 /// By batch_invariant a row's results are the same bits whatever other rows there are, column by column too.
 TEST_P(Epilogues, RowsDoNotDependOnTheirNeighbours) {
-  constexpr std::int64_t N = 16, K = 80;
+  for (const Type type : {Type::f32, Type::f16})
+    for (const Order order : {Order::row_major, Order::column_major})
+      for (const Activation activation : {Activation::gelu_tanh, Activation::silu, Activation::gelu_erf}) {
+        const OfAnyRows product = {type, Order::row_major, order, 0, activation};
+        const std::vector<float> first = product.first_row(device(), context(), 1);
+        for (const std::int64_t M : {2, 64})
+          EXPECT_EQ(product.first_row(device(), context(), M), first)
+              << name_of(type) << ", M = " << M << ", " << static_cast<int>(order);
+      }
+}
+
+/// Nor does a single row, of whatever order and with whatever gap behind it.
+TEST_P(Epilogues, ASingleRowIsAsThatOfMany) {
   for (const GemmKind& kind : {GemmKind(Type::f32), GemmKind(Type::f16), GemmKind(Type::e4m3)})
     for (const Order order_a : {Order::row_major, Order::column_major})
       for (const Order order : {Order::row_major, Order::column_major})
-        for (const std::int64_t gap : {0, 7})
-          for (const Activation activation : {Activation::none, Activation::gelu_tanh}) {
-            std::vector<float> first;
-            for (const std::int64_t M : {1, 63}) {
-              std::mt19937 random(8);
-              std::normal_distribution<double> normal;
-              std::vector<double> row_of_a(K);
-              for (double& value : row_of_a) value = normal(random);
-              HostMatrix a(device(), kind.type, M, K, order_a, 0), b(device(), kind.type, K, N, Order::column_major, 0),
-                  d(device(), kind.result, M, N, order, gap);
-              b.fill([&] { return normal(random); });
-              std::int64_t place = 0;  // the first row is the same, and others are not
-              a.fill([&] {
-                const std::int64_t i = place / K, k = place % K;
-                ++place;
-                return i == 0 ? row_of_a[static_cast<std::size_t>(k)] : normal(random);
-              });
-              d.upload();
-              context().gemm(device().stream(), 1, a.const_view(), b.const_view(), 0, {}, d.view(),
-                             GemmEpilogue{.activation = activation}, {.batch_invariant = true});
-              device().synchronize();
-              const std::vector<float> all = d.download();
-              std::vector<float> row;
-              for (std::int64_t j = 0; j < N; ++j) row.push_back(all[d.at(0, 0, j)]);
-              if (first.empty()) first = row;
-              EXPECT_EQ(row, first) << to_string(kind) << ", M = " << M << ", A " << static_cast<int>(order_a) << ", D "
-                                    << static_cast<int>(order) << ", gap " << gap;
-            }
-          }
+        for (const std::int64_t gap : {0, 7}) {
+          const OfAnyRows product = {kind, order_a, order, gap, Activation::none};
+          EXPECT_EQ(product.first_row(device(), context(), 1), product.first_row(device(), context(), 63))
+              << to_string(kind) << ", A " << static_cast<int>(order_a) << ", D " << static_cast<int>(order) << ", gap "
+              << gap;
+        }
 }
 
 TEST_P(Epilogues, ResultsAreRoundedOnce) {
