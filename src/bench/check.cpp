@@ -215,12 +215,18 @@ std::vector<CheckProblem> check_problems(const KernelEntry& kernel) {
   const auto apart = [&](std::int64_t M, std::int64_t N, std::int64_t K) {
     return with_four_lengths(kernel.kind, M, N, K);
   };
-  problems.insert(problems.end(),
-                  {{apart(vector, n + vector, 17 * k + vector), "few results of a long sum", many_multiprocessors},
-                   {apart(5 * vector + 1, vector - 1, 9 * k + 1), "few results of a long sum; more rows than columns",
-                    odd_multiprocessors},
-                   {with_unread_c(with_factors(apart(2 * vector, 3 * vector, 35 * k + vector), 0.75f, 0)),
-                    "few results of a longer sum; C is NaN, and beta is 0", many_multiprocessors}});
+  // Also what clusters of two, four and sixteen blocks share, and several rows and columns of tiles with them.
+  const std::int64_t m = kernel.tile.m, least_k = kernel.split->least_k, most = KSplit::most * least_k;
+  problems.insert(
+      problems.end(),
+      {{apart(vector, n + vector, 17 * k + vector), "few results of a long sum", many_multiprocessors},
+       {apart(5 * vector + 1, vector - 1, 9 * k + 1), "few results of a long sum; more rows than columns",
+        odd_multiprocessors},
+       {with_unread_c(with_factors(apart(2 * vector, 3 * vector, std::max(35 * k, most) + vector), 0.75f, 0)),
+        "few results of a longer sum; C is NaN, and beta is 0", many_multiprocessors},
+       {apart(m + vector, n + vector, 2 * least_k + vector), "four tiles of two blocks each", many_multiprocessors},
+       {apart(m + 1, n + vector, 4 * least_k + vector), "four tiles of four blocks each; M is odd",
+        many_multiprocessors}});
   if (kernel.kind.result == Type::s32) keep_sums(problems);
   return problems;
 }

@@ -14,7 +14,7 @@ struct KSplit {
   static constexpr int most = static_cast<int>(LaunchLimits::cluster);
 
   std::int64_t least_k = 256;  ///< of each block
-  int fit = 1;                 ///< blocks that a multiprocessor has room for
+  int fit = 1;                 ///< blocks that are to share a multiprocessor: no more than it has room for
   /// That a block has on their way at a time of a matrix that is read once; 0 where that does not matter. A
   /// multiprocessor gets what memory gives it with 80 KiB on their way.
   std::int64_t bytes_on_their_way = 0;

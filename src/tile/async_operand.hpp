@@ -20,6 +20,7 @@ struct AsyncOperand {
   template <int width>
   using Global =
       std::conditional_t<turned, GlobalTile<float, BX, BK, threads>, GlobalTile<float, BK, BX, threads, width>>;
+  static_assert(!Global<4>::ragged && !Global<1>::ragged, "copies are compared with the matrix's end, not the tile's");
   template <int width>
   LAPIDARY_DEVICE static Global<width> begin(const float* matrix, std::int64_t ld, std::int64_t x, std::int64_t k,
                                              int thread) {

@@ -12,9 +12,9 @@ LAPIDARY_HD constexpr Steps part_begin(Steps steps, int rank, int ranks) {
   return steps * rank / ranks;
 }
 
-/// What blocks of a cluster have of the sums of one tile is added up, in order of rank, so that results repeat bit by
-/// bit. A unit is four neighbouring sums of each lane of a warp, of which each warp has so many `groups`. Unit u
-/// belongs to the block of rank u mod ranks, a power of two, into whose shared memory all push what they have of it:
+/// What blocks of a cluster have of the sums of one tile is added up, from the block of rank 0 to the last one, so that
+/// results repeat bit by bit. A unit is four sums of each lane of a warp, of which each warp has so many `groups`. Unit
+/// u belongs to the block of rank u mod ranks, a power of two, into whose shared memory all push what they have of it:
 /// next to each other, by rank.
 template <class Sum, int warps, int groups>
 struct ClusterSums {
@@ -26,7 +26,9 @@ struct ClusterSums {
   LAPIDARY_HD static constexpr int at(int place, int lane) { return (place * 32 + lane) * 4; }
   static_assert(wavefronts(warp_access<Sum, 4>([](int lane) { return at(0, lane); }), true) == 4, "the minimum");
 
-  /// By all threads of the cluster that have sums. @param sums_of  of a group, the four sums of this thread
+  /// By all threads of the cluster that have sums, once all its blocks have begun, or a store may come before there is
+  /// a block that it goes to; once a launch, as nothing keeps a store of a second time from parts that are still read.
+  /// @param sums_of  of a group, the four sums of this thread
   /// @param use  called with the group, the thread that had the sums, and the four of all blocks
   template <class SumsOf, class Use>
   LAPIDARY_DEVICE static void add_up(Storage& shared, int thread, SumsOf&& sums_of, Use&& use) {

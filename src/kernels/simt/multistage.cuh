@@ -56,7 +56,8 @@ struct Storage {
   SharedArray<float, Config::stages * Config::B::size> b;  // (stages, BK, BN)
 };
 
-/// Adds to rD the products of a block's tile from k0, a multiple of BK, to `end`.
+/// Adds to rD the products of a block's tile from k0, a multiple of BK, to `end`. Other threads of the block may still
+/// read sA and sB when it returns.
 template <class Config, bool vectorized>
 LAPIDARY_DEVICE void multiply(const Gemm<float>& g, const RowCol<std::int64_t>& block, std::int64_t k0,
                               std::int64_t end, float* sA, float* sB, float (&rD)[Config::TM][Config::TN]) {

@@ -17,7 +17,8 @@ constexpr RungInfo info = {
     .why =
         "A D of 64 x 64 is one tile of 128 x 128, a quarter of which it needs, and one multiprocessor walks all of K "
         "while 131 have nothing to do",
-    .counter = "blocks: as many as multiprocessors have room for; FFMA: of small tiles, few of them beyond D",
+    .counter =
+        "blocks: two or four a multiprocessor where K is long, not one a tile; FFMA: of small tiles, few of them beyond D",
     .cost =
         "Small tiles read more from L2 and from shared memory for each product; sums pass through shared memory, and all "
         "blocks of a tile wait for the last one",

@@ -106,11 +106,12 @@ struct Config : wgmma_split_k::Config<t, warpgroups> {
   static constexpr KSplit split = split_of_streams(t.tile, t.stages, size_of(t.kind.type));
 };
 
+constexpr int most_rows = 64;
 template <class Config>
 std::string refusal_of_rows(const Problem& problem) {
-  if (problem.M > 64)
-    return "M is " + std::to_string(problem.M) + "; this kernel is for at most 64 rows, and reads B once for each " +
-           std::to_string(Config::Tile::BM);
+  if (problem.M > most_rows)
+    return "M is " + std::to_string(problem.M) + "; this kernel is for at most " + std::to_string(most_rows) +
+           " rows, and reads B once for each " + std::to_string(Config::Tile::BM);
   return refusal_of<Config>(problem);
 }
 

@@ -18,7 +18,7 @@ constexpr RungInfo info = {
     .why =
         "Of a D of few tiles few multiprocessors walk all of K, and the others have nothing to do; sums that pass "
         "through shared memory need no workspace, and added up in order of rank they repeat bit by bit",
-    .counter = "blocks: as many as multiprocessors have room for, not one a tile; steps a block: a part",
+    .counter = "blocks: one a multiprocessor where K is long, not one a tile; steps a block: a part",
     .cost =
         "Sums of a split tile are written to shared memory and read there, and its blocks wait for the last one of them; "
         "where there are tiles enough nothing is split, and tiles so small read more bytes a product",

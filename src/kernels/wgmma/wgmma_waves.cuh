@@ -18,7 +18,7 @@ constexpr RungInfo info = {
     .why =
         "One tile more than there are multiprocessors costs a whole round: 1664 x 1664 is 169 tiles of 128 x 128, two "
         "rounds that are 64 % full, or 130 of 128 x 168, a single one that is 98 % full; of sizes from 1152 on, in steps "
-        "of 64, some tile of the menu fills 89 % at least",
+        "of 64, some tile of the menu for bf16 and f16 with a column-major B fills 89 % at least",
     .counter = "blocks that have a tile in the last round: most of 132, for most sizes",
     .cost =
         "A kernel for each tile, of which somebody must choose; a small one has more bytes for each product, and nobody "
@@ -64,8 +64,8 @@ struct Config : wgmma_overlapped::Config<t> {
                                       wgmma_staged::StagedEpilogue<Result, warpgroups, t.slices, t.cols>>;
   using Cluster = Alone;
   static constexpr int threads = Roles::threads;
-  static_assert(!pairs || wgmma_staged_f32::pair_wavefronts < pairs ? t.cols : 56 > == 2, "the minimum");
-  static_assert(pairs || wgmma_staged::stmatrix_wavefronts < pairs ? 64 : t.cols > == 4, "the minimum");
+  static_assert(!pairs || wgmma_staged_f32::pair_wavefronts<(pairs ? t.cols : 56)> == 2, "the minimum");
+  static_assert(pairs || wgmma_staged::stmatrix_wavefronts<(pairs ? 64 : t.cols)> == 4, "the minimum");
 };
 
 /// A tile of BM x BN, whose results are staged in `slices` at a time of `cols` columns, with all the stages that there
