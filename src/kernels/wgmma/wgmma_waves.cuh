@@ -130,12 +130,8 @@ constexpr double least_share = [] {
 }();
 static_assert(least_share > 0.89);
 
-#if LAPIDARY_ALL_KERNELS
 constexpr auto all_traits = joined(column_major(Type::bf16), wide, column_major(Type::f16), row_major(Type::bf16),
                                    row_major(Type::f16));
-#else
-constexpr auto all_traits = joined(column_major(Type::bf16), wide);
-#endif
 constexpr auto build = [](auto t) {
   using C = Config<t.value>;
   constexpr auto stage = (C::A::size + C::B::size) * sizeof(typename C::Element);
