@@ -95,8 +95,7 @@ constexpr auto row_major(Type type) {
   const auto tile = [=](int BM, int BN, int slices, int cols) {
     return of(type, type, Order::row_major, BM, BN, slices, cols);
   };
-  return std::array{tile(128, 88, 1, 88),  tile(128, 128, 2, 64), tile(128, 168, 2, 56),
-                    tile(128, 192, 2, 64), tile(64, 64, 1, 64),   tile(64, 128, 2, 64)};
+  return std::array{tile(128, 128, 2, 64), tile(128, 192, 2, 64), tile(64, 64, 1, 64), tile(64, 128, 2, 64)};
 }
 /// Results of 32 bits, between wgmma_split_k's tiles and wgmma_staged_f32's.
 template <class... Types>
