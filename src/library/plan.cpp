@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "core/refusal.hpp"
@@ -50,17 +52,37 @@ std::vector<Candidate> candidates(const Problem& asked, const BuiltInCard& card,
   return found;
 }
 
-/// The problem by which a kernel is chosen whose results for a row of D do not depend on how many rows there are: so
+/// A problem by which a kernel is chosen whose results for a row of D do not depend on how many rows there are: so
 /// many, of an A that is aligned; where M is the length of lines of results, one more, for kernels that take any
 /// length.
-Problem of_any_rows(Problem problem) {
+Problem with_rows(Problem problem, std::int64_t M) {
   problem = with_columns(problem);
-  problem.M = problem.order_d == Order::column_major ? 1025 : 1024;
+  problem.M = problem.order_d == Order::column_major ? M + 1 : M;
   problem.aligned.A = 16;
   problem.lda = 0;
   problem.batch.stride_a = 0;
   if (problem.order_d == Order::column_major) problem.ldc = problem.ldd = problem.M;
   return resolved(problem);
+}
+
+/// The kernel that is chosen for any number of rows: of those that take few and many the one that does both well, by
+/// the product of the two times. Empty if there is none.
+std::string kernel_of_any_rows(const Problem& problem, const BuiltInCard& card, const GemmOptions& options) {
+  constexpr std::int64_t few = 64, many = 1024;
+  const std::vector<Candidate> with_few = candidates(with_rows(problem, few), card, options),
+                               with_many = candidates(with_rows(problem, many), card, options);
+  std::string best;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Candidate& candidate : with_many) {
+    const std::string& kernel = candidate.way.kernel->id;
+    // The quickest way by a kernel comes first.
+    const auto same = std::find_if(with_few.begin(), with_few.end(),
+                                   [&](const Candidate& other) { return other.way.kernel->id == kernel; });
+    if (same == with_few.end() || candidate.time.seconds * same->time.seconds >= least) continue;
+    least = candidate.time.seconds * same->time.seconds;
+    best = kernel;
+  }
+  return best;
 }
 
 }  // namespace
@@ -84,9 +106,8 @@ PlannedWay Candidate::planned(const Problem& asked) const {
 
 std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card, GemmOptions options) {
   if (options.batch_invariant) {
-    const auto nominal = candidates(of_any_rows(problem), card, options);
-    if (nominal.empty()) return {};
-    options.kernel = nominal.front().way.kernel->id;
+    options.kernel = kernel_of_any_rows(problem, card, options);
+    if (options.kernel.empty()) return {};
   }
   return candidates(problem, card, options);
 }
@@ -158,10 +179,9 @@ std::size_t Plan::prepared_bytes(Matrix matrix) const {
 
 bool Plan::batch_invariant() const {
   if (way().kernel.empty()) return true;
-  const auto best = candidates(
-      of_any_rows(problem()), *data_->card,
-      {.batch_invariant = true, .fast_accumulation = data_->way.kernel->kernel->fast_accumulation});
-  return !best.empty() && best.front().way.kernel->id == way().kernel;
+  return way().kernel == kernel_of_any_rows(problem(), *data_->card,
+                                            {.batch_invariant = true,
+                                             .fast_accumulation = data_->way.kernel->kernel->fast_accumulation});
 }
 
 std::string Plan::why() const {
