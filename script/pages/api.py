@@ -18,6 +18,7 @@ LISTS = {
     "drawn3": "and others",
     "shapes_llm": "layers of language models, with kernels for few rows, long sums and tiles between",
     "shapes_cubes": "cubes of sizes drawn from 264 to 4088, with the same kernels",
+    "shapes_deepbench": "products of DeepBench, with the same",
     "shapes_longk": "at most 320 rows and long sums, with the same",
     "shapes_grid": "64 or 128 rows, 64 to 12288 columns, K = 64, with the same",
 }

@@ -21,6 +21,7 @@ MOST_OF_A_TYPE = 3  # of a type where there are several
 TEXTS = {
     "shapes_cubes": "cubes",
     "shapes_llm": "layers of language models, of `data/shapes/llm.txt`, 1 to 4096 rows",
+    "shapes_deepbench": "products of DeepBench, of `data/shapes/deepbench.txt`",
     "shapes_skinny": "layers with the sizes of these and of other models, 1 to 64 rows",
     "shapes_longk": "at most 512 rows, K up to 32768",
     "shapes_grid": "K = 64, 64 or 128 rows, of `data/shapes/grid.txt`",
