@@ -293,6 +293,14 @@ TEST(Plan, ForAnyNumberOfRowsIsOfOneKernel) {
 
 // Of one row there is no telling by memory alone which order it has, or how far behind it a second one begins: that is
 // the strides' to say.
+TEST(Plan, ForAnyNumberOfRowsIsOfAKernelThatIsGoodForFewAndForMany) {
+  for (const std::int64_t M : {1, 64, 512, 4096}) {
+    const Problem p = problem_of({Type::f16, Type::f16, row, column}, M, 4096, 4096);
+    const double free = plan(p, "h200").way().seconds;
+    EXPECT_LT(plan(p, "h200", {.batch_invariant = true}).way().seconds, 2 * free) << M;
+  }
+}
+
 TEST(Plan, ForAnyNumberOfRowsIsOfOneKernelForViewsOfOneRowToo) {
   const auto view = [](Type type, Order order, std::int64_t rows, std::int64_t cols, std::int64_t gap) {
     float* const data = reinterpret_cast<float*>(std::uintptr_t{1} << 20);
