@@ -73,7 +73,8 @@ struct PackedOperands {
 ///
 /// types of operands and, where they differ, of results with the orders of A, B and D, as plans' ids have them; M, N,
 /// K, and with a point between an epilogue, as in 4096x4096x64.bias_of_columns-relu; a kernel by its id; and which of A
-/// and B are copied first. Empty lines, and what follows a #, do not count.
+/// and B are copied first. Empty lines, and what follows a #, do not count. What it says is of single products: for
+/// batches it has no choice.
 class ChoiceTable {
  public:
   struct Entry {
@@ -243,8 +244,9 @@ class Context {
   Plan plan(const Problem& problem, const GemmOptions& options = {});
 
   /// Computes what a plan says, on operands that are as its problem says, in the order of the stream. On a GPU it
-  /// returns at once, on the emulated machine when it is done. A batch is as many launches; over all of it, no D may
-  /// share an element with an A, a B or the bias, nor with a C or a residual unless each D is its own.
+  /// returns at once, on the emulated machine when it is done. A batch is one launch where a kernel does batches, and
+  /// as many as products otherwise; over all of it, no D may share an element with an A, a B or the bias, nor with a C
+  /// or a residual unless each D is its own.
   ///
   /// An alpha of 0 that the plan's problem leaves open is another plan's, which reads neither A nor B. The first run
   /// makes and prepares it. If it needs more than the plan's workspace_bytes(), as where the plan's kernel does what

@@ -11,6 +11,7 @@
 #include "bench/run.hpp"
 #include "core/error.hpp"
 #include "core/math.hpp"
+#include "core/refusal.hpp"
 #include "device/device.hpp"
 #include "kernels/split.hpp"
 
@@ -105,6 +106,67 @@ RandomProblem with_unread_c(RandomProblem spec) {
   return spec;
 }
 
+/// So many products. Matrices of each kind are apart by vectors of a number of their own, or by whole lines, or by far
+/// more.
+enum class Apart { vectors, lines, far };
+RandomProblem in_batch(RandomProblem spec, std::int64_t count, Apart apart) {
+  Problem& p = spec.problem;
+  p = resolved(p);
+  std::int64_t more = 0;
+  const auto stride = [&](Matrix matrix) {
+    const MatrixShape x = shape_of(p, matrix);
+    const std::int64_t vector = vector_of(p, matrix);
+    ++more;
+    if (apart == Apart::lines) return (x.lines() + more) * x.ld;
+    return round_up(x.extent(), vector) + more * vector + (apart == Apart::far ? std::int64_t{1} << 31 : 0);
+  };
+  p.batch = {.count = count,
+             .stride_a = stride(Matrix::A),
+             .stride_b = stride(Matrix::B),
+             .stride_c = stride(Matrix::C),
+             .stride_d = stride(Matrix::D)};
+  if (p.in_place) p.batch.stride_c = p.batch.stride_d;
+  return spec;
+}
+
+/// Problems of several products for a kernel that does them in one launch.
+std::vector<CheckProblem> batches(const KernelEntry& kernel) {
+  const std::int64_t m = kernel.tile.m, n = kernel.tile.n, k = kernel.tile.k, vector = 16 / size_of(kernel.kind.type);
+  const auto apart = [&](std::int64_t M, std::int64_t N, std::int64_t K) {
+    return with_four_lengths(kernel.kind, M, N, K);
+  };
+  const RandomProblem several = in_batch(apart(m + vector, n + 2 * vector, 2 * k + vector), 3, Apart::vectors),
+                      small = in_batch(apart(3 * vector, 5 * vector, 2 * vector), 4, Apart::vectors);
+  const auto with = [](RandomProblem spec, std::int64_t Batch::*stride, std::int64_t value) {
+    spec.problem.batch.*stride = value;
+    return spec;
+  };
+  std::vector<CheckProblem> problems = {
+      {several, "three products of several tiles"},
+      {in_batch(apart(m - 1, n + vector, k + vector), 3, Apart::lines), "three products, whole lines apart; M is odd"},
+      {in_batch(apart(2 * m + 1, vector, k), 2, Apart::vectors), "two products of three rows of tiles"},
+      {in_batch(with_unread_c(with_factors(sized(kernel.kind, vector, 2 * n + vector, 3 * vector), 0.75f, 0)), 2,
+                Apart::vectors),
+       "two products of three columns of tiles; C is NaN, and beta is 0"},
+      {with(small, &Batch::stride_a, 0), "products that share A"},
+      {with(small, &Batch::stride_b, 0), "products that share B"},
+      {with(small, &Batch::stride_c, small.problem.batch.stride_c + 1), "every other C off its alignment"},
+      {in_batch(in_place(with_factors(apart(2 * vector, 3 * vector, vector), 0.75f, 1)), 3, Apart::vectors),
+       "D is C; beta is 1"},
+      {in_batch(apart(2 * vector, vector, 3 * vector), 3, Apart::far), "products beyond 32 bits of offsets"},
+      {in_batch(apart(vector, 3 * vector, 2 * vector), 37, Apart::vectors), "many small products",
+       odd_multiprocessors}};
+  const auto refuse = [&](const RandomProblem& spec, std::string tries) {
+    problems.push_back({.spec = spec, .tries = std::move(tries), .refused = true});
+  };
+  refuse(with(small, &Batch::stride_a, small.problem.batch.stride_a + vector / 2), "every other A off 16 bytes");
+  refuse(with(small, &Batch::stride_b, small.problem.batch.stride_b + vector / 2), "every other B off 16 bytes");
+  refuse(with(small, &Batch::stride_d, small.problem.batch.stride_d + vector / 2), "every other D off 16 bytes");
+  refuse(with(small, &Batch::stride_a, std::int64_t{1} << 40), "A 2^41 bytes apart");
+  refuse(with(small, &Batch::count, std::int64_t{1} << 24), "more products than 30 bits have rows for");
+  return problems;
+}
+
 /// What there is of problems where results are sums as they are: those that try factors alone are left out.
 void keep_sums(std::vector<CheckProblem>& problems) {
   std::erase_if(problems, [](const CheckProblem& p) { return p.spec.alpha == 0 || p.spec.problem.in_place; });
@@ -113,16 +175,22 @@ void keep_sums(std::vector<CheckProblem>& problems) {
 
 /// Under one schedule.
 Checked check_once(const Rung& rung, const KernelEntry& kernel, const CheckProblem& problem, std::uint64_t seed) {
+  Checked checked;
+  if (problem.refused) {
+    try {
+      checked = chosen(kernel, problem);
+      checked.found = {"not refused", fmt::format("{} takes it, and no kernel may", checked.ran), seed};
+    } catch (const Refusal& refusal) {
+      checked.why = refusal.what();
+    }
+    return checked;
+  }
   // One host thread: blocks that run at the same time would meet in another order each time.
   const std::unique_ptr<Device> device = open_emulator(
       {.multiprocessors = problem.multiprocessors, .check = true, .threads = 1, .seed = seed, .limit_s = most_seconds});
-  Checked checked;
   try {
     Experiment experiment(*device, problem.spec);
-    const Problem known = with_known(experiment.problem().spec.problem, experiment.operands());
-    const Choice choice = choose(kernel, known);  // what run() chooses; a fault leaves nobody to ask
-    checked.ran = choice.kernel->id();
-    checked.why = choice.why;
+    checked = chosen(kernel, problem);  // a fault leaves nobody to ask
     const Verification result = experiment.run(rung, kernel, Build::instrumented).verification;
     if (!result.ok) checked.found = {"wrong result", result.message, seed};
   } catch (const KernelFault& fault) {
@@ -208,6 +276,11 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& 
 
 std::vector<CheckProblem> check_problems(const KernelEntry& kernel) {
   std::vector<CheckProblem> problems = check_problems(kernel.kind, kernel.tile);
+  if (kernel.batches)
+    for (CheckProblem& problem : batches(kernel)) problems.push_back(std::move(problem));
+  // A cluster takes a multiprocessor for each block, and clusters that stay take several of a problem's tiles each.
+  for (CheckProblem& problem : problems)
+    problem.multiprocessors = std::max(problem.multiprocessors, kernel.cluster.down * kernel.cluster.across);
   if (!kernel.split) return problems;
   // Of tiles so short that a block has several in its part, as many as 64 of K have.
   const std::int64_t n = kernel.tile.n, k = std::max(kernel.tile.k, 64);
@@ -237,6 +310,11 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, std::int64_t M, s
                                         {scattered(sized(kind, M, N, K)), "long rows, bases off their alignment"}};
   if (kind.result == Type::s32) keep_sums(problems);
   return problems;
+}
+
+Checked chosen(const KernelEntry& kernel, const CheckProblem& problem) {
+  const Choice choice = choose(kernel, resolve(problem.spec).problem);
+  return {.found = {}, .ran = choice.kernel->id(), .why = choice.why};
 }
 
 Checked check(const Rung& rung, const KernelEntry& kernel, const CheckProblem& problem, std::uint64_t seed,

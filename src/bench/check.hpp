@@ -17,6 +17,7 @@ struct CheckProblem {
   /// As few as a cluster of two blocks needs, unless it is said: blocks that stay take several of the tiles of a
   /// problem each.
   int multiprocessors = 2;
+  bool refused = false;  ///< no kernel takes it, and it is not run
 };
 
 /// Small problems at which kernels of that tile go wrong if they do. Each size, leading dimension, base and factor
@@ -24,7 +25,8 @@ struct CheckProblem {
 /// they cannot; and each is alone in some problem what keeps them from it.
 std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& tile);
 
-/// The same of a kernel, and if its blocks share K (kernels/split.hpp) such as have few results and long sums.
+/// The same of a kernel; if its blocks share K (kernels/split.hpp), also such as have few results and long sums; if it
+/// does batches, also these.
 std::vector<CheckProblem> check_problems(const KernelEntry& kernel);
 
 /// Problems of one size: as it is, and with leading dimensions, bases and factors of their own.
@@ -32,15 +34,19 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, std::int64_t M, s
 
 /// What was wrong.
 struct Finding {
-  std::string kind;     ///< a name of FaultKind, or "wrong result"
+  std::string kind;     ///< a name of FaultKind, "wrong result", or "not refused"
   std::string message;  ///< of the KernelFault with its lines and threads, or of the Verification
   std::uint64_t seed;   ///< of the schedule
 };
 
 struct Checked {
   std::optional<Finding> found;  ///< by the first schedule that found something
-  std::string ran, why;          ///< as of RunResult
+  std::string ran, why;          ///< as of RunResult; of a problem that is refused, nothing and why
 };
+
+/// Which kernel runs a problem, and why if it is another one: what check() tells of it, without a run.
+/// @throws InvalidArgument if none takes it
+Checked chosen(const KernelEntry& kernel, const CheckProblem& problem);
 
 /// Runs a kernel on the emulated machine, of which it finds the multiprocessors of the problem, with every access
 /// checked, under the schedules of seeds `seed`, `seed` + 1, ..., and verifies the results of each. Schedules run on

@@ -13,6 +13,7 @@
 
 #include "bench/clock_probe.hpp"
 #include "bench/random_fill.hpp"
+#include "core/batch.hpp"
 #include "core/math.hpp"
 #include "device/launch.hpp"
 
@@ -51,14 +52,16 @@ class Event {
 /// Copies of A, B and D in GPU memory, for a problem with beta = 0.
 class RotatingOperands {
  public:
-  RotatingOperands(Device& device, const GemmKind& kind, std::int64_t M, std::int64_t N, std::int64_t K)
-      : a_(padded(kind.type, M * K)),
-        b_(padded(kind.type, K * N)),
-        d_(padded(kind.result, M * N)),
+  RotatingOperands(Device& device, const Problem& p)
+      : a_(padded(p.kind.type, p.batch.count * p.M * p.K)),
+        b_(padded(p.kind.type, p.batch.count * p.K * p.N)),
+        d_(padded(p.kind.result, p.batch.count * p.M * p.N)),
         copies_(std::max<std::size_t>(2, ceil_div(3 * device.properties().l2_bytes + 1, a_ + b_ + d_))),
         memory_(device, copies_ * (a_ + b_ + d_), "copies of A, B and D"),
-        problem_(resolved({.kind = kind, .M = M, .N = N, .K = K})) {
-    fill_normal(device, kind.type, memory_.data(), static_cast<std::int64_t>(memory_.bytes()) / size_of(kind.type), 1);
+        problem_(resolved({.kind = p.kind, .M = p.M, .N = p.N, .K = p.K})) {
+    if (p.batch.count > 1) problem_.batch = one_after_another(problem_, p.batch.count);
+    fill_normal(device, p.kind.type, memory_.data(), static_cast<std::int64_t>(memory_.bytes()) / size_of(p.kind.type),
+                1);
     device.synchronize();
   }
 
@@ -164,20 +167,14 @@ int launches_in(double seconds, double launch_ms, int least) {
 }  // namespace
 
 struct GemmTimer::State {
-  State(Device& device, const GemmKind& kind, std::int64_t M_, std::int64_t N_, std::int64_t K_)
-      : properties(device.properties()),
-        stream(device.stream()),
-        operands(device, kind, M_, N_, K_),
-        M(M_),
-        N(N_),
-        K(K_) {
+  State(Device& device, const Problem& problem)
+      : properties(device.properties()), stream(device.stream()), operands(device, problem) {
     properties.clock_mhz = std::max(properties.clock_mhz, sensors.max_sm_clock_mhz().value_or(0));
   }
 
   DeviceProperties properties;
   Stream stream;
   RotatingOperands operands;
-  std::int64_t M, N, K;
   Sensors sensors;
   ClockProbe probe;
   std::deque<Event> events;
@@ -230,7 +227,8 @@ struct GemmTimer::State {
 
   /// @param launch_ms  what the round counts with
   void finish_round(Series& series, int round, double launch_ms, double seconds) {
-    const double rate = tflops(M, N, K, launch_ms);
+    const Problem& p = operands.problem();
+    const double rate = tflops(p.M, p.N, p.K, launch_ms / static_cast<double>(p.batch.count));
     require_plausible(series.contestant->name, rate, ceiling_tflops(properties, series.contestant->unit));
     series.rounds.push_back(round);
     series.tflops.push_back(rate);
@@ -347,8 +345,7 @@ struct GemmTimer::State {
   }
 };
 
-GemmTimer::GemmTimer(Device& device, const GemmKind& kind, std::int64_t M, std::int64_t N, std::int64_t K)
-    : state_(std::make_unique<State>(device, kind, M, N, K)) {}
+GemmTimer::GemmTimer(Device& device, const Problem& problem) : state_(std::make_unique<State>(device, problem)) {}
 GemmTimer::~GemmTimer() = default;
 
 const Problem& GemmTimer::problem() const { return state_->operands.problem(); }

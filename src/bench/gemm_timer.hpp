@@ -65,8 +65,9 @@ struct Measurements {
 /// microseconds.
 class GemmTimer {
  public:
+  /// @param problem  kind, sizes, and how many products: lines and matrices follow one another
   /// @throws InvalidArgument if there is not enough memory
-  GemmTimer(Device& device, const GemmKind& kind, std::int64_t M, std::int64_t N, std::int64_t K);
+  GemmTimer(Device& device, const Problem& problem);
   ~GemmTimer();
 
   /// What is timed: resolved, and its matrices are aligned to 256 bytes.

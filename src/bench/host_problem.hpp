@@ -38,8 +38,8 @@ struct RandomProblem {
 
 std::int64_t& leading_dimension(Problem& problem, Matrix matrix);
 
-/// Lines that are further apart than this, in elements, are so in device memory alone, where nothing is between them:
-/// their offsets are what a problem is tried with, and the host keeps lines without gaps.
+/// Lines and matrices of a batch that are further apart than this, in elements, are so in device memory alone, where
+/// nothing is between them: their offsets are what a problem is tried with, and the host keeps them without gaps.
 constexpr std::int64_t far_apart = std::int64_t{1} << 27;
 bool is_far(const MatrixShape& shape);
 /// The problem as the host keeps it.

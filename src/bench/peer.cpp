@@ -124,6 +124,14 @@ class Cublas {
     return Matrix(layout);
   }
 
+  static void set_batch(cublasLtMatrixLayout_t layout, std::int64_t count, std::int64_t stride) {
+    const auto set = [&](cublasLtMatrixLayoutAttribute_t which, const auto& value) {
+      check_cublas(cublas_lt().MatrixLayoutSetAttribute(layout, which, &value, sizeof(value)), "layout");
+    };
+    set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(count));
+    set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, stride);
+  }
+
   /// cuBLAS sees the transposes of row-major matrices: D^T = B^T A^T, N x M.
   Plan make_plan(const Problem& p) const {
     const cublasComputeType_t compute = kind_.type == Type::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
@@ -137,6 +145,11 @@ class Cublas {
               .c = matrix(result, p.N, p.M, p.reads_c() ? p.ldc : p.ldd),
               .d = matrix(result, p.N, p.M, p.ldd),
               .algorithms = {}};
+    for (const auto& [layout, stride] : {std::pair(plan.a.get(), p.batch.stride_a),
+                                         {plan.b.get(), p.batch.stride_b},
+                                         {plan.c.get(), p.reads_c() ? p.batch.stride_c : p.batch.stride_d},
+                                         {plan.d.get(), p.batch.stride_d}})
+      set_batch(layout, p.batch.count, stride);
     cublasLtMatmulPreference_t handle;
     check_cublas(cublas_lt().MatmulPreferenceCreate(&handle), "cublasLtMatmulPreferenceCreate");
     const Preference preference(handle);
@@ -176,14 +189,28 @@ class Cublas {
   /// Made once for all problems that are alike.
   const Plan& plan(const Problem& p) {
     const bool reads_c = p.reads_c();
-    const Key key = {
-        p.M,         p.N,         p.K,        p.lda, p.ldb, p.ldd, reads_c ? p.ldc : 0, reads_c ? p.aligned.C : 0,
-        p.aligned.A, p.aligned.B, p.aligned.D};
+    const Batch& batch = p.batch;
+    const Key key = {p.M,
+                     p.N,
+                     p.K,
+                     p.lda,
+                     p.ldb,
+                     p.ldd,
+                     reads_c ? p.ldc : 0,
+                     reads_c ? p.aligned.C : 0,
+                     p.aligned.A,
+                     p.aligned.B,
+                     p.aligned.D,
+                     batch.count,
+                     batch.stride_a,
+                     batch.stride_b,
+                     reads_c ? batch.stride_c : 0,
+                     batch.stride_d};
     const auto known = plans_.find(key);
     return known != plans_.end() ? known->second : plans_.emplace(key, make_plan(p)).first->second;
   }
 
-  using Key = std::array<std::int64_t, 11>;
+  using Key = std::array<std::int64_t, 16>;
 
   GemmKind kind_;
   cudaStream_t stream_;

@@ -65,7 +65,7 @@ Plan with_way(const Plan& plan, const PlannedWay& way) {
 
 Regret measure_regret(Device& device, Context& context, const Problem& problem, const RegretOptions& options,
                       const OnProgress& progress) {
-  GemmTimer timer(device, problem.kind, problem.M, problem.N, problem.K);
+  GemmTimer timer(device, problem);
   Problem timed = timer.problem();
   timed.aligned = {16, 16, 16, 16};
   timed.epilogue = problem.epilogue;

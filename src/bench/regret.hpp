@@ -54,8 +54,8 @@ struct RegretOptions {
 /// Times the chosen way of a problem, all others that it may have been and cuBLAS's algorithms, in turns, on a warm
 /// card: blocks of launches without a rest between them, each contestant's median over the rounds. For lists of many
 /// problems; cold bursts and the power limit are measure_ladder()'s. Results are not looked at.
-/// @param problem  M, N, K, types, orders of A and B, and an epilogue, which cuBLAS is not asked for; lines follow one
-/// another, bases are aligned, beta is 0
+/// @param problem  M, N, K, types, orders of A and B, how many products, and an epilogue, which cuBLAS is not asked
+/// for; lines and matrices follow one another, bases are aligned, beta is 0
 /// @throws InvalidArgument if there is no GPU, or not enough memory
 Regret measure_regret(Device& device, Context& context, const Problem& problem, const RegretOptions& options = {},
                       const OnProgress& progress = {});

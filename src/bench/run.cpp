@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/batch.hpp"
 #include "core/error.hpp"
 #include "core/math.hpp"
 #include "emulator/arena.hpp"
@@ -68,16 +69,24 @@ void require_memory(const char* where, std::size_t needed, std::size_t free) {
                                     describe_bytes(free)));
 }
 
+/// Of one of a problem's matrices.
+Repeated repeated(const Problem& problem, Matrix matrix) {
+  const std::int64_t stride = stride_of(problem.batch, matrix);
+  return {stride == 0 ? 1 : problem.batch.count, stride};
+}
+
 /// Resolves a spec and checks that everything an Experiment allocates fits into memory.
 RandomProblem affordable(Device& device, const RandomProblem& unresolved) {
   const RandomProblem spec = resolve(unresolved);
   const Problem kept = without_far_gaps(spec.problem);
-  std::size_t on_device = 0, on_host = Reference::bytes(spec);
+  const auto count = static_cast<std::size_t>(spec.problem.batch.count);
+  std::size_t on_device = 0, on_host = count * Reference::bytes(spec);
   for (const Matrix matrix : all_matrices) {
     const MatrixShape shape = shape_of(spec.problem, matrix);
     if (matrix != Matrix::D || !spec.problem.in_place)
-      on_device = add_saturated(on_device, GuardedMatrix::bytes(device, shape, spec.displacement[matrix]));
-    on_host = add_saturated(on_host, static_cast<std::size_t>(shape_of(kept, matrix).bytes()));
+      on_device = add_saturated(
+          on_device, GuardedMatrix::bytes(device, shape, repeated(spec.problem, matrix), spec.displacement[matrix]));
+    on_host = add_saturated(on_host, count * static_cast<std::size_t>(shape_of(kept, matrix).bytes()));
   }
   require_memory(device.kind() == DeviceKind::gpu ? "GPU" : "emulated", on_device, device.properties().free_bytes);
   if (device.kind() == DeviceKind::emulator) {
@@ -97,18 +106,58 @@ MatrixShape shape_of_d(const Problem& problem) {
   return shape;
 }
 
-/// @param front  bytes before the first one
-emulator::Lines lines_of(const MatrixShape& shape, std::size_t front) {
+/// Bytes from the first matrix to the end of the last one.
+std::size_t bytes_of(const MatrixShape& shape, const Repeated& repeated) {
+  if (shape.empty()) return 0;
+  const std::int64_t others = (repeated.count - 1) * repeated.stride * size_of(shape.type);
+  return static_cast<std::size_t>(others + shape.bytes());
+}
+
+/// Of matrices that are whole lines apart there may be lines between them, too. @param front  bytes before the first
+/// one
+emulator::Lines lines_of(const MatrixShape& shape, const Repeated& repeated, std::size_t front) {
   const auto size = static_cast<std::size_t>(size_of(shape.type));
-  if (shape.empty()) return {};
+  if (shape.empty() || (repeated.count > 1 && repeated.stride % shape.ld != 0)) return {};
   return {front, static_cast<std::size_t>(shape.length()) * size, static_cast<std::size_t>(shape.ld) * size};
+}
+
+/// The same random problem for each product of a batch.
+std::vector<HostProblem> make_products(const RandomProblem& spec, const OnProgress& progress) {
+  std::vector<HostProblem> products;
+  for (std::int64_t i = 0; i < spec.problem.batch.count; ++i) {
+    RandomProblem one = spec;
+    one.seed += static_cast<std::uint64_t>(i);
+    products.push_back(make_problem(one, progress));
+    if (spec.problem.batch.stride_a == 0) products.back().A = products.front().A;
+    if (spec.problem.batch.stride_b == 0) products.back().B = products.front().B;
+  }
+  return products;
+}
+
+/// Of a batch the first one that is wrong, or else that with the largest error.
+Verification worst_of(const std::vector<Verification>& products) {
+  const auto worse = [](const Verification& a, const Verification& b) {
+    const auto ratio = [](const Verification& v) { return v.bound > 0 ? v.max_error / v.bound : v.max_error; };
+    return a.ok != b.ok ? a.ok : a.ok && ratio(a) < ratio(b);
+  };
+  const auto worst = std::max_element(products.begin(), products.end(), worse);
+  Verification verification = *worst;
+  if (products.size() > 1)
+    verification.message = fmt::format("of {} products number {}: {}", products.size(), worst - products.begin(),
+                                       verification.message);
+  return verification;
 }
 
 }  // namespace
 
-std::size_t GuardedMatrix::bytes(Device& device, const MatrixShape& shape, std::int64_t displacement) {
+std::size_t GuardedMatrix::bytes(Device& device, const MatrixShape& shape, const Repeated& repeated,
+                                 std::int64_t displacement) {
   const auto size = static_cast<std::size_t>(size_of(shape.type));
-  auto matrix = static_cast<std::size_t>(shape.extent()) * size;
+  std::size_t matrix = bytes_of(shape, repeated);
+  if (repeated.count > 1 && repeated.stride > far_apart && device.kind() == DeviceKind::emulator) {
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    matrix = static_cast<std::size_t>(repeated.count) * (static_cast<std::size_t>(shape.bytes()) + 2 * page);
+  }
   if (is_far(shape) && device.kind() == DeviceKind::emulator) {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     matrix = static_cast<std::size_t>(shape.lines()) * (static_cast<std::size_t>(shape.length()) * size + 2 * page);
@@ -116,72 +165,100 @@ std::size_t GuardedMatrix::bytes(Device& device, const MatrixShape& shape, std::
   return add_saturated(matrix, static_cast<std::size_t>(displacement) * size + 2 * guard_bytes(device));
 }
 
-GuardedMatrix::GuardedMatrix(Device& device, const MatrixShape& shape, std::int64_t displacement, const char* name)
+GuardedMatrix::GuardedMatrix(Device& device, const MatrixShape& shape, const Repeated& repeated,
+                             std::int64_t displacement, const char* name)
     : device_(&device),
       shape_(shape),
+      repeated_(repeated),
       name_(name),
       front_(guard_bytes(device) + static_cast<std::size_t>(displacement * size_of(shape.type))),
-      matrix_(static_cast<std::size_t>(shape.bytes())),
       back_(guard_bytes(device)),
-      buffer_(device, front_ + matrix_ + back_, name, bytes(device, shape, displacement), lines_of(shape, front_)) {
+      buffer_(device, front_ + bytes_of(shape, repeated) + back_, name, bytes(device, shape, repeated, displacement),
+              lines_of(shape, repeated, front_)) {
   lay_guards();
 }
 
 template <class Copy>
-void GuardedMatrix::for_each_run(Copy&& copy) const {
-  auto* const here = static_cast<std::byte*>(data());
-  if (!is_far(shape_)) {
-    if (matrix_ > 0) copy(here, std::size_t{0}, matrix_);
-    return;
-  }
+void GuardedMatrix::for_each_run(std::int64_t product, Copy&& copy) const {
   const auto size = static_cast<std::size_t>(size_of(shape_.type)),
              length = static_cast<std::size_t>(shape_.length()) * size,
              pitch = static_cast<std::size_t>(shape_.ld) * size;
+  const std::int64_t before = repeated_.count > 1 ? product * repeated_.stride : 0;
+  auto* const here = static_cast<std::byte*>(data()) + static_cast<std::size_t>(before) * size;
+  if (!is_far(shape_)) {
+    if (!shape_.empty()) copy(here, std::size_t{0}, static_cast<std::size_t>(shape_.bytes()));
+    return;
+  }
   for (std::size_t line = 0; line < static_cast<std::size_t>(shape_.lines()); ++line)
     copy(here + line * pitch, line * length, length);
 }
 
-void GuardedMatrix::upload(const HostMatrix& content) {
-  for_each_run([&](std::byte* here, std::size_t offset, std::size_t count) {
+void GuardedMatrix::upload(const HostMatrix& content, std::int64_t product) {
+  for_each_run(product, [&](std::byte* here, std::size_t offset, std::size_t count) {
     device_->upload(here, content.data() + offset, count);
   });
 }
 
-void GuardedMatrix::download(HostMatrix& content) const {
-  for_each_run([&](std::byte* here, std::size_t offset, std::size_t count) {
+void GuardedMatrix::download(HostMatrix& content, std::int64_t product) const {
+  for_each_run(product, [&](std::byte* here, std::size_t offset, std::size_t count) {
     device_->download(content.data() + offset, here, count);
   });
 }
 
+template <class Band>
+void GuardedMatrix::for_each_band(Band&& band) const {
+  auto* const first = static_cast<std::byte*>(data());
+  if (front_ > 0) band(static_cast<std::byte*>(buffer_.data()), front_);
+  if (back_ > 0) band(first + bytes_of(shape_, repeated_), back_);
+  if (shape_.empty() || repeated_.stride <= shape_.extent() || repeated_.stride > far_apart) return;
+  const std::int64_t size = size_of(shape_.type);
+  for (std::int64_t i = 0; i + 1 < repeated_.count; ++i)
+    band(first + (i * repeated_.stride + shape_.extent()) * size,
+         static_cast<std::size_t>((repeated_.stride - shape_.extent()) * size));
+}
+
 void GuardedMatrix::lay_guards() {
-  const std::vector<std::byte> band(std::max(front_, back_), guard);
-  if (front_ > 0) device_->upload(buffer_.data(), band.data(), front_);
-  if (back_ > 0) device_->upload(static_cast<std::byte*>(data()) + matrix_, band.data(), back_);
+  for_each_band([&](std::byte* here, std::size_t count) {
+    const std::vector<std::byte> band(count, guard);
+    device_->upload(here, band.data(), count);
+  });
 }
 
 std::int64_t GuardedMatrix::damaged_bytes() const {
-  std::vector<std::byte> bands(front_ + back_);
-  if (front_ > 0) device_->download(bands.data(), buffer_.data(), front_);
-  if (back_ > 0) device_->download(bands.data() + front_, static_cast<std::byte*>(data()) + matrix_, back_);
-  return std::count_if(bands.begin(), bands.end(), [](std::byte b) { return b != guard; });
+  std::int64_t damaged = 0;
+  for_each_band([&](std::byte* here, std::size_t count) {
+    std::vector<std::byte> band(count);
+    device_->download(band.data(), here, count);
+    damaged += std::count_if(band.begin(), band.end(), [](std::byte b) { return b != guard; });
+  });
+  return damaged;
 }
 
 Experiment::Experiment(Device& device, const RandomProblem& spec, OnProgress progress)
     : device_(&device),
       progress_(std::move(progress)),
-      problem_(make_problem(affordable(device, spec), progress_)),
-      reference_(problem_, progress_),
-      A_(device, shape_of(problem_.spec.problem, Matrix::A), problem_.spec.displacement.A, "A"),
-      B_(device, shape_of(problem_.spec.problem, Matrix::B), problem_.spec.displacement.B, "B"),
-      C_(device, shape_of(problem_.spec.problem, Matrix::C), problem_.spec.displacement.C, "C"),
-      D_(device, shape_of_d(problem_.spec.problem), problem_.spec.displacement.D, "D") {
-  A_.upload(problem_.A);
-  B_.upload(problem_.B);
-  C_.upload(problem_.C);
+      products_(make_products(affordable(device, spec), progress_)),
+      A_(matrix_of(Matrix::A)),
+      B_(matrix_of(Matrix::B)),
+      C_(matrix_of(Matrix::C)),
+      D_(matrix_of(Matrix::D)) {
+  for (std::size_t i = 0; i < products_.size(); ++i) {
+    const auto product = static_cast<std::int64_t>(i);
+    references_.emplace_back(products_[i], progress_);
+    A_.upload(products_[i].A, product);
+    B_.upload(products_[i].B, product);
+    C_.upload(products_[i].C, product);
+  }
+}
+
+GuardedMatrix Experiment::matrix_of(Matrix matrix) const {
+  const RandomProblem& spec = problem().spec;
+  const MatrixShape shape = matrix == Matrix::D ? shape_of_d(spec.problem) : shape_of(spec.problem, matrix);
+  return {*device_, shape, repeated(spec.problem, matrix), spec.displacement[matrix], name_of(matrix)};
 }
 
 Operands Experiment::operands() const {
-  const RandomProblem& spec = problem_.spec;
+  const RandomProblem& spec = problem().spec;
   return {.A = A_.data(),
           .B = B_.data(),
           .C = spec.beta == 0 && !spec.unread_c && checks(*device_) ? nullptr : C_.data(),
@@ -199,18 +276,26 @@ RunResult Experiment::run(const Rung& rung, const KernelEntry& kernel, Build bui
 }
 
 RunResult Experiment::run(const std::function<Choice(const Problem&, const Operands&)>& compute) {
-  const Problem& problem = problem_.spec.problem;
+  const Problem& problem = this->problem().spec.problem;
   GuardedMatrix& output = problem.in_place ? C_ : D_;
-  RunResult result;
-  result.D = problem.in_place ? problem_.C : HostMatrix(shape_of(without_far_gaps(problem), Matrix::D));
-  output.upload(result.D);
+  std::vector<HostMatrix> results;
+  for (const HostProblem& product : products_) {
+    results.push_back(problem.in_place ? product.C : HostMatrix(shape_of(without_far_gaps(problem), Matrix::D)));
+    output.upload(results.back(), std::ssize(results) - 1);
+  }
   for (GuardedMatrix* matrix : {&A_, &B_, &C_, &D_}) matrix->lay_guards();
   const Choice ran = compute(problem, operands());
+  RunResult result;
   if (ran.kernel) result.ran = ran.kernel->id();
   result.why = ran.why;
   device_->synchronize();
-  output.download(result.D);
-  result.verification = reference_.verify(result.D);
+  std::vector<Verification> verified;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    output.download(results[i], static_cast<std::int64_t>(i));
+    verified.push_back(references_[i].verify(results[i]));
+  }
+  result.D = std::move(results.front());
+  result.verification = worst_of(verified);
   for (const GuardedMatrix* matrix : {&A_, &B_, &C_, &D_}) {
     if (const std::int64_t damaged = matrix->damaged_bytes()) {
       result.verification.ok = false;

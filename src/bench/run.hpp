@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bench/host_problem.hpp"
 #include "bench/verify.hpp"
@@ -13,24 +14,32 @@
 
 namespace lapidary::bench {
 
-/// Room for a matrix in device memory, surrounded by guard bands that are verified later. On an emulated machine that
-/// checks every access there are none: the allocation is of exact size and the machine itself its guard.
+/// So many matrices of one shape, which begin every so many elements.
+struct Repeated {
+  std::int64_t count = 1, stride = 0;
+};
+
+/// Room for a matrix of each product of a batch in device memory, or for one that they share, surrounded by guard bands
+/// that are verified later. On an emulated machine that checks every access there are none at its ends: the allocation
+/// is of exact size and the machine itself its guard.
 class GuardedMatrix {
  public:
   /// @param displacement  elements by which the matrix begins behind a multiple of 256 bytes
   /// @throws InvalidArgument if there is not enough device memory
-  GuardedMatrix(Device& device, const MatrixShape& shape, std::int64_t displacement, const char* name);
+  GuardedMatrix(Device& device, const MatrixShape& shape, const Repeated& repeated, std::int64_t displacement,
+                const char* name);
 
   /// Bytes of memory that it takes, guard bands included; the largest number there is if they cannot be counted. What
   /// is between lines that are far apart takes memory of a GPU alone.
-  static std::size_t bytes(Device& device, const MatrixShape& shape, std::int64_t displacement);
+  static std::size_t bytes(Device& device, const MatrixShape& shape, const Repeated& repeated,
+                           std::int64_t displacement);
 
   void* data() const { return static_cast<std::byte*>(buffer_.data()) + front_; }
   const char* name() const { return name_; }
 
-  /// Copies a matrix of the same lines here, or from here.
-  void upload(const HostMatrix& content);
-  void download(HostMatrix& content) const;
+  /// Copies a matrix of the same lines here, as that of a product, or from here.
+  void upload(const HostMatrix& content, std::int64_t product);
+  void download(HostMatrix& content, std::int64_t product) const;
 
   void lay_guards();
   /// How many bytes of the guard bands have changed since they were laid.
@@ -40,23 +49,28 @@ class GuardedMatrix {
   /// Calls copy(here, offset, count) for what lies together both here and in the host's matrix, at the offset, in
   /// bytes.
   template <class Copy>
-  void for_each_run(Copy&& copy) const;
+  void for_each_run(std::int64_t product, Copy&& copy) const;
+  /// Calls band(here, bytes) for each guard band.
+  template <class Band>
+  void for_each_band(Band&& band) const;
 
   Device* device_;
   MatrixShape shape_;
+  Repeated repeated_;
   const char* name_;
-  std::size_t front_, matrix_, back_;  ///< bytes before, of and behind the matrix
+  std::size_t front_, back_;  ///< bytes before and behind the matrices
   DeviceBuffer buffer_;
 };
 
 struct RunResult {
-  HostMatrix D;
+  HostMatrix D;               ///< of the first product
   std::string ran;            ///< the id of the kernel that ran; empty if none is known
   std::string why;            ///< it is not the one that was asked for; empty if it is
   Verification verification;  ///< guard bands included: damage to one makes the result wrong and is told in the message
 };
 
-/// A problem in the memory of a device with its reference result, ready for any number of kernels of its type.
+/// A problem in the memory of a device with its reference result, ready for any number of kernels of its type. Of a
+/// batch each product has random numbers of its own, but for an A or B that all share.
 class Experiment {
  public:
   /// Checks that there is memory for all of it before anything is allocated, then makes data and reference.
@@ -70,16 +84,18 @@ class Experiment {
   /// The same with what is to compute the product on the device's stream, instead of a kernel.
   RunResult run(const std::function<Choice(const Problem&, const Operands&)>& compute);
 
-  const HostProblem& problem() const { return problem_; }
+  const HostProblem& problem() const { return products_.front(); }
   /// Where its matrices are in device memory; if beta is 0, C is NaN, or null on a device that finds wrong accesses
   /// unless the problem has an `unread_c`.
   Operands operands() const;
 
  private:
+  GuardedMatrix matrix_of(Matrix matrix) const;
+
   Device* device_;
   OnProgress progress_;
-  HostProblem problem_;
-  Reference reference_;
+  std::vector<HostProblem> products_;
+  std::vector<Reference> references_;
   GuardedMatrix A_, B_, C_;
   GuardedMatrix D_;  ///< has no elements if D is C
 };

@@ -203,8 +203,9 @@ class Measuring {
   }
 
   void leave_out(const Candidate& candidate, const Task& task, const std::string& why) {
-    const auto& [M, N, K, orders, label] = task.problem;
-    report_.left_out.push_back({std::string(candidate.entry.rung->name()), candidate.entry.kernel->kind, M, N, K, why});
+    const TimedProblem& p = task.problem;
+    report_.left_out.push_back(
+        {std::string(candidate.entry.rung->name()), candidate.entry.kernel->kind, p.M, p.N, p.K, why});
   }
 
   /// Verifies and times a task's kernels of one kind.
@@ -225,10 +226,10 @@ class Measuring {
   }
 
   void time(const Task& task, const KindOfKernels& kernels, const std::vector<Candidate>& candidates) {
-    const auto& [M, N, K, orders, label] = task.problem;
     std::vector<Contestant> contestants;
     for (const Candidate& candidate : candidates) contestants.push_back(candidate.contestant);
-    GemmTimer timer(device_, kernels.kind, M, N, K);
+    const TimedProblem& p = task.problem;
+    GemmTimer timer(device_, {.kind = kernels.kind, .M = p.M, .N = p.N, .K = p.K});
     const std::vector<Contestant> peers = opponents(kernels.peer, timer);
     const auto labelled = [&](Mode mode) -> OnProgress {
       if (!progress_) return {};
@@ -271,7 +272,7 @@ static Unit fastest_unit(Type type) { return type == Type::f32 ? Unit::cuda_core
 static LadderTimes quick_times(Device& device, const Problem& shape, std::span<const Contestant> contestants,
                                const OnProgress& progress) {
   const std::optional<Peer> peer = open_peer(device, shape.kind);
-  GemmTimer timer(device, shape.kind, shape.M, shape.N, shape.K);
+  GemmTimer timer(device, shape);
   const BurstOptions quick = {.rounds = 2, .rest_s = 0.2, .burst_s = 0.1, .watch = false};
   const std::vector<Contestant> peers = peer && !peer->algorithms(timer.problem()).empty()
                                             ? std::vector{peer->contestant}

@@ -66,6 +66,10 @@ std::vector<bench::TimedProblem> problems(const BenchArguments& arguments) {
   for (const std::int64_t size : arguments.sizes) problems.push_back({.M = size, .N = size, .K = size});
   for (const std::string& path : arguments.lists) {
     const std::vector<bench::TimedProblem> list = problem_list(path);
+    for (const bench::TimedProblem& problem : list)
+      if (problem.products != 1)
+        throw InvalidArgument(fmt::format("{} has {} products of {}; bench times single ones, and regret batches", path,
+                                          problem.products, bench::sizes_text(problem.M, problem.N, problem.K)));
     problems.insert(problems.end(), list.begin(), list.end());
   }
   if (problems.empty()) problems.push_back({.M = usual, .N = usual, .K = usual});

@@ -74,7 +74,9 @@ void print_problem(const bench::CheckProblem& problem, const bench::Checked& che
   const std::string verdict = report::styled(
       found ? "FAULT" : "sound", found ? report::Style::bad : report::Style::good, report::wants_colour(stdout));
   fmt::print("{}  {:<30} {}{}\n", verdict, bench::sizes_of(problem.spec.problem), problem.tries,
-             checked.why.empty() ? "" : fmt::format(", by {}", checked.ran));
+             problem.refused       ? ", which is refused"
+             : checked.why.empty() ? ""
+                                   : fmt::format(", by {}", checked.ran));
   if (found) fmt::print("{}\nagain: {}\n", lens::SourceText().annotate(found->message), again);
   std::fflush(stdout);
 }
@@ -108,7 +110,7 @@ ExitCode check(const CheckArguments& arguments) {
     Json entry = json_of(problem);
     const bench::Checked checked = bench::check(rung, kernel, problem, seed, schedules);
     found = checked.found;
-    by_others += !checked.why.empty();
+    by_others += !checked.why.empty() && !problem.refused;
     const std::string again = found ? replay(arguments, rung, kernel, found->seed) : "";
     entry["ran"] = checked.ran;
     entry["why"] = checked.why.empty() ? Json() : Json(checked.why);

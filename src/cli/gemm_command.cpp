@@ -11,6 +11,7 @@
 #include "cli/json.hpp"
 #include "cli/measurements.hpp"
 #include "cli/options.hpp"
+#include "core/batch.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "device/device.hpp"
@@ -22,7 +23,7 @@ namespace lapidary::cli {
 namespace {
 
 struct GemmArguments {
-  std::int64_t m = 4096, n = 4096, k = 4096;
+  std::int64_t m = 4096, n = 4096, k = 4096, products = 1;
   std::string type = "bf16 RC", epilogue = "none";
   GpuChoice gpu;
   GemmOptions options;
@@ -84,8 +85,11 @@ ExitCode gemm(const GemmArguments& a) {
     if (!text) throw InvalidArgument(fmt::format("cannot read {}", a.table));
     options.table = std::make_shared<const ChoiceTable>(*text);
   }
-  const Problem problem = {
-      .kind = parse_kind(a.type), .M = a.m, .N = a.n, .K = a.k, .epilogue = parse_epilogue(a.epilogue)};
+  Problem problem = {.kind = parse_kind(a.type), .M = a.m, .N = a.n, .K = a.k, .epilogue = parse_epilogue(a.epilogue)};
+  if (a.products != 1) {
+    problem.batch = one_after_another(resolved(problem), a.products);
+    if (problem.epilogue.residual) problem.batch.stride_residual = problem.batch.stride_d;
+  }
   std::optional<bench::Regret> measured;
   Json receipt;
   const std::string card = chosen_gpu(a.gpu).name;
@@ -126,7 +130,8 @@ ExitCode gemm(const GemmArguments& a) {
            {"receipt", receipt}});
     return success;
   }
-  fmt::print("D = A B{}, {} x {} x {} in {} on {}\n\n{}\n\nplan {}\n{}.\n",
+  fmt::print("{}D = A B{}, {} x {} x {} in {} on {}\n\n{}\n\nplan {}\n{}.\n",
+             a.products == 1 ? "" : fmt::format("{} products ", a.products),
              problem.epilogue == Epilogue{} ? "" : fmt::format(" with {}", to_string(problem.epilogue)), a.m, a.n, a.k,
              to_string(problem.kind), planned.card(), table_of(planned, measured).render(report::wants_colour(stdout)),
              planned.id(), planned.why());
@@ -141,6 +146,8 @@ Command add_gemm(App program) {
   app.add_option("-m", a->m, "rows of A and D (4096)").check(whole_number(0, most_predicted_size));
   app.add_option("-n", a->n, "columns of B and D (4096)").check(whole_number(0, most_predicted_size));
   app.add_option("-k", a->k, "columns of A, rows of B (4096)").check(whole_number(0, most_predicted_size));
+  app.add_option("--batch", a->products, "so many products, whose matrices follow one another (1)")
+      .check(whole_number(0, most_predicted_size));
   app.add_option("--type", a->type, "types and orders of A and B, as in f16, \"bf16 RC\" or bf16/f32 (\"bf16 RC\")")
       .type_name("TYPE");
   app.add_option("--epilogue", a->epilogue,

@@ -62,9 +62,16 @@ Json lines_json(const emulator::Report& report) {
 
 Json problem_json(const bench::RandomProblem& spec) {
   const Problem& p = spec.problem;
-  return {{"m", p.M},         {"n", p.N},     {"k", p.K},     {"lda", p.lda},
-          {"ldb", p.ldb},     {"ldc", p.ldc}, {"ldd", p.ldd}, {"alpha", spec.alpha},
-          {"beta", spec.beta}};
+  Json json = {{"m", p.M},         {"n", p.N},     {"k", p.K},     {"lda", p.lda},
+               {"ldb", p.ldb},     {"ldc", p.ldc}, {"ldd", p.ldd}, {"alpha", spec.alpha},
+               {"beta", spec.beta}};
+  if (const Batch& batch = p.batch; batch.count != 1)
+    json["batch"] = {{"count", batch.count},
+                     {"stride_a", batch.stride_a},
+                     {"stride_b", batch.stride_b},
+                     {"stride_c", batch.stride_c},
+                     {"stride_d", batch.stride_d}};
+  return json;
 }
 
 Json occupancy_json(const model::Occupancy& o) {

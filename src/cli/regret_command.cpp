@@ -18,6 +18,7 @@
 #include "cli/measurements.hpp"
 #include "cli/options.hpp"
 #include "cli/problem_list.hpp"
+#include "core/batch.hpp"
 #include "core/error.hpp"
 #include "device/device.hpp"
 #include "kernels/registry.hpp"
@@ -93,6 +94,12 @@ std::string choice_of(const bench::Regret& r) {
                      best.packs_b ? "b" : "");
 }
 
+/// "512", "128x6144x4096", "512 x64" of 64 products.
+std::string sizes_and_products(const bench::TimedProblem& p) {
+  const std::string sizes = bench::sizes_text(p.M, p.N, p.K);
+  return p.products == 1 ? sizes : fmt::format("{} x{}", sizes, p.products);
+}
+
 ExitCode regret(const RegretArguments& a) {
   if (gpu_count() == 0)
     throw InvalidArgument("regret needs a GPU: it times what the library chooses; see lapidary device");
@@ -129,24 +136,25 @@ ExitCode regret(const RegretArguments& a) {
     const bench::TimedProblem& p = problems[i];
     Problem problem = {.kind = types, .M = p.M, .N = p.N, .K = p.K};
     if (p.orders) problem.kind = {types.type, types.result, p.orders->a, p.orders->b};
+    if (p.products > 1) problem.batch = one_after_another(resolved(problem), p.products);
     const bench::Regret r = bench::measure_regret(*device, context, problem, {.bursts = a.bursts});
     if (r.bursts && r.cublas_seconds)
       of_methods.push_back(r.chosen_seconds() / *r.cublas_seconds * *r.bursts->cublas_seconds /
                            r.bursts->chosen_seconds);
     regrets.push_back(r.regret());
     if (!r.cublas.empty()) peer = r.cublas;
-    if (&r.best() != &r.ways.front()) better += choice_of(r);
+    if (&r.best() != &r.ways.front() && p.products == 1) better += choice_of(r);
     if (r.cublas_seconds) ratios.push_back(*r.cublas_seconds / r.chosen_seconds());
     list.push_back(to_json(r, p.label, device->properties().multiprocessors));
     if (a.json) {
-      progress.update(bench::sizes_text(p.M, p.N, p.K), static_cast<double>(i) / static_cast<double>(problems.size()));
+      progress.update(sizes_and_products(p), static_cast<double>(i) / static_cast<double>(problems.size()));
       continue;
     }
     const auto us = [](double seconds) { return fmt::format("{:.1f}", seconds * 1e6); };
     const bench::TimedWay& best = r.best();
     const std::string kind = to_string(problem.kind);
     fmt::print(
-        "{}", table.render_row({{bench::sizes_text(p.M, p.N, p.K)},
+        "{}", table.render_row({{sizes_and_products(p)},
                                 {kind.substr(kind.find(' ') == kind.npos ? kind.size() : kind.find(' ') + 1)},
                                 {us(r.chosen_seconds())},
                                 {us(best.seconds)},

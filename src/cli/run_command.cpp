@@ -12,6 +12,7 @@
 #include "cli/counter_table.hpp"
 #include "cli/json.hpp"
 #include "cli/options.hpp"
+#include "core/batch.hpp"
 #include "core/error.hpp"
 #include "device/device.hpp"
 #include "kernels/registry.hpp"
@@ -28,23 +29,25 @@ struct RunArguments {
   std::optional<std::string> type, device;
   std::optional<std::int64_t> m, n, k, lda, ldb, ldc, ldd;
   float alpha = 1, beta = 0;
-  std::int64_t seed = 1;
+  std::int64_t seed = 1, products = 1;
   bool count = false, check = false, json = false;
 };
 
 bench::RandomProblem spec_of(const RunArguments& arguments, const GemmKind& kind, DeviceKind device) {
   const std::int64_t size = default_size(device);
-  return bench::resolve({.problem = {.kind = kind,
-                                     .M = arguments.m.value_or(size),
-                                     .N = arguments.n.value_or(size),
-                                     .K = arguments.k.value_or(size),
-                                     .lda = arguments.lda.value_or(0),
-                                     .ldb = arguments.ldb.value_or(0),
-                                     .ldc = arguments.ldc.value_or(0),
-                                     .ldd = arguments.ldd.value_or(0)},
-                         .alpha = arguments.alpha,
-                         .beta = arguments.beta,
-                         .seed = static_cast<std::uint64_t>(arguments.seed)});
+  bench::RandomProblem spec = bench::resolve({.problem = {.kind = kind,
+                                                          .M = arguments.m.value_or(size),
+                                                          .N = arguments.n.value_or(size),
+                                                          .K = arguments.k.value_or(size),
+                                                          .lda = arguments.lda.value_or(0),
+                                                          .ldb = arguments.ldb.value_or(0),
+                                                          .ldc = arguments.ldc.value_or(0),
+                                                          .ldd = arguments.ldd.value_or(0)},
+                                              .alpha = arguments.alpha,
+                                              .beta = arguments.beta,
+                                              .seed = static_cast<std::uint64_t>(arguments.seed)});
+  if (arguments.products > 1) spec.problem.batch = one_after_another(spec.problem, arguments.products);
+  return spec;
 }
 
 Json json_of(const Rung& rung, const KernelEntry& kernel, const Device& device, const bench::RandomProblem& spec) {
@@ -83,9 +86,10 @@ void print_result(const Rung& rung, const KernelEntry& kernel, const Device& dev
                   const bench::RunResult& result) {
   const Problem& p = spec.problem;
   const bench::Verification& verification = result.verification;
-  const std::string title = fmt::format("{} on {}: D = {} A B + {} C, {}, M = {}, N = {}, K = {}, tile {}, seed {}",
-                                        rung.name(), title_of(device), spec.alpha, spec.beta, to_string(p.kind), p.M,
-                                        p.N, p.K, to_string(kernel.tile), spec.seed);
+  const std::string title = fmt::format(
+      "{} on {}: {}D = {} A B + {} C, {}, M = {}, N = {}, K = {}, tile {}, seed {}", rung.name(), title_of(device),
+      p.batch.count == 1 ? "" : fmt::format("{} products ", p.batch.count), spec.alpha, spec.beta, to_string(p.kind),
+      p.M, p.N, p.K, to_string(kernel.tile), spec.seed);
   const std::string verdict = report::styled(verification.ok ? "right" : "WRONG",
                                              verification.ok ? report::Style::good : report::Style::bad,
                                              report::wants_colour(stdout));
@@ -153,6 +157,9 @@ Command add_run(App program) {
   app.add_option("-m", a->m, "rows of A and D (256, on a GPU 4096)").check(whole_number(0));
   app.add_option("-n", a->n, "columns of B and D (256, on a GPU 4096)").check(whole_number(0));
   app.add_option("-k", a->k, "columns of A and rows of B (256, on a GPU 4096)").check(whole_number(0));
+  app.add_option("--batch", a->products,
+                 "so many products, whose matrices follow one another; those saved are the first's (1)")
+      .check(whole_number(1));
   app.add_option("--alpha", a->alpha, "factor of A B (1)").check(finite_number());
   app.add_option("--beta", a->beta, "factor of C (0)").check(finite_number());
   app.add_option("--lda", a->lda, "leading dimension of A in elements (the length of a row)").check(whole_number(1));

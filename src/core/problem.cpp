@@ -341,7 +341,7 @@ Problem with_known(Problem p, const Operands& operands) {
   return p;
 }
 
-std::optional<BrokenRule> unsupported(const Problem& p, bool finishes) {
+std::optional<BrokenRule> unsupported(const Problem& p, bool finishes, bool batches) {
   using enum RefusalId;
   const auto factor = [](const char* name) {
     return BrokenRule{kernel_problem,
@@ -349,8 +349,9 @@ std::optional<BrokenRule> unsupported(const Problem& p, bool finishes) {
   };
   if (p.alpha == Factor::in_device_memory) return factor("alpha");
   if (p.beta == Factor::in_device_memory) return factor("beta");
-  if (p.batch.count != 1)
-    return {{kernel_problem, fmt::format("there are {} products in the batch; kernels do 1 a launch", p.batch.count)}};
+  if (p.batch.count != 1 && !(batches && p.batch.count > 0))
+    return {{kernel_problem,
+             fmt::format("there are {} products in the batch; this kernel does 1 a launch", p.batch.count)}};
   if (p.groups != 1)
     return {{unsupported_groups, fmt::format("there are {} groups of products; kernels do 1 a launch", p.groups)}};
   if (p.order_d != Order::row_major)

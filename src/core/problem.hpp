@@ -84,7 +84,8 @@ struct Problem {
   bool in_place = false;  ///< D is C
   Alignments aligned = {};
 
-  // What no kernel takes yet: a problem that asks for it is refused by name (kernels/registry.hpp).
+  // What few kernels take, or none: a problem that asks one of the others for it is refused by name
+  // (kernels/registry.hpp).
   Order order_d = Order::row_major;  ///< of C and D
   Batch batch = {};
   int groups = 1;  ///< products whose M are in device memory
@@ -147,7 +148,8 @@ void validate(const Problem& problem);
 
 /// What a resolved problem asks for that no kernel does; nothing if a kernel may do it.
 /// @param finishes  whether it is one that does what an epilogue asks for
-std::optional<BrokenRule> unsupported(const Problem& problem, bool finishes = false);
+/// @param batches  whether it is one that does all products of a batch
+std::optional<BrokenRule> unsupported(const Problem& problem, bool finishes = false, bool batches = false);
 
 /// Checks where a valid, resolved problem's matrices are: those that have elements are not null and aligned as the
 /// problem says, at least to an element; alpha and beta are what it says; D is C if it says so, shares no element with

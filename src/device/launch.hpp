@@ -112,7 +112,8 @@ void launch(const Stream& stream, const LaunchShape& shape, void (*kernel)(Param
   start<Parameters...>(stream, shape, function, bytes);
 }
 
-/// A kernel's argument by which bulk copies find a matrix: tensor maps of it, encoded without its address.
+/// A kernel's argument by which bulk copies find a matrix: tensor maps of it, encoded without its address, and behind
+/// them what is less than a tensor map.
 template <class Map>
 struct MatrixMap {
   Map map;
@@ -136,7 +137,7 @@ void add_slots(Prepared& prepared, const Gemm<T, R>&, std::size_t offset) {
 }
 template <class Map>
 void add_slots(Prepared& prepared, const MatrixMap<Map>& argument, std::size_t offset) {
-  for (std::size_t at = 0; at < sizeof(Map); at += sizeof(TensorMap))
+  for (std::size_t at = 0; at + sizeof(TensorMap) <= sizeof(Map); at += sizeof(TensorMap))
     add_slot(prepared, ArgumentSlot::Kind::tensor_map, argument.matrix, offset + at);
 }
 template <class Argument>

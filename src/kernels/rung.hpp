@@ -62,6 +62,7 @@ struct BuiltKernel {
   bool fast_accumulation = false;
   /// It does what an Epilogue asks for, but for activations that it refuses.
   bool finishes = false;
+  bool batches = false;           ///< it does all products of a Batch in one launch
   const KSplit* split = nullptr;  ///< how its blocks share K (kernels/split.hpp); null if they do not
 };
 

@@ -284,7 +284,7 @@ void Context::State::launch(const Use& use, Build build, const Stream& stream, c
     if (again) pack(build, stream, copy->packing, from, to);
     return to;
   };
-  for (std::int64_t product = 0; product < problem.batch.count; ++product) {
+  for (std::int64_t product = 0; product < way.launches(problem.batch.count); ++product) {
     Operands o = operands_of(problem, first, product);
     o.A = packed(way.a, o.A, product == 0 || problem.batch.stride_a != 0);
     o.B = packed(way.b, o.B, product == 0 || problem.batch.stride_b != 0);

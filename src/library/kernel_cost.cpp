@@ -16,10 +16,11 @@ constexpr KernelCost costs[] = {
 #include "library/kernel_costs.inc"
 };
 
-constexpr std::string_view rungs[] = {
-    "multistage",     "bulk_transposed", "split_k",      "mma_multistage",   "wgmma_specialized", "wgmma_persistent",
-    "wgmma_staged",   "wgmma_cluster",   "wgmma_energy", "wgmma_staged_f32", "wgmma_overlapped",  "wgmma_waves",
-    "wgmma_promoted", "wgmma_split_k",   "wgmma_skinny", "wgmma_deferred",   "wgmma_equal_areas"};
+constexpr std::string_view rungs[] = {"multistage",        "bulk_transposed",  "split_k",          "mma_multistage",
+                                      "wgmma_specialized", "wgmma_persistent", "wgmma_staged",     "wgmma_cluster",
+                                      "wgmma_energy",      "wgmma_staged_f32", "wgmma_overlapped", "wgmma_shared",
+                                      "wgmma_waves",       "wgmma_batched",    "wgmma_promoted",   "wgmma_split_k",
+                                      "wgmma_skinny",      "wgmma_deferred",   "wgmma_equal_areas"};
 
 /// Null if the library does not choose it.
 const KernelCost* cost_of(const KernelEntry& kernel) {
@@ -36,7 +37,7 @@ const KernelCost* cost_of(const KernelEntry& kernel) {
 
 LibraryKernel::Work LibraryKernel::work(const Problem& p, int multiprocessors) const {
   const auto [rows, columns] = tiles_of(*kernel, p.M, p.N);
-  const std::int64_t tiles = rows * columns, steps = ceil_div<std::int64_t>(p.K, kernel->tile.k);
+  const std::int64_t tiles = rows * columns * p.batch.count, steps = ceil_div<std::int64_t>(p.K, kernel->tile.k);
   const int share = kernel->split ? kernel->split->blocks(tiles, p.K, multiprocessors) : 1;
   return {static_cast<double>(tiles * share), static_cast<double>(ceil_div<std::int64_t>(steps, share)), share};
 }

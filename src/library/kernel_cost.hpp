@@ -43,7 +43,7 @@ struct LibraryKernel {
   /// where blocks share K, and where every other tile of a block walks K backwards.
   bool sums_depend_on_others() const { return kernel->split || kernel->order.there_and_back; }
 
-  /// What blocks have to do of D.
+  /// What blocks have to do of D, or of those of all products.
   struct Work {
     double blocks;  ///< those that tiles beyond D have in clusters included
     double steps;   ///< along K, of each tile's part that a block has

@@ -23,7 +23,7 @@ int alignment_of(int base, const Batch& batch, std::int64_t stride, Type type) {
   return static_cast<int>(std::gcd(std::int64_t{base}, stride % base * size_of(type)));
 }
 
-/// One product of a batch.
+/// One product of a batch, aligned as all are.
 Problem one_of(const Problem& batch) {
   Problem p = batch;
   const auto at = [&](int base, std::int64_t stride, Type type) {
@@ -35,6 +35,14 @@ Problem one_of(const Problem& batch) {
   // Without products neither A nor B is read.
   if (p.alpha == Factor::zero) p.K = 0;
   return p;
+}
+
+/// What a kernel that does a whole batch is given of it.
+Batch launched(const Problem& p) {
+  Batch batch = p.batch;
+  batch.stride_residual = 0;
+  if (!p.reads_c()) batch.stride_c = 0;
+  return batch;
 }
 
 /// Makes the workspace longer by a matrix, of which bytes are counted in 63 bits.
@@ -114,6 +122,13 @@ std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_ker
                  "it is for products with an epilogue, of factors that the host has; its parent computes others"};
     return {};
   }
+  if (kernel.batches && (batch.batch.count == 1 || packs.a || packs.b || needs_finishing(batch))) {
+    if (broken)
+      *broken = {RefusalId::kernel_problem,
+                 "it is for batches of several products, of A and B as they are and without an epilogue; its parent "
+                 "computes others"};
+    return {};
+  }
   if (kernel.split && kernel.split->bytes_on_their_way > 0 && batch.M > kernel.tile.m) {
     if (broken)
       *broken = {RefusalId::kernel_problem,
@@ -160,6 +175,7 @@ std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_ker
   p.ldb = ld(Matrix::B, b, way.b);
   if (way.a) p.aligned.A = workspace_alignment;
   if (way.b) p.aligned.B = workspace_alignment;
+  if (kernel.batches) p.batch = launched(batch);
   if (std::string why = refusal(kernel, p); !why.empty()) {
     if (broken) *broken = {RefusalId::kernel_problem, std::move(why)};
     return {};

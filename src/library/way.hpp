@@ -29,13 +29,17 @@ struct Finishing {
 };
 
 /// One way to compute a problem with row-major results: copies, and a kernel that is launched for each product of the
-/// batch, after which a second launch may make results of sums, unless the kernel has done so.
+/// batch, after which a second launch may make results of sums, unless the kernel has done so; or that is launched once
+/// for all of them.
 struct Way {
   const LibraryKernel* kernel = nullptr;  ///< null: D has no elements
   Problem problem;                        ///< of one launch, as the kernel takes it; resolved
   std::optional<PackedMatrix> a, b;
   std::optional<Finishing> finishing;
   std::size_t workspace_bytes = 0;
+
+  /// Of a batch of so many products.
+  std::int64_t launches(std::int64_t products) const { return problem.batch.count > 1 ? 1 : products; }
 };
 
 /// The type of what kernels that do not finish store for a problem: its results, or sums for a second launch to make

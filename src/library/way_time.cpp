@@ -22,17 +22,26 @@ double number(std::int64_t value) { return static_cast<double>(value); }
 /// (tile/raster.hpp).
 constexpr std::int64_t group_rows = 2048;
 
+/// How many of the products of a launch have an A, a B or a D of their own.
+double products(const Problem& p, Matrix matrix) {
+  const std::int64_t stride = matrix == Matrix::A ? p.batch.stride_a : p.batch.stride_b;
+  return matrix != Matrix::D && stride == 0 ? 1 : number(p.batch.count);
+}
+
 /// What a launch moves between DRAM and L2. A and B come once if both fit L2 together with what else passes through it.
 /// Otherwise blocks go through D in groups of rows, or row of tiles by row of tiles: A comes once, as its panel stays
 /// while they do, and B once for each group, unless it stays throughout.
 double dram_bytes(const Problem& p, const KernelEntry& kernel, std::int64_t l2_bytes) {
   const double size = size_of(p.kind.type), a = number(p.M) * number(p.K) * size, b = number(p.K) * number(p.N) * size;
-  const double d = number(p.M) * number(p.N) * size_of(p.kind.result), results = p.reads_c() ? 2 * d : d;
+  const double d = number(p.M) * number(p.N) * size_of(p.kind.result) * products(p, Matrix::D),
+               results = p.reads_c() ? 2 * d : d;
   constexpr double held = 0.7;  // of L2, for what is used again
-  if (a + b <= held * static_cast<double>(l2_bytes)) return a + b + results;
+  if (a + b <= held * static_cast<double>(l2_bytes))
+    return a * products(p, Matrix::A) + b * products(p, Matrix::B) + results;
   const std::int64_t rows = kernel.order.at ? group_rows : kernel.tile.m;
   const double groups = number(ceil_div<std::int64_t>(p.M, std::max<std::int64_t>(rows, kernel.tile.m)));
-  return a + (b <= held * static_cast<double>(l2_bytes) / 2 ? b : b * groups) + results;
+  return a * products(p, Matrix::A) +
+         (b <= held * static_cast<double>(l2_bytes) / 2 ? b : b * groups) * products(p, Matrix::B) + results;
 }
 
 /// Its blocks on one multiprocessor; 0: none fits.
@@ -139,11 +148,14 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
                       (crooked(shape_of(p, Matrix::B)) ? kernel.tile.n : 0)) /
                      (kernel.tile.m + kernel.tile.n);
   compute *= slower * (1 + m.crooked * off);
-  const double used = number(ceil_div<std::int64_t>(p.M, kernel.tile.m) * ceil_div<std::int64_t>(p.N, kernel.tile.n));
-  const double size = size_of(p.kind.type), a = number(p.M) * number(p.K) * size, b = number(p.K) * number(p.N) * size;
+  const double used = number(ceil_div<std::int64_t>(p.M, kernel.tile.m) * ceil_div<std::int64_t>(p.N, kernel.tile.n)) *
+                      products(p, Matrix::D);
+  const double size = size_of(p.kind.type), a = number(p.M) * number(p.K) * size * products(p, Matrix::A),
+               b = number(p.K) * number(p.N) * size * products(p, Matrix::B);
   const double operands = (a / m.a_rate + b / m.b_rate * (1 + m.outside * (1 - used / tiles))) / bandwidth;
   const bool odd = p.N % 2 != 0 || p.ldd % 2 != 0 || p.aligned.D % (2 * size_of(p.kind.result)) != 0;
-  const double results = (odd ? m.odd : 1) * number(p.M) * number(p.N) * size_of(p.kind.result) / m.d_rate / bandwidth;
+  const double results = (odd ? m.odd : 1) * number(p.M) * number(p.N) * size_of(p.kind.result) *
+                         products(p, Matrix::D) / m.d_rate / bandwidth;
   const bool unaligned = cost.depth > 0 && !vectorizable(p);
   const double ragged = unaligned ? m.ragged : 1;
   const double whole = std::min(1.0, number(p.M) / kernel.tile.m) * std::min(1.0, number(p.N) / kernel.tile.n);
@@ -209,7 +221,7 @@ std::optional<WayTime> time_of(const Way& way, const Batch& batch, const BuiltIn
                                   : time_of_warpgroups(way, card, resident);
   time.seconds += time_of_epilogue(way, card, resident);
   double copying = 0;
-  const double count = number(batch.count);
+  const double count = number(way.launches(batch.count));
   for (const auto& [packed, stride] : {std::pair(&way.a, batch.stride_a), {&way.b, batch.stride_b}})
     if (*packed && !(*packed)->prepared) copying += time_of(**packed, card) * (stride == 0 ? 1 : count);
   const double finishing = way.finishing ? time_of(*way.finishing, card) * count : 0;

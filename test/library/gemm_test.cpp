@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "bench/run.hpp"
+#include "core/batch.hpp"
 #include "core/error.hpp"
 #include "emulator/arena.hpp"
 #include "library/batch_overlap.hpp"
@@ -50,8 +51,9 @@ class Library : public test::LibraryTarget {
     const bench::RunResult result = experiment.run([&](const Problem& p, const Operands& o) {
       const auto view = [&](auto* data, Matrix matrix) {
         const MatrixShape x = shape_of(p, matrix);
-        return x.order == Order::row_major ? row_major_view(data, x.type, x.rows, x.cols, x.ld)
-                                           : column_major_view(data, x.type, x.rows, x.cols, x.ld);
+        const auto first = x.order == Order::row_major ? row_major_view(data, x.type, x.rows, x.cols, x.ld)
+                                                       : column_major_view(data, x.type, x.rows, x.cols, x.ld);
+        return p.batch.count == 1 ? first : first.batched(p.batch.count, stride_of(p.batch, matrix));
       };
       try {
         context().gemm(device().stream(), o.alpha, view(o.A, Matrix::A), view(o.B, Matrix::B), o.beta,
@@ -75,8 +77,10 @@ constexpr Order orders[] = {Order::row_major, Order::column_major};
 
 std::string describe(const Problem& p) {
   const auto letter = [](Order order) { return order == Order::row_major ? 'R' : 'C'; };
-  return fmt::format("{} {}x{}x{} {}{}{} ld {} {} {} {}", to_string(p.kind), p.M, p.N, p.K, letter(p.kind.a),
-                     letter(p.kind.b), letter(p.order_d), p.lda, p.ldb, p.ldc, p.ldd);
+  const Batch& batch = p.batch;
+  return fmt::format("{} {}x{}x{} {}{}{} ld {} {} {} {}, {} with strides {} {} {} {}", to_string(p.kind), p.M, p.N, p.K,
+                     letter(p.kind.a), letter(p.kind.b), letter(p.order_d), p.lda, p.ldb, p.ldc, p.ldd, batch.count,
+                     batch.stride_a, batch.stride_b, batch.stride_c, batch.stride_d);
 }
 
 /// A problem at random: small, but of sizes that tiles do not divide, in any order, with any factors, and with lines
@@ -113,6 +117,23 @@ RandomProblem random_problem(std::mt19937& random, const GemmKind& types) {
   return spec;
 }
 
+/// The same of several products, which are as far apart as their matrices take and then some, and may share A or B.
+RandomProblem random_batch(std::mt19937& random, const GemmKind& types) {
+  RandomProblem spec = random_problem(random, types);
+  Problem& p = spec.problem;
+  p.batch.count = 2 + static_cast<std::int64_t>(random() % 4);
+  const bool aligned = random() % 4 != 0;
+  const auto stride = [&](Matrix matrix) {
+    const std::int64_t extent = shape_of(p, matrix).extent(), more = static_cast<std::int64_t>(random() % 3);
+    return aligned ? (extent + 15) / 16 * 16 + 16 * more : extent + more;
+  };
+  p.batch.stride_a = random() % 4 == 0 ? 0 : stride(Matrix::A);
+  p.batch.stride_b = random() % 4 == 0 ? 0 : stride(Matrix::B);
+  p.batch.stride_d = stride(Matrix::D);
+  p.batch.stride_c = p.in_place ? p.batch.stride_d : stride(Matrix::C);
+  return spec;
+}
+
 const GemmKind kinds[] = {{Type::f32, Type::f32},   {Type::f16, Type::f16},  {Type::f16, Type::f32},
                           {Type::bf16, Type::bf16}, {Type::bf16, Type::f32}, {Type::tf32, Type::f32},
                           {Type::e4m3, Type::f32},  {Type::s8, Type::f32},   {Type::s8, Type::s32}};
@@ -123,6 +144,17 @@ TEST_P(Library, RandomProblemsOfEveryTypeAreRight) {
   for (const GemmKind& kind : kinds)
     for (int i = 0; i < each; ++i) {
       const RandomProblem spec = random_problem(random, kind);
+      SCOPED_TRACE(describe(spec.problem));
+      expect_right(spec);
+    }
+}
+
+TEST_P(Library, RandomBatchesAreRight) {
+  std::mt19937 random(21);
+  const int each = GetParam().kind == DeviceKind::gpu ? 200 : GetParam().options.check ? 6 : 16;
+  for (const GemmKind& kind : {GemmKind(Type::f32), GemmKind(Type::f16), GemmKind(Type::bf16)})
+    for (int i = 0; i < each; ++i) {
+      const RandomProblem spec = random_batch(random, kind);
       SCOPED_TRACE(describe(spec.problem));
       expect_right(spec);
     }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "bench/workload.hpp"
+#include "core/batch.hpp"
 #include "core/refusal.hpp"
 #include "kernels/registry.hpp"
 #include "lapidary/gemm.hpp"
@@ -227,6 +228,45 @@ TEST(Plan, CopiesThatArePreparedCostNothing) {
   p.batch = {2, 512 * 200, 200 * 320, 0, 512 * 320};
   EXPECT_EQ(plan(p, "h200", {.prepared = {.a = true, .b = true}}).way().prepared, PackedOperands{})
       << "as many copies as products";
+}
+
+TEST(Plan, DoesABatchInOneLaunchWhereThatIsQuicker) {
+  const auto batch_of = [](std::int64_t count) {
+    Problem p = resolved(problem_of({Type::f16, Type::f16, row, column}, 256, 256, 256));
+    p.beta = Factor::any;
+    p.batch = one_after_another(p, count);
+    return p;
+  };
+  const auto is_one_launch = [](const Plan& plan) { return plan.way().kernel.starts_with("wgmma_batched_"); };
+  const Plan several = plan(batch_of(64), "h200");
+  EXPECT_TRUE(is_one_launch(several)) << several.why();
+  EXPECT_LT(several.way().seconds, 8 * plan(batch_of(1), "h200").way().seconds);
+  const Plan again = plan_of(several.id());
+  EXPECT_EQ(again.id(), several.id());
+  EXPECT_EQ(again.way().seconds, several.way().seconds);
+  EXPECT_FALSE(is_one_launch(plan(batch_of(1), "h200")));
+  EXPECT_FALSE(is_one_launch(plan(batch_of(64), "a100 sxm4 80gb")));
+  Problem p = batch_of(64);
+  p.order_d = column;
+  EXPECT_TRUE(is_one_launch(plan(p, "h200"))) << "the transposed products, of other orders";
+  p = batch_of(64);
+  p.batch.stride_a = p.batch.stride_b = 0;
+  EXPECT_TRUE(is_one_launch(plan(p, "h200"))) << "matrices that all share";
+  for (std::int64_t Batch::*const stride : {&Batch::stride_a, &Batch::stride_b, &Batch::stride_d}) {
+    p = batch_of(64);
+    p.batch.*stride += 4;
+    EXPECT_FALSE(is_one_launch(plan(p, "h200"))) << "every other one off 16 bytes";
+  }
+  p = batch_of(64);
+  p.batch.stride_c += 1;
+  EXPECT_TRUE(is_one_launch(plan(p, "h200"))) << "C may begin anywhere";
+  p.epilogue.activation = Activation::relu;
+  EXPECT_FALSE(is_one_launch(plan(p, "h200"))) << "something follows";
+  p = batch_of(64);
+  p.aligned.A = 2;
+  EXPECT_FALSE(is_one_launch(plan(p, "h200")));
+  EXPECT_NE(refusal_of([&] { plan(batch_of(1), "h200", {.kernel = several.way().kernel}); }).find("for batches"),
+            std::string::npos);
 }
 
 TEST(Plan, BoundsErrors) {

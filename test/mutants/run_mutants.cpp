@@ -82,6 +82,11 @@ Json run(const Rung& rung, const KernelEntry& kernel, const std::vector<Trial>& 
     limit_time();
     reached = {};
     try {
+      if (selected != 0 && !trial.problem.refused && trial.ran != kernel.id()) {
+        // Another kernel has no mutant in it: it does what it did, if it is asked for as it was.
+        const bench::Checked chosen = bench::chosen(kernel, trial.problem);
+        if (chosen.ran == trial.ran && chosen.why == trial.why) continue;
+      }
       const bench::Checked checked = bench::check(rung, kernel, trial.problem, trial.seed, 1);
       if (checked.found)
         catch_by(trial, checked.found->kind, checked.found->message);
@@ -163,6 +168,7 @@ int run_all(int argc, char** argv) {
   for (int i = 0; i < built.count; ++i) {
     if (built.kernels[i].traits != known.traits()) continue;
     mutant = {known.traits(), known.rung, known.fallback, {}};
+    mutant->batches = known.batches;
     mutant->split = known.split;
     mutant->builds[static_cast<std::size_t>(Build::instrumented)] = &built.kernels[i];
   }

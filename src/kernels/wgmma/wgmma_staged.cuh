@@ -58,18 +58,27 @@ struct StagedEpilogue {
                                     typename Tile::Accumulators& rD, const Map& map, Storage& shared) {
     const RowCol<int> origin = origin_of<Tile>(block);
     scale_warpgroup(g, origin, rD);
-    stage<Tile>(origin, thread, rD, map, shared, [](int, int) {});
+    stage<Tile>(origin, thread, rD, ToMatrix{map}, shared, [](int, int) {});
   }
+
+  /// Stores a slice of a matrix.
+  struct ToMatrix {
+    const TensorMap& map;
+    LAPIDARY_DEVICE void operator()(int row, int col, const R* from) const {
+      cp_async_bulk_tensor_store(map, Coordinates{col, row}, from);
+    }
+  };
 
   /// Where the results of a warpgroup begin.
   template <class Tile>
   LAPIDARY_DEVICE static RowCol<int> origin_of(const RowCol<std::int64_t>& block) {
     return {static_cast<int>(block.row) + warp_of_block() / 4 * Tile::WM, static_cast<int>(block.col)};
   }
-  /// Stores them after what before(i, s) does to slice s of their row i. Barriers 1 and up are used.
-  template <class Tile, class Before>
+  /// Stores them after what before(i, s) does to slice s of their row i, each by store(row, col, slice), which one
+  /// thread calls. Barriers 1 and up are used.
+  template <class Tile, class Store, class Before>
   LAPIDARY_DEVICE static void stage(const RowCol<int>& origin, int thread, typename Tile::Accumulators& rD,
-                                    const TensorMap& map, Storage& shared, Before&& before) {
+                                    const Store& store, Storage& shared, Before&& before) {
     constexpr int width = Tile::BN, across = width / cols;
     static_assert(width % cols == 0);
     const int warpgroup = warp_of_block() / 4;
@@ -95,7 +104,7 @@ struct StagedEpilogue {
         fence_proxy_async();
         barrier_sync(barrier, 128);
         if (issuer) {
-          cp_async_bulk_tensor_store(map, Coordinates{origin.col + s * cols, origin.row + i * rows}, to);
+          store(origin.row + i * rows, origin.col + s * cols, to);
           cp_async_bulk_commit_group();
         }
       }
