@@ -10,6 +10,7 @@ COSTS = ROOT / "src/library/kernel_costs.inc"
 SIZES = {"f32": 4, "tf32": 4, "f16": 2, "bf16": 2, "e4m3": 1, "s8": 1, "s32": 4}
 
 PLAN = re.compile(r"1\.\w+\.(\w+?)(?:-(\w+))?-([RC]{3})\.(\d+)x(\d+)x(\d+)\.ld(\d+)-(\d+)-(\d+)-(\d+)\.")
+BATCH = re.compile(r"\.n(\d+)-(\d+)-(\d+)-\d+-\d+\.")
 KERNEL = re.compile(r"\w+?_(\d+)x(\d+)x(\d+)(?:_s\d+)?(?:_c(\d+)x(\d+))?(?:_e\d+x\d+)?_[a-z]")
 COST = re.compile(r'\{"([^"]+)", (true|false), (\d+), (\d+), (\d+), [\d.]+, [\d.]+, \{')
 
@@ -27,6 +28,9 @@ class Plan(NamedTuple):
     ldb: int
     ldc: int
     ldd: int
+    products: int
+    different_a: int  # 1 if all products have the same A
+    different_b: int
 
     @property
     def size(self):
@@ -39,7 +43,11 @@ class Plan(NamedTuple):
 
 def plan_of(id_):
     type_, result, orders, *numbers = PLAN.match(id_).groups()
-    return Plan(type_, result or (type_ if type_ in ("f16", "bf16") else "f32"), orders, *map(int, numbers))
+    batch = BATCH.search(id_)
+    products, *strides = map(int, batch.groups()) if batch else (1, 0, 0)
+    different = [products if stride else 1 for stride in strides]
+    result = result or (type_ if type_ in ("f16", "bf16") else "f32")
+    return Plan(type_, result, orders, *map(int, numbers), products, *different)
 
 
 def ceil_div(a, b):
@@ -62,15 +70,23 @@ def held():
 
 
 def work(way, plan):
-    """The blocks of a way, and each one's steps along K. Of blocks that share K there are more than tiles, with fewer steps."""
+    """The blocks of a launch, and each one's steps along K. Of blocks that share K there are more than tiles, with fewer
+    steps."""
     bm, bn, bk, down, across = (int(n or 1) for n in KERNEL.match(way["kernel"]).groups())
     rows, cols = ceil_div(plan.M, bm * down) * down, ceil_div(plan.N, bn * across) * across
-    return way.get("blocks", rows * cols), way.get("steps", ceil_div(plan.K, bk))
+    tiles = rows * cols * (plan.products if is_one_launch(way) else 1)
+    return way.get("blocks", tiles), way.get("steps", ceil_div(plan.K, bk))
+
+
+def is_one_launch(way):
+    """Of a batch, where other kernels are launched for each of its products."""
+    return way["kernel"].startswith("wgmma_batched_")
 
 
 def key_of_problem(id_):
-    """Of a plan's id: types, orders and size, which are the problem where leading dimensions are the least."""
-    return ".".join(id_.split(".")[2:4])
+    """Of a plan's id: types, orders, size and batch, which are the problem where leading dimensions are the least."""
+    plan = plan_of(id_)
+    return ".".join(id_.split(".")[2:4]) + (f"x{plan.products}" if plan.products > 1 else "")
 
 
 def way_name(way):

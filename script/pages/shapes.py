@@ -10,7 +10,7 @@ from functools import cache
 from typing import NamedTuple
 
 from lib.project import load
-from lib.timed import KERNEL, TIMES, ceil_div, held, key_of_problem, mean, plan_of, way_name, work
+from lib.timed import KERNEL, TIMES, ceil_div, held, is_one_launch, key_of_problem, mean, plan_of, way_name, work
 from pages.markdown import table
 from pages.shape_charts import Panel, chart
 
@@ -24,6 +24,7 @@ TEXTS = {
     "shapes_deepbench": "products of DeepBench, of `data/shapes/deepbench.txt`",
     "shapes_skinny": "layers with the sizes of these and of other models, 1 to 64 rows",
     "shapes_longk": "at most 512 rows, K up to 32768",
+    "shapes_batches": "2 to 256 products of 64 to 1024 rows",
     "shapes_grid": "K = 64, 64 or 128 rows, of `data/shapes/grid.txt`",
     "wide": "sizes from 64 to 10240, all multiples of 64",
     "drawn": "random sizes, many of them odd",
@@ -53,11 +54,11 @@ class Timed(NamedTuple):
 
     @property
     def size(self):
-        return f"{self.plan.M}x{self.plan.N}x{self.plan.K}"
+        return f"{self.plan.products} of " * (self.plan.products > 1) + f"{self.plan.M}x{self.plan.N}x{self.plan.K}"
 
     @property
     def flop(self):
-        return 2 * self.plan.M * self.plan.N * self.plan.K
+        return 2 * self.plan.M * self.plan.N * self.plan.K * self.plan.products
 
 
 class List(NamedTuple):
@@ -153,6 +154,10 @@ CLASSES = {
         ("more of one or both", lambda p: not narrow(p)),
     )),
     "short-sums": Class("Few rows and the shortest sums", ("shapes_grid",), "N", lambda p: p.plan.N),
+    "batches": Class("Batches of equal products", ("shapes_batches",), "M, rows of each product", rows, (
+        ("products of multiples of 128", even),
+        ("of others", lambda p: not even(p)),
+    )),
     "types": Class("Other types, results of 32 bits", ("wide",), "FLOP", lambda p: p.flop),
     "all-kinds": Class("Sizes of all kinds, f32 and types of 8 bits", (), "FLOP", lambda p: p.flop),
 }
@@ -257,7 +262,8 @@ def known(p, card):
     copied = " and ".join(name for name, packed in (("A", way["packs_a"]), ("B", way["packs_b"])) if packed)
     if copied:
         facts.append(f"{copied} {'are' if len(copied) > 1 else 'is'} copied first")
-    moved = (plan.M * plan.K + plan.K * plan.N) * plan.size + plan.M * plan.N * plan.result_size
+    operands = plan.M * plan.K * plan.different_a + plan.K * plan.N * plan.different_b
+    moved = operands * plan.size + plan.M * plan.N * plan.products * plan.result_size
     if moved / seconds > 0.5 * dram_rate() or moved / p.cublas > 0.5 * dram_rate():
         facts.append(
             f"A, B and D pass at {moved / seconds / 1e12:.2f} TB/s, with cuBLAS at {moved / p.cublas / 1e12:.2f}; reading DRAM reached "
@@ -275,7 +281,7 @@ def known(p, card):
             plain = [w for w in p.ways if not (w["packs_a"] or w["packs_b"])] or p.ways
             if min(math.prod(tile(w)) for w in plain) >= bm * bn and max(parts(w, plan) for w in plain) == 1:
                 facts.append("of ours that were timed none has smaller tiles or shares out K")
-    over = blocks / parts(way, plan) * bm * bn / (plan.M * plan.N)
+    over = blocks / parts(way, plan) * bm * bn / (plan.M * plan.N * (plan.products if is_one_launch(way) else 1))
     if over > 1.1 and moved / seconds < 0.5 * dram_rate():
         facts.append(f"its tiles have {over:.{2 if over < 10 else 0}f} times as many results as D")
     crooked = [name for name, ld in (("A", plan.lda), ("B", plan.ldb)) if ld * plan.size % 128 and name not in copied]

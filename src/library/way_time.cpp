@@ -70,7 +70,7 @@ WayTime time_of_warpgroups(const Way& way, const BuiltInCard& card, int resident
   launch.l2_to_sm_bytes = (a + b) * steps;
   launch.l2_read_bytes = (a / cluster.across + b / cluster.down) * steps;
   launch.dram_bytes = dram_bytes(p, kernel, card.gpu.l2_bytes);
-  launch.result_bytes = number(p.M) * number(p.N) * size_of(kind.result);
+  launch.result_bytes = number(p.M) * number(p.N) * size_of(kind.result) * products(p, Matrix::D);
   // Of the highest clock: bursts of large products on an H100 have 1608 to 1792 of its 1980 MHz
   // (results/h100/tensor.json).
   constexpr double clock = 0.86;

@@ -207,6 +207,45 @@ TEST(Registry, RefusesMoreTilesThanThereAreNumbers) {
       EXPECT_NE(refusal(kernel, {.kind = kernel.kind, .M = side, .N = side, .K = 8}), "") << kernel.id();
 }
 
+// Of a batch in one launch rows, columns and tiles are counted through all products, and matrices are as far apart as a
+// tensor map has room for; of one product alone no stride is walked.
+TEST(Registry, TakesAsManyProductsInALaunchAsThereAreNumbers) {
+  const KernelEntry& batched = find_kernel("wgmma_batched_128x192x64_s4_e2x64_bf16-RC");
+  constexpr std::int64_t most = (std::int64_t{1} << 30) - 1, pitch = std::int64_t{1} << 39;
+  const auto said = [&](std::int64_t M, std::int64_t N, const Batch& batch) {
+    return refusal(batched, {.kind = batched.kind, .M = M, .N = N, .K = 8, .batch = batch});
+  };
+  const auto takes = [&](std::int64_t M, std::int64_t N, std::int64_t count) {
+    EXPECT_EQ(said(M, N, {.count = count}), "") << M << " x " << N;
+    EXPECT_NE(
+        said(M, N, {.count = count + 1})
+            .find(fmt::format("there are {} products in the batch; of this size a launch takes {}", count + 1, count)),
+        std::string::npos)
+        << said(M, N, {.count = count + 1});
+  };
+  takes(8, 200, most / (2 * 192));               // of two columns of tiles
+  takes(8, 8, most / 192);                       // of one tile, which is wider than high
+  takes(3 * 128 - 8, 8, most / (3 * 128));       // of three rows of tiles
+  takes(128 * 1000, 192 * 800, most / 800'000);  // of many tiles
+  takes(std::int64_t{1} << 30, 8, 1);
+  EXPECT_EQ(said(0, 0, {.count = 3}), "");
+  for (std::int64_t Batch::*stride : {&Batch::stride_a, &Batch::stride_b, &Batch::stride_d}) {
+    const auto by = [&](std::int64_t count, std::int64_t elements) {
+      Batch batch = {.count = count, .stride_a = 1024, .stride_b = 2048, .stride_d = 4096};
+      batch.*stride = elements;
+      return said(8, 16, batch);
+    };
+    EXPECT_EQ(by(2, 0), "");
+    EXPECT_EQ(by(2, pitch - 8), "");
+    EXPECT_NE(by(2, pitch).find("begin less than 2^40 bytes apart, 549755813888 elements"), std::string::npos);
+    EXPECT_NE(by(2, 1028).find("begin at multiples of 16 bytes"), std::string::npos);
+    EXPECT_EQ(by(1, 1027), "");
+    EXPECT_EQ(by(1, pitch), "");
+  }
+  const Problem alone = {.kind = batched.kind, .M = 8, .N = 16, .K = 8, .batch = {1, 3, 5, 7, 9}};
+  EXPECT_EQ(message_of([&] { prepare(batched, Build::plain, alone, {90, 132}); }), "");
+}
+
 // Before a cluster of more blocks than there are multiprocessors is divided by.
 TEST(Registry, RefusesCardsThatAreTooSmall) {
   const KernelEntry& cluster = find_kernel("wgmma_cluster_128x256x64_s4_c2x1_e2x64_bf16-RC");

@@ -35,10 +35,11 @@ inline std::string refusal_of_batch(const Problem& problem, const TileShape& til
   // Rows, columns and tiles of all products are counted in 31 bits, with room for the step to a block's next tile.
   constexpr std::int64_t most = (std::int64_t{1} << 30) - 1;
   const std::int64_t rows = round_up<std::int64_t>(problem.M, tile.m), cols = round_up<std::int64_t>(problem.N, tile.n),
-                     longest = std::max({rows, cols, rows / tile.m * (cols / tile.n)});
-  if (problem.batch.count <= std::max<std::int64_t>(1, most / longest)) return {};
+                     longest = std::max({std::int64_t{1}, rows, cols, rows / tile.m * (cols / tile.n)}),
+                     taken = std::max<std::int64_t>(1, most / longest);
+  if (problem.batch.count <= taken) return {};
   return "there are " + std::to_string(problem.batch.count) + " products in the batch; of this size a launch takes " +
-         std::to_string(most / longest);
+         std::to_string(taken);
 }
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

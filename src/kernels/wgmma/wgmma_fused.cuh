@@ -56,7 +56,7 @@ struct FusedEpilogue : wgmma_staged::StagedEpilogue<R, warpgroups, slices, cols>
                                     typename Tile::Accumulators& rD, const Map& map, typename Staged::Storage& shared) {
     const RowCol<int> origin = Staged::template origin_of<Tile>(block);
     scale_warpgroup(g, origin, rD);
-    const typename Staged::ToMatrix store{map.d};
+    const BulkStore store{map.d};
     map.finish.template finish<Tile, cols>(
         g, origin, rD, [&](auto&& before) { Staged::template stage<Tile>(origin, thread, rD, store, shared, before); });
   }

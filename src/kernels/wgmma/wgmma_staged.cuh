@@ -7,6 +7,7 @@
 #include "ptx/fence.hpp"
 #include "ptx/ldmatrix.hpp"
 #include "ptx/warp.hpp"
+#include "tile/bulk_store.hpp"
 #include "tile/row_epilogue.hpp"
 
 namespace lapidary::inline LAPIDARY_BUILD::wgmma_staged {
@@ -37,12 +38,10 @@ struct StagedEpilogue {
   static constexpr int rows = 64, slice = rows * cols;
   static constexpr Layout d = cols == 64 ? row_major(rows, cols).swizzled(3, 3, 3) : row_major(rows, cols);
   static_assert(sizeof(R) == 2 && (cols == 64 || cols % 16 == 8));
-
   struct Storage {
     SharedArray<R, warpgroups * slices * slice, 1024> staging;  // (warpgroups, slices, rows, cols)
   };
   using Map = TensorMap;
-
   static std::string refusal(const Problem& problem) { return refusal_by_bulk_stores(problem, sizeof(R)); }
   static MatrixMap<TensorMap> map(const Problem& problem) { return map_of_d<R>(problem, rows, cols, d); }
 
@@ -58,24 +57,16 @@ struct StagedEpilogue {
                                     typename Tile::Accumulators& rD, const Map& map, Storage& shared) {
     const RowCol<int> origin = origin_of<Tile>(block);
     scale_warpgroup(g, origin, rD);
-    stage<Tile>(origin, thread, rD, ToMatrix{map}, shared, [](int, int) {});
+    stage<Tile>(origin, thread, rD, BulkStore{map}, shared, [](int, int) {});
   }
-
-  /// Stores a slice of a matrix.
-  struct ToMatrix {
-    const TensorMap& map;
-    LAPIDARY_DEVICE void operator()(int row, int col, const R* from) const {
-      cp_async_bulk_tensor_store(map, Coordinates{col, row}, from);
-    }
-  };
 
   /// Where the results of a warpgroup begin.
   template <class Tile>
   LAPIDARY_DEVICE static RowCol<int> origin_of(const RowCol<std::int64_t>& block) {
     return {static_cast<int>(block.row) + warp_of_block() / 4 * Tile::WM, static_cast<int>(block.col)};
   }
-  /// Stores them after what before(i, s) does to slice s of their row i, each by store(row, col, slice), which one
-  /// thread calls. Barriers 1 and up are used.
+  /// Stores them after what before(i, s) does to slice s of their row i, each slice by store(row, col, slice), which
+  /// one thread calls. Barriers 1 and up are used.
   template <class Tile, class Store, class Before>
   LAPIDARY_DEVICE static void stage(const RowCol<int>& origin, int thread, typename Tile::Accumulators& rD,
                                     const Store& store, Storage& shared, Before&& before) {
