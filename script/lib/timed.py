@@ -78,6 +78,12 @@ def work(way, plan):
     return way.get("blocks", tiles), way.get("steps", ceil_div(plan.K, bk))
 
 
+def places(way, multiprocessors):
+    """On how many multiprocessors its blocks run at the same time: as src/core/cluster_places.hpp has it."""
+    down, across = (int(n or 1) for n in KERNEL.match(way["kernel"]).groups()[3:5])
+    return multiprocessors - (multiprocessors // 11 if down * across >= 4 else 0)
+
+
 def is_one_launch(way):
     """Of a batch, where other kernels are launched for each of its products."""
     return way["kernel"].startswith("wgmma_batched_")

@@ -10,7 +10,7 @@ from functools import cache
 from typing import NamedTuple
 
 from lib.project import load
-from lib.timed import KERNEL, TIMES, ceil_div, held, is_one_launch, key_of_problem, mean, plan_of, way_name, work
+from lib.timed import KERNEL, TIMES, ceil_div, held, is_one_launch, key_of_problem, mean, places, plan_of, way_name, work
 from pages.markdown import table
 from pages.shape_charts import Panel, chart
 
@@ -270,13 +270,13 @@ def known(p, card):
             f"{dram_rate() / 1e12:.2f}"
         )
     blocks, steps = work(way, plan)
-    places = card["multiprocessors"] * held()[way["kernel"]]
-    rounds = ceil_div(int(blocks), places)
-    full = blocks / (rounds * places)
+    room = places(way, card["multiprocessors"]) * held()[way["kernel"]]
+    rounds = ceil_div(int(blocks), room)
+    full = blocks / (rounds * room)
     if full < 0.9 and "equal_areas" not in way["kernel"]:
         shared = f", each a share of K for its tile of {bm}x{bn}," if parts(way, plan) > 1 else f" of {bm}x{bn}"
         in_rounds = "in one round" if rounds == 1 else f"in {rounds} rounds"
-        facts.append(f"{blocks:.0f} block{'s' * (blocks > 1)}{shared} for {places} places: {in_rounds}, filled to {100 * full:.2g} %")
+        facts.append(f"{blocks:.0f} block{'s' * (blocks > 1)}{shared} for {room} places: {in_rounds}, filled to {100 * full:.2g} %")
         if full < 0.7:
             plain = [w for w in p.ways if not (w["packs_a"] or w["packs_b"])] or p.ways
             if min(math.prod(tile(w)) for w in plain) >= bm * bn and max(parts(w, plan) for w in plain) == 1:

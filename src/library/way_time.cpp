@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/cluster_places.hpp"
 #include "core/math.hpp"
 #include "model/occupancy.hpp"
 #include "model/roofline.hpp"
@@ -63,7 +64,8 @@ WayTime time_of_warpgroups(const Way& way, const BuiltInCard& card, int resident
   model::WarpgroupLaunch launch;
   launch.tiles = static_cast<std::int64_t>(work.blocks);
   launch.per_sm = resident;
-  launch.blocks = cost.persistent ? std::min<std::int64_t>(launch.tiles, card.gpu.sms) : launch.tiles;
+  launch.blocks = cost.persistent ? std::min<std::int64_t>(launch.tiles, multiprocessors_for(cluster, card.gpu.sms))
+                                  : launch.tiles;
   launch.flop = 2.0 * tile.m * tile.n * tile.k * steps;
   launch.flop_per_clk = model::tensor_flop_per_clk(card.gpu, kind.type);
   launch.operand_bytes = (a + b * tile.m / 64) * steps;  // a wgmma has 64 rows
@@ -139,7 +141,8 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   const double slower = measured.clock_hz / gpu.clock_hz, bandwidth = gpu.dram_bytes_per_s / measured.dram_bytes_per_s;
   const LibraryKernel::Work work = way.kernel->work(p, gpu.sms);
   const double tiles = work.blocks / work.share, steps = work.steps;
-  const double rounds = work.blocks / (1.0 * gpu.sms * resident), full = std::floor(rounds), rest = rounds - full;
+  const double rounds = work.blocks / (1.0 * multiprocessors_for(kernel.cluster, gpu.sms) * resident),
+               full = std::floor(rounds), rest = rounds - full;
   double compute = full * (m.start + steps * std::max(m.alone, m.loaded));
   if (rest > 0) compute += m.start + steps * std::max(m.alone, m.loaded * rest);
   const auto crooked = [](const MatrixShape& x) { return x.ld * size_of(x.type) % 128 != 0; };

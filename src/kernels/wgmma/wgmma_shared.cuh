@@ -1,4 +1,5 @@
 #pragma once
+#include "core/cluster_places.hpp"
 #include "kernels/wgmma/wgmma_overlapped.cuh"
 
 namespace lapidary::inline LAPIDARY_BUILD::wgmma_shared {
@@ -15,13 +16,31 @@ constexpr RungInfo info = {
         "long as its 320 rows are copied, and not its products, unless others copy half of them",
     .counter = "reads of L2: half of those of A, as of B",
     .cost =
-        "Where lines begin at multiples of 128 bytes copies are as quick as products, and there is nothing to gain; a "
-        "cluster of four waits for the slowest, and hangs over the edges of D as a whole",
+        "Where lines begin at multiples of 128 bytes copies are as quick as products, and there is nothing to gain; "
+        "clusters of four hang over the edges of D as a whole, and have room on 120 of 132 multiprocessors",
     .exercise =
         "`lapidary gemm -m 1432 -n 1432 -k 1432 --type \"f16 RC\" --gpu h200`, then with -k 1408: what is chosen where "
         "lines of A and B are whole?",
     .architecture = 90,
     .fallback = "mma_multistage",
+};
+
+/// No more clusters than run at the same time: one more would begin when all others end.
+template <class Tiles>
+struct InClusters : Tiles {
+  template <class... Sizes>
+  static InClusters over(const Sizes&... sizes) {
+    return {Tiles::over(sizes...)};
+  }
+  template <class Cluster>
+  int grid(int multiprocessors) const {
+    return Tiles::template grid<Cluster>(multiprocessors_for({Cluster::down, Cluster::across}, multiprocessors));
+  }
+};
+
+template <KernelTraits t>
+struct Config : wgmma_overlapped::Config<t> {
+  using Walk = InClusters<wgmma_persistent::TileByTile>;
 };
 
 /// Of tiles of 128 rows and `BN` columns, whose results are staged in so many slices at a time.
@@ -32,7 +51,7 @@ constexpr KernelTraits of(Type type, Order b, int BN, int stages, int slices = 2
   t.cols = cols;
   return t;
 }
-/// Of widths that leave few multiprocessors idle in the last round: clusters of four are 33 for 132.
+/// Of widths that leave few multiprocessors idle in the last round, of 30 clusters.
 template <class... Types>
 constexpr auto traits(Types... types) {
   constexpr Order row = Order::row_major, column = Order::column_major;
@@ -43,7 +62,7 @@ constexpr auto traits(Types... types) {
                     of(types, row, 192, 4)...,           of(types, row, 256, 4)...};
 }
 constexpr auto all_traits = traits(Type::bf16, Type::f16);
-constexpr auto build = [](auto t) { return built_wgmma<info, wgmma_overlapped::Config<t.value>>(); };
+constexpr auto build = [](auto t) { return built_wgmma<info, Config<t.value>>(); };
 template <class Unit>
 constexpr auto built_kernels = built_wgmma_list<Unit, all_traits>(build);
 
