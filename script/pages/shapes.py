@@ -24,7 +24,8 @@ TEXTS = {
     "shapes_deepbench": "products of DeepBench, of `data/shapes/deepbench.txt`",
     "shapes_skinny": "layers with the sizes of these and of other models, 1 to 64 rows",
     "shapes_longk": "at most 512 rows, K up to 32768",
-    "shapes_batches": "2 to 256 products of 64 to 1024 rows",
+    "shapes_rectangles": "M, N and K from 320 to 4096, multiples of 8, K none of 64",
+    "shapes_batches": "2 to 256 products of 64 to 1024 rows and columns, K from 64 to 1024",
     "shapes_grid": "K = 64, 64 or 128 rows, of `data/shapes/grid.txt`",
     "wide": "sizes from 64 to 10240, all multiples of 64",
     "drawn": "random sizes, many of them odd",
@@ -144,6 +145,7 @@ CLASSES = {
         ("multiples of 128 from there on", lambda p: rows(p) >= 800 and even(p)),
         ("others from there on", lambda p: rows(p) >= 800 and not even(p)),
     )),
+    "rectangles": Class("Rectangles of crooked sizes", ("shapes_rectangles",), "FLOP", lambda p: p.flop),
     "layers": Class("Layers of language models, from one row on", ("shapes_llm", "shapes_skinny"), "M, rows", rows, (
         ("up to 16 rows", lambda p: rows(p) <= 16),
         ("17 to 256", lambda p: 16 < rows(p) <= 256),
