@@ -478,7 +478,8 @@ TEST(Prepared, RefusesStreamsOfOtherMachines) {
 
 TEST(Registry, NamesTheNearestRungs) {
   EXPECT_EQ(message_of([] { find_rung("niave"); }), "no kernel is named 'niave'; near it are naive");
-  EXPECT_EQ(message_of([] { find_rung("shared"); }), "no kernel is named 'shared'; near it are shared_tiles");
+  EXPECT_EQ(message_of([] { find_rung("shared"); }),
+            "no kernel is named 'shared'; near it are shared_tiles, wgmma_shared");
   EXPECT_NE(message_of([] { find_rung("xyzzy"); }).find("there are naive, coalesced"), std::string::npos);
   EXPECT_NE(message_of([] { find_rung(""); }).find("there are naive, coalesced"), std::string::npos);
 }

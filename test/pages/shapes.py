@@ -17,11 +17,13 @@ from sums import ROOT, SIZE, expect, printed, problems
 RECORD = json.loads((ROOT / "results/emulator/shape_choices.json").read_text())
 BEGINS = {  # of a class: how the names of its lists go on behind fitted_ or unseen_
     "cubes": r"shapes_cubes",
+    "rectangles": r"shapes_rectangles",
+    "batches": r"shapes_batches",
     "layers": r"shapes_(llm|skinny)",
     "long-sums": r"shapes_longk",
     "short-sums": r"shapes_grid",
     "types": r"wide",
-    "all-kinds": r"(?!shapes_(cubes|llm|skinny|longk|grid)|wide)",
+    "all-kinds": r"(?!shapes_(cubes|rectangles|batches|llm|skinny|longk|grid)|wide)",
 }
 MARK = re.compile(r'<path d="M([-\d.]+),([-\d.]+)([ah])[^"]*" class="mark f-([\w-]+) s-([\w-]+)"[^>]*><title>([^<]*)</title></path>')
 
@@ -38,7 +40,9 @@ def timed(path):
         ways = {}
         for way in problem["ways"]:
             ways.setdefault(name_of(way), way)
-        today = RECORD[f"{kind}.{size}"]
+        batch = re.search(r"\.n(\d+)-", problem["plan"])
+        count = int(batch[1]) if batch else 1
+        today = RECORD[f"{kind}.{size}" + (f"x{count}" if batch else "")]
         if today not in ways:
             unknown += 1
             continue
@@ -47,7 +51,8 @@ def timed(path):
         shown = name_of(problem["ways"][0]) if path.stem.startswith("unseen") else today
         found.append(
             {
-                "size": size,
+                "size": f"{count} of {size}" if batch else size,
+                "count": count,
                 "kind": kind,
                 "shown": shown,
                 "ratio": problem["cublas_s"] / ways[shown]["measured_s"],
@@ -94,14 +99,14 @@ def check_loss(where, row, found):
         printed(less, 100 * (1 - p["ways"][kernel]["measured_s"] / seconds), where, f"{row[1]}: {kernel}")
     type_, *result = p["kind"].rsplit("-", 1)[0].split("-")
     results = SIZE[result[0]] if result else 2 if type_ in ("f16", "bf16") else 4
-    M, N, K = map(int, p["size"].split("x"))
+    M, N, K = map(int, p["size"].split(" ")[-1].split("x"))
     for ours, theirs in re.findall(r"at ([\d.]+) TB/s, with cuBLAS at ([\d.]+)", said):
-        moved = (M + N) * K * SIZE[type_] + M * N * results
+        moved = ((M + N) * K * SIZE[type_] + M * N * results) * p["count"]
         printed(ours, moved / seconds / 1e12, where, f"{row[1]}: bytes a second")
         printed(theirs, moved / p["cublas"] / 1e12, where, f"{row[1]}: cuBLAS's bytes a second")
     for blocks, bm, bn, places, full in re.findall(r"(\d+) blocks? of (\d+)x(\d+) for (\d+) places: in one round, filled to ([\d.]+) %", said):
         expect(int(blocks) >= ceil(M / int(bm)) * ceil(N / int(bn)), where, f"{row[1]}: {blocks} blocks")
-        expect(int(places) % 132 == 0 and int(blocks) <= int(places), where, f"{row[1]}: {places} places")
+        expect(int(places) % (120 if "_c2x2_" in row[4] else 132) == 0 and int(blocks) <= int(places), where, f"{row[1]}: {places} places")
         expect(abs(float(full) - 100 * int(blocks) / int(places)) < 0.6, where, f"{row[1]}: filled to {full} %")
     crooked = "128 bytes" in said
     lines = [("A", K if p["kind"][-3] == "R" else M), ("B", N if p["kind"][-2] == "R" else K)]
@@ -115,7 +120,7 @@ def check_chart(where, name, found):
     expect("<title>" in svg and "<desc>" in svg, where, "the picture has no title or description")
     drawn, points = Counter(), []
     for x, y, shape, inside, edge, tooltip in marks:
-        size, ratio = re.match(r"(\d+x\d+x\d+)[^:]*(?::[^:]*)?: ([\d.]+), ", tooltip).groups()
+        size, ratio = re.match(r"((?:\d+ of )?\d+x\d+x\d+)[^:]*(?::[^:]*)?: ([\d.]+), ", tooltip).groups()
         drawn[size, float(ratio), inside != "page"] += 1
         expect((shape == "h") == (edge == "conflict"), where, f"{tooltip}: shape and colour differ")
         expect(inside in (edge, "page"), where, f"{tooltip}: filled with another colour")
@@ -182,8 +187,9 @@ def main():
     asked = list(RECORD.items())[::25]
     for key, chosen in asked:
         kind, size = key.split(".")
+        *size, batch = (size.split("x") + ["1"])[:4]
         *types, orders = kind.split("-")
-        sizes = [word for axis, extent in zip("mnk", size.split("x")) for word in (f"-{axis}", extent)]
+        sizes = [word for axis, extent in zip(["m", "n", "k", "-batch"], [*size, batch]) for word in (f"-{axis}", extent)]
         command = [program, "gemm", *sizes, "--type", f"{'/'.join(types if types != ['s8'] else ['s8', 'f32'])} {orders[:2]}", "--gpu", "h200"]
         if len(types) == 1 and types[0] in ("e4m3", "tf32"):
             command[command.index("--type") + 1] = f"{types[0]}/f32 {orders[:2]}"

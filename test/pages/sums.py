@@ -155,6 +155,9 @@ CUT_OTHERWISE = {"wgmma_equal_areas": EqualAreas}
 # Of rungs whose blocks share sums along K, how much of it each has at least.
 LEAST_K = {"split_k": 64, "wgmma_split_k": 256, "wgmma_skinny": 256}
 
+# Of rungs whose clusters hang over the edge at these sizes, with tiles beyond D that multiply as others do.
+CLUSTERS = {"wgmma_shared": (2, 2)}
+
 
 class Page:
     """A rung's page, between what the program computes and what it only quotes."""
@@ -168,6 +171,7 @@ class Page:
         self.p = CUT_OTHERWISE.get(path.stem, Problem)(kind, tile, int(m), int(n), int(k), False, card_of[card])
         self.equal_areas = isinstance(self.p, EqualAreas)
         self.least_k = LEAST_K.get(path.stem)
+        self.cluster = CLUSTERS.get(path.stem)
 
     def find(self, pattern, optional=False):
         found = re.search(pattern, self.cost, re.MULTILINE)
@@ -322,6 +326,9 @@ class Page:
         p = self.p
         steps = ceil(p.k / p.bk) * p.bk if p.bk else p.k
         padded = p.area * steps
+        if self.cluster:
+            down, across = self.cluster
+            padded = ceil(p.down / down) * down * ceil(p.across / across) * across * p.bm * p.bn * steps
         if found := self.find(r"^products of tensor cores: ([\d,]+) instructions of warps, (\d+) multiply-adds each$", True):
             same(number(found[0]) * number(found[1]), padded, self.where, "multiply-adds of tensor cores")
         if found := self.find(

@@ -20,7 +20,7 @@ constexpr RungInfo info = {
     .counter = "blocks: as many as there are multiprocessors, where each launch had a few",
     .cost = "Tiles hang over the edges of every product; matrices begin at multiples of 16 bytes from each other",
     .exercise =
-        "`lapidary explain wgmma_batched --size 256`: how many of 132 multiprocessors have a tile of a single product?",
+        "`lapidary explain wgmma_batched -m 256 -n 256 -k 256`: how many of 132 multiprocessors have a tile of a single product?",
     .architecture = 90,
     .fallback = "mma_multistage",
 };

@@ -7,7 +7,7 @@ namespace lapidary::inline LAPIDARY_BUILD::wgmma_shared {
 constexpr RungInfo info = {
     .name = "wgmma_shared",
     .parent = "wgmma_overlapped",
-    .idea = "a cluster shares both operands, for lines that begin anywhere",
+    .idea = "clusters share both operands, for lines that begin anywhere",
     .change =
         "Clusters of 2 x 2 blocks in place of 2 x 1: each block copies half of its rows of A, too, and receives the others",
     .why =
