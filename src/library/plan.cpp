@@ -75,6 +75,8 @@ std::string kernel_of_any_rows(const Problem& problem, const BuiltInCard& card, 
   double least = std::numeric_limits<double>::infinity();
   for (const Candidate& candidate : with_many) {
     const std::string& kernel = candidate.way.kernel->id;
+    // One that does batches takes no copy of A, and so not every A and M.
+    if (candidate.way.kernel->kernel->batches) continue;
     // The quickest way by a kernel comes first.
     const auto same = std::find_if(with_few.begin(), with_few.end(),
                                    [&](const Candidate& other) { return other.way.kernel->id == kernel; });
