@@ -265,6 +265,9 @@ TEST(Plan, DoesABatchInOneLaunchWhereThatIsQuicker) {
   p = batch_of(64);
   p.aligned.A = 2;
   EXPECT_FALSE(is_one_launch(plan(p, "h200")));
+  EXPECT_EQ(plan(p, "h200", {.batch_invariant = true}).way().kernel,
+            plan(batch_of(64), "h200", {.batch_invariant = true}).way().kernel)
+      << "wherever A begins";
   EXPECT_NE(refusal_of([&] { plan(batch_of(1), "h200", {.kernel = several.way().kernel}); }).find("for batches"),
             std::string::npos);
 }
