@@ -80,14 +80,19 @@ BrokenRule why_not(const KernelEntry& kernel, const Problem& problem, const Buil
     return {RefusalId::kernel_lesson, fmt::format("{} is a lesson; the library chooses among kernels of {}",
                                                   kernel.id(), fmt::join(names_of_library_rungs(), ", "))};
   const GemmKind types(kernel.kind.type, kernel.kind.result), asked(problem.kind.type, stored_type(problem, *known));
-  if (types != asked)
-    return {RefusalId::kernel_type, fmt::format("{} computes {} products; the problem is of type {}", kernel.id(),
-                                                to_string(types), to_string(asked))};
+  if (types != asked) {
+    std::string why = fmt::format("{} computes {} products; the problem is of type {}", kernel.id(), to_string(types),
+                                  to_string(GemmKind(problem.kind.type, problem.kind.result)));
+    if (asked.result != problem.kind.result)
+      why += fmt::format(", of which it would have to compute {} for a second launch", to_string(asked));
+    return {RefusalId::kernel_type, std::move(why)};
+  }
   const model::Gpu& gpu = card.gpu;
   if (std::string why = refusal(*known->rung, kernel.kind, gpu.name, gpu.compute_capability); !why.empty())
     return {RefusalId::kernel_card, std::move(why)};
-  // What it does not take with copies of A and B it does not take without; where neither is read there are none.
-  const bool packs = problem.K > 0 && problem.alpha != Factor::zero;
+  // What it does not take with copies of A and B it does not take without, unless it is for batches, whose matrices are
+  // not copied; where neither is read there are no copies.
+  const bool packs = problem.K > 0 && problem.alpha != Factor::zero && !kernel.batches;
   BrokenRule broken = {RefusalId::kernel_card,
                        fmt::format("no block of {} fits a multiprocessor of {}", kernel.id(), gpu.name)};
   if (!way_of(problem, *known, {packs, packs}, {}, &broken))

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/batch.hpp"
 #include "core/refusal.hpp"
 #include "device/gpu_refusal.hpp"
 #include "kernels/packing.hpp"
@@ -354,6 +355,14 @@ std::vector<Case> Refusals::of_choices() {
        planned(same, {.kernel = "naive_32x32_f32"})},
       {kernel_type, "multistage_128x128x32_s3_f32 computes f32 products; the problem is of type f16",
        planned(same, f16, {.kernel = "multistage_128x128x32_s3_f32"})},
+      {kernel_type,
+       "computes f16 products; the problem is of type f16, of which it would have to compute f16/f32 for a second launch",
+       planned(
+           [](Problem& p) {
+             p = problem_of(p.kind, 128, 256, 64);
+             p.epilogue.clamp = true;
+           },
+           f16, {.kernel = cluster})},
       {kernel_card,
        "wgmma_cluster needs compute capability 9.0 itself, as wgmma is of sm_90a alone; A100 PCIe 80GB has 8.0",
        planned(aligned, f16, {.kernel = cluster}, "a100 pcie 80gb")},
@@ -363,6 +372,14 @@ std::vector<Case> Refusals::of_choices() {
        planned(same, f16, {.kernel = cluster})},
       {kernel_problem, "(of the transposed product, as D is column-major: A, B and M, N are exchanged)",
        planned([](Problem& p) { p.order_d = column; }, f16, {.kernel = cluster})},
+      {kernel_problem,
+       "wgmma_batched_128x128x64_s6_e2x64_f16-RC: A's leading dimension is 63; lines that are copied in bulk",
+       planned(
+           [](Problem& p) {
+             p = resolved(problem_of(p.kind, 128, 256, 63));
+             p.batch = one_after_another(p, 2);
+           },
+           f16, {.kernel = "wgmma_batched_128x128x64_s6_e2x64_f16-RC"})},
       {option_workspace, "with workspace_bytes = 1000: the least workspace that is enough is 65536",
        planned(aligned, tf32_rows, {.workspace_bytes = 1000})},
       {option_packs, "with packs of A and B: there are ways with copies of neither A nor B",
