@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -9,13 +10,15 @@ namespace lapidary::library {
 /// How long a kernel took on an H200, as script/fit-costs has fitted it to timings of problems of all shapes. In
 /// microseconds,
 ///
-///   fixed + ragged * (max(compute, A / a_rate + B / b_rate * (1 + outside * idle)) + odd * D / d_rate)
+///   fixed + ragged * (sum over rounds of blocks (max(multiplying, arriving * share)) + odd * D / d_rate)
 ///         + singly * whole * rounds
-///   compute = (1 + crooked * off) * sum over rounds of blocks (start + steps * max(alone, loaded * share))
+///   multiplying = start + steps * max(alone, loaded * share)
+///   arriving = max((A / a_rate + B / b_rate) * (1 + outside * beyond), crooked) / rounds
 ///
-/// with A, B and D in bytes; `off` the part of what tiles copy whose lines are no multiples of 128 bytes; `share` the
-/// part of the card's places for blocks that a round fills; `idle` the part of tiles that lie beyond D as a whole, as
-/// of clusters whose second block has nothing to do; `whole` the part of a tile that D fills.
+/// with A, B and D in bytes; `share` the part of the card's places for blocks that a round fills; `beyond` the part of
+/// what tiles copy that lies outside of the matrices, rows of A below its last one above all; `crooked` how long pieces
+/// of 128 bytes take that are asked for of lines that begin at no multiples of that; `whole` the part of a tile that D
+/// fills.
 struct MeasuredCost {
   std::string_view kernel;  ///< its key_of()
   double fixed;             ///< from one launch to the next, if there is next to nothing to do
@@ -24,14 +27,17 @@ struct MeasuredCost {
   double loaded;            ///< ... if all multiprocessors work, and share what they share
   double a_rate, b_rate;    ///< bytes that come for one operand while nothing else limits
   double d_rate;            ///< bytes of results
-  double outside;
+  double outside;           ///< how many times as long what lies beyond a matrix takes as what is there
   /// How many times as long it takes if lines are not aligned to 16 bytes; 1 for who does not take them.
   double ragged;
-  double crooked;
-  double
-      odd;  ///< how many times as long results take if they cannot be stored in pairs; 1 for who asks for aligned lines
+  /// How many times as long results take if they cannot be stored in pairs; 1 for who asks for aligned lines.
+  double odd;
   double singly;  ///< a whole tile's results, one by one, if lines are not aligned or cannot be stored in pairs
   double error;   ///< root mean square of the logarithms of these times over the timings
+
+  /// Pieces that come to all multiprocessors together in a microsecond, whatever the kernel, of lines that begin at
+  /// multiples of 16, 32 or 64 bytes and no more (docs/tried.md, "Lines that begin anywhere").
+  static constexpr double crooked_rows(std::int64_t begins) { return begins == 64 ? 76e3 : begins == 32 ? 66e3 : 44e3; }
 };
 
 /// What kernels have in common that are taken to be one: those that differ in the orders of A and B alone, or in which

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "core/cluster_places.hpp"
@@ -131,6 +132,25 @@ WayTime time_of_warps(const Way& way, const BuiltInCard& card, int resident) {
   return {cycles / gpu.clock_hz + k["launch_gap"] * 1e-9, limiter};
 }
 
+/// The part of what tiles copy that lies beyond A and B.
+double outside_of(const Problem& p, const KernelEntry& kernel) {
+  const auto [rows, columns] = tiles_of(kernel, p.M, p.N);
+  const auto& [m, n, k] = kernel.tile;
+  return 1 - (number(p.M) / number(rows) + number(p.N) / number(columns)) / (m + n);
+}
+
+/// Microseconds for which L2 is busy with what all blocks ask it for of lines that begin at no multiples of 128 bytes.
+double crooked_microseconds(const Problem& p, const KernelEntry& kernel, const LibraryKernel::Work& work) {
+  const auto& [m, n, k] = kernel.tile;
+  const auto of_each = [](const MatrixShape& x) {
+    const std::int64_t begins = std::gcd(x.ld * size_of(x.type), std::int64_t{128});
+    return begins == 128 ? 0 : 1 / MeasuredCost::crooked_rows(begins);
+  };
+  const double lines = 1.0 * m / kernel.cluster.across * of_each(shape_of(p, Matrix::A)) +
+                       1.0 * n / kernel.cluster.down * of_each(shape_of(p, Matrix::B));
+  return work.blocks * work.steps * lines * k * size_of(p.kind.type) / 128;
+}
+
 /// As it was measured on an H200, at the clock and with the memory of another card with its chip.
 WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   const MeasuredCost& m = *way.kernel->measured;
@@ -140,22 +160,20 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   const Gpu &measured = h200().gpu, &gpu = card.gpu;
   const double slower = measured.clock_hz / gpu.clock_hz, bandwidth = gpu.dram_bytes_per_s / measured.dram_bytes_per_s;
   const LibraryKernel::Work work = way.kernel->work(p, gpu.sms);
-  const double tiles = work.blocks / work.share, steps = work.steps;
   const double rounds = work.blocks / (1.0 * multiprocessors_for(kernel.cluster, gpu.sms) * resident),
                full = std::floor(rounds), rest = rounds - full;
-  double compute = full * (m.start + steps * std::max(m.alone, m.loaded));
-  if (rest > 0) compute += m.start + steps * std::max(m.alone, m.loaded * rest);
-  const auto crooked = [](const MatrixShape& x) { return x.ld * size_of(x.type) % 128 != 0; };
-  const double off = 1.0 *
-                     ((crooked(shape_of(p, Matrix::A)) ? kernel.tile.m : 0) +
-                      (crooked(shape_of(p, Matrix::B)) ? kernel.tile.n : 0)) /
-                     (kernel.tile.m + kernel.tile.n);
-  compute *= slower * (1 + m.crooked * off);
-  const double used = number(ceil_div<std::int64_t>(p.M, kernel.tile.m) * ceil_div<std::int64_t>(p.N, kernel.tile.n)) *
-                      products(p, Matrix::D);
+  // What of all operands is asked for, or comes from DRAM, comes in equal parts with the tiles of every round.
   const double size = size_of(p.kind.type), a = number(p.M) * number(p.K) * size * products(p, Matrix::A),
                b = number(p.K) * number(p.N) * size * products(p, Matrix::B);
-  const double operands = (a / m.a_rate + b / m.b_rate * (1 + m.outside * (1 - used / tiles))) / bandwidth;
+  const double operands = (a / m.a_rate + b / m.b_rate) * (1 + m.outside * outside_of(p, kernel)) / bandwidth;
+  const double crooked = slower * crooked_microseconds(p, kernel, work);
+  const double arriving = std::max(operands, crooked);
+  const auto multiplying = [&](double share) {
+    return slower * (m.start + work.steps * std::max(m.alone, m.loaded * share));
+  };
+  const auto over_rounds = [&](const auto& round) { return full * round(1) + (rest > 0 ? round(rest) : 0); };
+  const double walk = over_rounds(
+      [&](double share) { return std::max(multiplying(share), arriving / rounds * share); });
   const bool odd = p.N % 2 != 0 || p.ldd % 2 != 0 || p.aligned.D % (2 * size_of(p.kind.result)) != 0;
   const double results = (odd ? m.odd : 1) * number(p.M) * number(p.N) * size_of(p.kind.result) *
                          products(p, Matrix::D) / m.d_rate / bandwidth;
@@ -163,12 +181,13 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   const double ragged = unaligned ? m.ragged : 1;
   const double whole = std::min(1.0, number(p.M) / kernel.tile.m) * std::min(1.0, number(p.N) / kernel.tile.n);
   const double stores = odd || unaligned ? slower * m.singly * whole * std::ceil(rounds) : 0;
-  const double microseconds = m.fixed + ragged * (std::max(compute, operands) + results) + stores;
-  const char* const limiter = m.fixed > microseconds / 2              ? "launch overhead"
-                              : ragged > 1                            ? "lines that are not aligned"
-                              : results > std::max(compute, operands) ? "results"
-                              : operands > compute                    ? "DRAM"
-                                                                      : "multiply-adds";
+  const double microseconds = m.fixed + ragged * (walk + results) + stores;
+  const char* const limiter = m.fixed > microseconds / 2            ? "launch overhead"
+                              : ragged > 1                          ? "lines that are not aligned"
+                              : results > walk                      ? "results"
+                              : over_rounds(multiplying) > arriving ? "multiply-adds"
+                              : operands > crooked                  ? "DRAM"
+                                                                    : "lines that begin anywhere";
   return {microseconds * 1e-6, limiter};
 }
 
