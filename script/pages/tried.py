@@ -1,5 +1,6 @@
 """docs/tried.md: what was tried on an H200, of what is on record."""
 import json
+import math
 
 from lib.timed import KERNEL, TIMES, plan_of, work
 from pages.markdown import table
@@ -30,4 +31,58 @@ def crooked_lines():
     return table(columns, [line for _, line in sorted(lines, key=lambda each: -each[0])])
 
 
-REGIONS = {"crooked-lines": crooked_lines}
+LEAST_S = 20e-6  # below that a launch begins and ends for a tenth of its time or more
+
+
+def rows_by_alignment():
+    """Of 16-bit products whose lines are along K: the most rows a nanosecond by what their lines begin at multiples of."""
+    most, problems = {}, {}
+    for path in sorted(TIMES.glob("*.json")):
+        for problem in json.loads(path.read_text())["problems"]:
+            plan = plan_of(problem["plan"])
+            if plan.size != 2 or plan.orders[:2] != "RC" or plan.lda != plan.ldb or plan.products > 1:
+                continue
+            multiple = math.gcd(plan.lda * plan.size, 128)
+            for way in problem["ways"]:
+                if way["packs_a"] or way["packs_b"] or not way["kernel"].startswith("wgmma_") or way["measured_s"] < LEAST_S:
+                    continue
+                if not KERNEL.match(way["kernel"]) or "equal_areas" in way["kernel"] or "batched" in way["kernel"]:
+                    continue
+                bm, bn, bk, down, across = (int(n or 1) for n in KERNEL.match(way["kernel"]).groups())
+                blocks, steps = work(way, plan)
+                rows = (bm // across + bn // down) * bk * plan.size // 128
+                rate = rows * blocks * steps / way["measured_s"] * 1e-9
+                size = f"{plan.M}x{plan.N}x{plan.K}"
+                problems.setdefault(multiple, set()).add((size, plan.type))
+                most[multiple] = max(most.get(multiple, (0,)), (rate, size, way["kernel"], way["measured_s"]))
+    lines = []
+    for multiple, (rate, size, kernel, seconds) in sorted(most.items()):
+        begins = f"{multiple}" if multiple == 128 else f"{multiple}, not of {2 * multiple}"
+        lines.append([begins, f"{len(problems[multiple])}", f"{rate:.0f}", size, f"`{kernel}`", f"{seconds * 1e6:.1f}"])
+    return table(["lines begin at multiples of, in bytes", "problems:", "most rows a ns:", "in", "by", "µs:"], lines)
+
+
+BEYOND = ("fitted_shapes_skinny_bf16_RC", 8192, 8192)
+
+
+def rows_beyond():
+    """How long kernels whose tiles have more rows than D take, by how many rows D has: N and K are the same."""
+    name, *sizes = BEYOND
+    timed, rows = {}, set()
+    for problem in json.loads((TIMES / f"{name}.json").read_text())["problems"]:
+        plan = plan_of(problem["plan"])
+        if [plan.N, plan.K] != sizes:
+            continue
+        for way in problem["ways"]:
+            tile_rows = int(KERNEL.match(way["kernel"])[1])
+            if way["packs_a"] or way["packs_b"] or "split_k" in way["kernel"] or tile_rows < 64 or plan.M > tile_rows:
+                continue
+            rows.add(plan.M)
+            timed.setdefault(way["kernel"], {})[plan.M] = way["measured_s"]
+    rows = sorted(rows)
+    timed = {kernel: of for kernel, of in timed.items() if sorted(of) == rows}
+    lines = [[f"`{kernel}`", *(f"{of[M] * 1e6:.1f}" for M in rows)] for kernel, of in sorted(timed.items())]
+    return table(["kernel", *(f"M = {M}:" for M in rows)], lines)
+
+
+REGIONS = {"crooked-lines": crooked_lines, "rows-by-alignment": rows_by_alignment, "rows-beyond": rows_beyond}
