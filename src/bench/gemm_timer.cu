@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <deque>
+#include <exception>
 #include <numeric>
 #include <optional>
 #include <thread>
@@ -66,6 +67,7 @@ class RotatingOperands {
   }
 
   const Problem& problem() const { return problem_; }
+  std::size_t copies() const { return copies_; }
   /// The copy whose turn it is.
   Operands next() {
     std::byte* const base = static_cast<std::byte*>(memory_.data()) + turn_++ % copies_ * (a_ + b_ + d_);
@@ -84,10 +86,89 @@ class RotatingOperands {
   Problem problem_;
 };
 
+int launches_in(double seconds, double launch_ms, int least) {
+  constexpr double most = 100000;
+  return std::max(least, static_cast<int>(std::min(std::round(seconds * 1e3 / launch_ms), most)));
+}
+
+/// Launches captured in a CUDA graph.
+class Graph {
+ public:
+  /// @param enqueue  puts them on the stream, which is none that others wait for
+  template <class Enqueue>
+  Graph(cudaStream_t stream, const Enqueue& enqueue) {
+    cudaGraph_t graph = nullptr;
+    check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    std::exception_ptr failed;
+    try {
+      enqueue();
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
+    if (failed) {
+      if (graph) cudaGraphDestroy(graph);
+      std::rethrow_exception(failed);
+    }
+    check_cuda(ended, "cudaStreamEndCapture");
+    const cudaError_t made = cudaGraphInstantiate(&launches_, graph, 0);
+    cudaGraphDestroy(graph);
+    check_cuda(made, "cudaGraphInstantiate");
+  }
+  Graph(Graph&& other) noexcept : launches_(std::exchange(other.launches_, nullptr)) {}
+  Graph& operator=(Graph&&) = delete;
+  ~Graph() {
+    if (launches_) cudaGraphExecDestroy(launches_);
+  }
+
+  void launch(cudaStream_t stream) const { check_cuda(cudaGraphLaunch(launches_, stream), "cudaGraphLaunch"); }
+
+ private:
+  cudaGraphExec_t launches_ = nullptr;
+};
+
+/// Launches of a contestant one after the other, each on the copy of the operands whose turn it is.
+///
+/// Short ones are captured in graphs, some of which follow one another until all copies have had their turn. The host
+/// begins a graph in less time than the card takes for it; launch by launch it needs longer than a small product, and
+/// what is timed is the host, ours or cuBLAS's.
+class LaunchRow {
+ public:
+  LaunchRow(Contestant::Launch one, const Stream& stream, RotatingOperands& operands, double launch_ms)
+      : one_(std::move(one)), stream_(stream), operands_(&operands) {
+    constexpr double short_ms = 0.1, graph_s = 1e-3;
+    if (launch_ms > short_ms) return;
+    in_graph_ = launches_in(graph_s, launch_ms, 1);
+    for (std::size_t done = 0; done < operands.copies(); done += static_cast<std::size_t>(in_graph_))
+      graphs_.emplace_back(cuda(), [&] { begin_each(in_graph_); });
+  }
+
+  /// The number of launches that begin() begins if it is to begin so many: whole graphs.
+  int rounded(int count) const { return round_up(count, in_graph_); }
+  /// @param count  rounded
+  void begin(int count) {
+    if (graphs_.empty()) return begin_each(count);
+    for (int i = 0; i < count; i += in_graph_) graphs_[turn_++ % graphs_.size()].launch(cuda());
+  }
+
+ private:
+  cudaStream_t cuda() const { return static_cast<cudaStream_t>(stream_.cuda); }
+  void begin_each(int count) {
+    for (int i = 0; i < count; ++i) one_(stream_, operands_->next());
+  }
+
+  Contestant::Launch one_;
+  Stream stream_;
+  RotatingOperands* operands_;
+  std::vector<Graph> graphs_;
+  int in_graph_ = 1;
+  std::size_t turn_ = 0;
+};
+
 /// What was seen of one contestant so far.
 struct Series {
   const Contestant* contestant;
-  Contestant::Launch launch;
+  LaunchRow row;
   double estimate_ms;  ///< of a launch
   std::vector<int> rounds = {};
   std::vector<double> tflops = {};  ///< of each round
@@ -159,11 +240,6 @@ Measurements summarize(const std::vector<Series>& all, std::size_t peers) {
 /// Bursts are timed by as many launches at a time as take so long: an event keeps launches apart that may overlap.
 constexpr double group_s = 2e-4;
 
-int launches_in(double seconds, double launch_ms, int least) {
-  constexpr double most = 100000;
-  return std::max(least, static_cast<int>(std::min(std::round(seconds * 1e3 / launch_ms), most)));
-}
-
 }  // namespace
 
 struct GemmTimer::State {
@@ -184,10 +260,6 @@ struct GemmTimer::State {
     return events[static_cast<std::size_t>(index)];
   }
 
-  void launch(const Contestant::Launch& one, int count) {
-    for (int i = 0; i < count; ++i) one(stream, operands.next());
-  }
-
   /// Waits for an event and reads the sensors as long as it takes; a reading that ends after the event is dropped.
   void wait(const Event& end, std::vector<CardState>& states) {
     constexpr std::chrono::milliseconds interval{10};
@@ -202,11 +274,11 @@ struct GemmTimer::State {
   /// and does not count; where launches are short, the best of some counts.
   double estimate_ms(const Contestant::Launch& one) {
     constexpr double long_ms = 50;
-    launch(one, 1);
+    one(stream, operands.next());
     double best = INFINITY;
     for (int i = 0; i < 3 && (i == 0 || best < long_ms); ++i) {
       event(0).record(stream);
-      launch(one, 1);
+      one(stream, operands.next());
       event(1).record(stream);
       event(1).wait();
       best = std::min(best, event(1).milliseconds_since(event(0)));
@@ -220,7 +292,7 @@ struct GemmTimer::State {
       for (const Contestant& contestant : group) {
         Contestant::Launch one = contestant.prepare(operands.problem());
         const double estimate = estimate_ms(one);
-        all.push_back({&contestant, std::move(one), estimate});
+        all.push_back({&contestant, {std::move(one), stream, operands, estimate}, estimate});
       }
     return all;
   }
@@ -242,11 +314,11 @@ struct GemmTimer::State {
 
   /// A burst more, as long, beside the probe.
   void watch_burst(Series& series, double seconds) {
-    const int count = launches_in(seconds, series.estimate_ms, 1);
+    const int count = series.row.rounded(launches_in(seconds, series.estimate_ms, 1));
     event(1);
     probe.begin(stream);
     event(0).record(stream);
-    launch(series.launch, count);
+    series.row.begin(count);
     event(1).record(stream);
     probe.end(stream);
     event(1).wait();
@@ -260,14 +332,14 @@ struct GemmTimer::State {
   /// Behind a block, which thereby runs alone and at the same clock: launches beside the probe, and as many without it.
   /// Their four events follow the one with the index `last`, which ends the block.
   /// @return how many
-  int start_watching(const Series& series, int last, double seconds) {
+  int start_watching(Series& series, int last, double seconds) {
     if (seconds <= 0 || !may_watch(series)) return 0;
-    const int count = launches_in(seconds, series.estimate_ms, 2);
+    const int count = series.row.rounded(launches_in(seconds, series.estimate_ms, 2));
     event(last + 4);
     probe.begin(stream);
     for (const bool beside : {true, false}) {
       event(last + (beside ? 1 : 3)).record(stream);
-      launch(series.launch, count);
+      series.row.begin(count);
       event(last + (beside ? 2 : 4)).record(stream);
       if (beside) probe.end(stream);
     }
@@ -286,12 +358,12 @@ struct GemmTimer::State {
 
   void burst(Series& series, int round, double seconds) {
     constexpr int most_groups = 1000;  // each needs an event
-    const int group = launches_in(group_s, series.estimate_ms, 1);
+    const int group = series.row.rounded(launches_in(group_s, series.estimate_ms, 1));
     const int count = std::min(launches_in(seconds, series.estimate_ms * group, 1), most_groups);
     event(count);
     event(0).record(stream);
     for (int i = 0; i < count; ++i) {
-      launch(series.launch, group);
+      series.row.begin(group);
       event(i + 1).record(stream);
     }
     wait(event(count), series.states);
@@ -302,10 +374,10 @@ struct GemmTimer::State {
   }
 
   void block(Series& series, int round, const SustainedOptions& options) {
-    const int count = launches_in(options.block_s, series.estimate_ms, 1);
-    launch(series.launch, launches_in(options.settle_s, series.estimate_ms, 0));
+    const int count = series.row.rounded(launches_in(options.block_s, series.estimate_ms, 1));
+    series.row.begin(series.row.rounded(launches_in(options.settle_s, series.estimate_ms, 0)));
     event(0).record(stream);
-    launch(series.launch, count);
+    series.row.begin(count);
     event(1).record(stream);
     const int watched = start_watching(series, 1, options.watch_s);
     event(0).wait();
@@ -318,10 +390,10 @@ struct GemmTimer::State {
   }
 
   /// Keeps the card busy with the contestant that is likely to draw the most power.
-  void warm_up(const Series& series, double seconds) {
+  void warm_up(Series& series, double seconds) {
     const auto begin = std::chrono::steady_clock::now();
     while (Seconds(std::chrono::steady_clock::now() - begin).count() < seconds) {
-      launch(series.launch, launches_in(0.1, series.estimate_ms, 1));
+      series.row.begin(series.row.rounded(launches_in(0.1, series.estimate_ms, 1)));
       event(0).record(stream);
       event(0).wait();
     }
