@@ -11,16 +11,16 @@ constexpr RungInfo info = {
     .change =
         "Clusters of 2 x 2 blocks in place of 2 x 1: each block copies half of its rows of A, too, and receives the others",
     .why =
-        "A row of 128 bytes that begins at no multiple of 128 lies in two lines of L2: of such rows all blocks together "
-        "never received more than 35 in a nanosecond, of others up to 85 (docs/tried.md). Of a product of 1432 x 1432 x "
-        "1432 in 16 bits the 96 tiles of 128 x 192 wait for 320 rows a step each; in clusters of 2 x 2 they copy 160",
+        "Of rows of 128 bytes that begin at multiples of 16 all blocks together never received more than 47 in a "
+        "nanosecond, of those at multiples of 128 up to 122 (docs/tried.md). Of a product of 1432 x 1432 x 1432 in 16 "
+        "bits the 96 tiles of 128 x 192 wait for 320 rows a step each; in clusters of 2 x 2 they copy 160",
     .counter = "reads of L2: half of those of A, as of B",
     .cost =
         "Where lines begin at multiples of 128 bytes copies are as quick as products, and there is nothing to gain; "
         "clusters of four hang over the edges of D as a whole, and have room on 120 of 132 multiprocessors",
     .exercise =
-        "`lapidary gemm -m 1432 -n 1432 -k 1432 --type \"f16 RC\" --gpu h200`, then with -k 1408: what is chosen where "
-        "lines of A and B are whole?",
+        "`lapidary gemm -m 1432 -n 1432 -k 1432 --type \"f16 RC\" --gpu h200`, then with 1408 three times: what is chosen "
+        "where lines of A and B are whole?",
     .architecture = 90,
     .fallback = "mma_multistage",
 };
