@@ -154,9 +154,12 @@ BrokenRule why_parts(unsigned which, const Problem& problem, const BuiltInCard& 
                     fmt::format("there are ways with copies of {}", copies_of(problem, without)));
     case of_rows: {
       const LibraryKernel& freely = *without.front().way.kernel;
-      const char* const why = options.kernel == freely.id && freely.sums_depend_on_others()
+      const std::string any = kernel_of_any_rows(problem, card, only(which, options));
+      const std::string why = options.kernel == freely.id && freely.sums_depend_on_others()
                                   ? "the order in which it adds up depends on how many rows there are"
-                                  : "the kernel for any number of rows does not take this one";
+                              : any.empty() ? "no kernel takes any number of rows"
+                                            : "the kernel for any number of rows does not take this one: " +
+                                                  why_not(find_kernel(any), with_row_major_results(problem), card).why;
       return broken(RefusalId::option_batch_invariant,
                     fmt::format("{}; without batch_invariant it is {}", why, freely.id));
     }

@@ -4,9 +4,12 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "core/refusal.hpp"
 #include "lapidary/gemm.hpp"
@@ -32,23 +35,35 @@ PackedOperands exchanged(const Problem& problem, const PackedOperands& operands)
 
 bool has_results(const Problem& p) { return p.M > 0 && p.N > 0 && p.batch.count > 0; }
 
-/// The ways to compute a resolved problem by kernels that the library chooses among, the quickest first.
+/// The ways to compute a resolved problem by kernels that the library chooses among, in the order of the ladder.
 std::vector<Candidate> candidates(const Problem& asked, const BuiltInCard& card, const GemmOptions& options) {
   std::vector<Candidate> found;
   const Problem problem = with_row_major_results(asked);
-  for (Way& way : ways_of(problem, card.gpu.compute_capability, exchanged(asked, options.prepared))) {
+  const auto allowed = [&](const LibraryKernel& kernel) {
+    return (options.fast_accumulation || !kernel.kernel->fast_accumulation) &&
+           (!options.batch_invariant || !kernel.sums_depend_on_others()) &&
+           (options.kernel.empty() || options.kernel == kernel.id);
+  };
+  for (Way& way : ways_of(problem, card.gpu.compute_capability, exchanged(asked, options.prepared), allowed)) {
     if (way.workspace_bytes > options.workspace_bytes) continue;
-    if (way.kernel->kernel->fast_accumulation && !options.fast_accumulation) continue;
-    if (way.kernel->sums_depend_on_others() && options.batch_invariant) continue;
-    if (!options.kernel.empty() && options.kernel != way.kernel->id) continue;
     const auto time = time_of(way, problem.batch, card);
     if (!time) continue;
     Candidate candidate = {std::move(way), *time};
     if (!options.packs || *options.packs == candidate.packs(asked)) found.push_back(std::move(candidate));
   }
-  std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
-    return std::pair(a.time.seconds, a.copies()) < std::pair(b.time.seconds, b.copies());
-  });
+  return found;
+}
+
+/// The same, the quickest first.
+std::vector<Candidate> sorted(std::vector<Candidate> candidates) {
+  // By numbers, as candidates are long.
+  std::vector<std::size_t> order(candidates.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto rank = [&](std::size_t i) { return std::pair(candidates[i].time.seconds, candidates[i].copies()); };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return rank(i) < rank(j); });
+  std::vector<Candidate> found;
+  found.reserve(order.size());
+  for (const std::size_t i : order) found.push_back(std::move(candidates[i]));
   return found;
 }
 
@@ -65,29 +80,28 @@ Problem with_rows(Problem problem, std::int64_t M) {
   return resolved(problem);
 }
 
-/// The kernel that is chosen for any number of rows: of those that take few and many the one that does both well, by
-/// the product of the two times. Empty if there is none.
+}  // namespace
+
 std::string kernel_of_any_rows(const Problem& problem, const BuiltInCard& card, const GemmOptions& options) {
   constexpr std::int64_t few = 64, many = 1024;
-  const std::vector<Candidate> with_few = candidates(with_rows(problem, few), card, options),
-                               with_many = candidates(with_rows(problem, many), card, options);
-  std::string best;
+  // By a kernel there are several ways, with copies and without.
+  std::unordered_map<const LibraryKernel*, double> seconds_of_few;
+  for (const Candidate& candidate : candidates(with_rows(problem, few), card, options)) {
+    const auto [place, is_new] = seconds_of_few.try_emplace(candidate.way.kernel, candidate.time.seconds);
+    place->second = std::min(place->second, candidate.time.seconds);
+  }
+  const LibraryKernel* best = nullptr;
   double least = std::numeric_limits<double>::infinity();
-  for (const Candidate& candidate : with_many) {
-    const std::string& kernel = candidate.way.kernel->id;
+  for (const Candidate& candidate : candidates(with_rows(problem, many), card, options)) {
     // One that does batches takes no copy of A, and so not every A and M.
     if (candidate.way.kernel->kernel->batches) continue;
-    // The quickest way by a kernel comes first.
-    const auto same = std::find_if(with_few.begin(), with_few.end(),
-                                   [&](const Candidate& other) { return other.way.kernel->id == kernel; });
-    if (same == with_few.end() || candidate.time.seconds * same->time.seconds >= least) continue;
-    least = candidate.time.seconds * same->time.seconds;
-    best = kernel;
+    const auto with_few = seconds_of_few.find(candidate.way.kernel);
+    if (with_few == seconds_of_few.end() || candidate.time.seconds * with_few->second >= least) continue;
+    least = candidate.time.seconds * with_few->second;
+    best = candidate.way.kernel;
   }
-  return best;
+  return best ? best->id : "";
 }
-
-}  // namespace
 
 PackedOperands Candidate::packs(const Problem& asked) const {
   return exchanged(asked, {way.a.has_value(), way.b.has_value()});
@@ -111,7 +125,7 @@ std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card
     options.kernel = kernel_of_any_rows(problem, card, options);
     if (options.kernel.empty()) return {};
   }
-  return candidates(problem, card, options);
+  return sorted(candidates(problem, card, options));
 }
 
 const PackedMatrix* prepared_copy(const PlanData& plan, Matrix matrix) {

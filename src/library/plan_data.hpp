@@ -39,6 +39,10 @@ struct Candidate {
 /// kernel that is chosen for any number of rows. A user's table does not count.
 std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card, GemmOptions options);
 
+/// With batch_invariant, the kernel that is chosen for any number of rows: of those that take few and many the one that
+/// does both well, by the product of the two times. Empty if there is none.
+std::string kernel_of_any_rows(const Problem& problem, const BuiltInCard& card, const GemmOptions& options);
+
 /// What a plan's id says; to_string() and parse_plan_id() are each other's inverse.
 ///
 ///   1.h200.f16-RCR.4096x4096x64.ld64-64-4096-4096.at16-16-16-16.vz.wgmma_staged_128x256x64_s4_e2x64_f16-RC.pa

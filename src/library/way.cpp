@@ -183,7 +183,8 @@ std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_ker
   return way;
 }
 
-std::vector<Way> ways_of(const Problem& problem, int compute_capability, const PackedOperands& prepared) {
+std::vector<Way> ways_of(const Problem& problem, int compute_capability, const PackedOperands& prepared,
+                         const std::function<bool(const LibraryKernel&)>& allowed) {
   std::vector<Way> ways;
   const bool nothing = problem.K == 0 || problem.alpha == Factor::zero;
   const Alignments aligned = one_of(problem).aligned;
@@ -192,7 +193,7 @@ std::vector<Way> ways_of(const Problem& problem, int compute_capability, const P
   for (const LibraryKernel& library_kernel : library_kernels()) {
     const GemmKind& kind = library_kernel.kernel->kind;
     if (kind.type != problem.kind.type) continue;
-    if (!library_kernel.rung->runs_on(compute_capability, kind)) continue;
+    if (!allowed(library_kernel) || !library_kernel.rung->runs_on(compute_capability, kind)) continue;
     const bool turns_a = kind.a != problem.kind.a, turns_b = kind.b != problem.kind.b;
     for (const bool packs_a : {false, true})
       for (const bool packs_b : {false, true}) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -60,6 +61,8 @@ std::optional<Way> way_of(const Problem& problem, const LibraryKernel& kernel, c
 /// All ways to compute a resolved problem with row-major results that cards of a compute capability run. Of those that
 /// differ in copies alone none copies what its kernel reads as it is, unless lines are not aligned: then a kernel may
 /// be quicker with a copy.
-std::vector<Way> ways_of(const Problem& problem, int compute_capability, const PackedOperands& prepared);
+/// @param allowed  which kernels are asked
+std::vector<Way> ways_of(const Problem& problem, int compute_capability, const PackedOperands& prepared,
+                         const std::function<bool(const LibraryKernel&)>& allowed);
 
 }  // namespace lapidary::library
