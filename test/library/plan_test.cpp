@@ -464,16 +464,25 @@ std::string choices(const std::string& list, const GemmKind& types, std::string_
   return text;
 }
 
+constexpr const char* lists[] = {"llm", "deepbench", "random", "grid"};
+
 TEST(Choices, AreThoseOnRecord) {
+  const GemmKind types_16[] = {{Type::f16, Type::f16, row, column}, {Type::bf16, Type::bf16, row, column}};
+  const GemmKind others[] = {Type::f32, {Type::tf32, Type::f32, row, column}, {Type::s8, Type::f32, row, column}};
   std::string text;
-  for (const char* const list : {"llm", "deepbench", "random", "grid"})
-    text += choices(list, {Type::f16, Type::f16, row, column}, "H200", 3);
+  for (const char* const list : lists) text += choices(list, types_16[0], "H200", 3);
   for (const library::BuiltInCard& card : library::built_in_cards()) {
     if (card.gpu.compute_capability < 80) continue;
-    for (const GemmKind& types :
-         {GemmKind(Type::bf16, Type::bf16, row, column), GemmKind(Type::f32),
-          GemmKind(Type::tf32, Type::f32, row, column), GemmKind(Type::s8, Type::f32, row, column)})
+    for (const GemmKind& types : {types_16[1], others[0], others[1], others[2]})
       text += choices("random", types, card.gpu.name, 20);
+    // Of whole lists, which are long, the hash tells that something is chosen anew.
+    for (const char* const list : lists)
+      for (const GemmKind& types : {types_16[0], others[0]}) {
+        std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+        for (const char letter : choices(list, types, card.gpu.name, 1))
+          hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+        text += fmt::format("{} {} {}: {:016x}\n", card.gpu.name, to_string(types), list, hash);
+      }
   }
   const std::string path = LAPIDARY_SOURCE_DIR "/results/emulator/choices.txt";
   if (std::getenv("LAPIDARY_RENEW")) std::ofstream(path) << text;
