@@ -40,7 +40,8 @@ def parents():
 def measured_h200(name):
     columns = [(size, mode) for size in (4096, 8192) for mode in ("burst", "sustained")]
     rows, cublas, bursts, parent = {}, {}, {}, parents()
-    for result in load(f"results/h200/{name}.json")["results"]:
+    document = load(f"results/h200/{name}.json")
+    for result in document["results"]:
         column = (result["size"], result["mode"])
         ours, theirs = result["tflops"]["median"], result["cublas_tflops"]["median"]
         key = result["kernel"], result["type"], result["tile"]
@@ -68,9 +69,11 @@ def measured_h200(name):
     for type_name, figures in cublas.items():
         first, *others = (span(figures.get(column)) for column in columns)
         lines.append(["cuBLAS", type_name, "", first, "", *others])
+    receipt = document["receipt"]
     caption = (
-        "Median TFLOP/s, and their share of what cuBLAS reached interleaved with the kernel. Over its parent: in the same "
-        "type, and of the parent's same tile where it has one, else of its fastest:\n\n"
+        f"{receipt['card']['name']}, {receipt['peer']}, driver {receipt['driver']}, nvcc {receipt['nvcc']}. Median TFLOP/s, and "
+        "their share of what cuBLAS reached interleaved with the kernel. Over its parent: in the same type, and of the "
+        "parent's same tile where it has one, else of its fastest:\n\n"
     )
     first, *others = (f"{size}³, {mode}:" for size, mode in columns)
     return caption + table(["kernel", "type", "tile", first, "over its parent:", *others], lines)
