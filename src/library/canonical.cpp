@@ -51,6 +51,37 @@ Problem with_plain_lines(Problem p) {
   return shape_of(p, Matrix::D).lines() == 1 ? with_results_of(p, p.order_d) : p;
 }
 
+Problem with_products_joined(Problem p) {
+  const Batch batch = p.batch;
+  if (batch.count <= 1) return p;
+  // Whether a matrix's next line along M, or along N, after the last one of a product is the next product's first.
+  const auto go_on = [&](const MatrixShape& x, std::int64_t stride, bool along_rows) {
+    const bool lines = (x.order == Order::row_major) == along_rows;
+    const std::int64_t length = along_rows ? x.rows : x.cols;
+    std::int64_t whole = 0, joined = 0;
+    if (__builtin_mul_overflow(length, lines ? x.ld : 1, &whole) ||
+        __builtin_mul_overflow(length, batch.count, &joined))
+      return false;
+    return stride == whole && (lines || joined <= x.ld);
+  };
+  const auto results_go_on = [&](bool along_rows) {
+    return go_on(shape_of(p, Matrix::D), batch.stride_d, along_rows) &&
+           (!p.reads_c() || go_on(shape_of(p, Matrix::C), batch.stride_c, along_rows)) &&
+           (!p.epilogue.residual || go_on(shape_of_residual(p), batch.stride_residual, along_rows));
+  };
+  if (batch.stride_b == 0 && go_on(shape_of(p, Matrix::A), batch.stride_a, true) && p.epilogue.bias != Bias::of_rows &&
+      results_go_on(true)) {
+    p.M *= batch.count;
+  } else if (batch.stride_a == 0 && go_on(shape_of(p, Matrix::B), batch.stride_b, false) &&
+             p.epilogue.bias != Bias::of_columns && results_go_on(false)) {
+    p.N *= batch.count;
+  } else {
+    return p;
+  }
+  p.batch = {};
+  return p;
+}
+
 Problem with_columns(Problem p) {
   if (p.kind.a == Order::row_major && p.K == 1 && p.lda == 1) {
     p.kind.a = Order::column_major;

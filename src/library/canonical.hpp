@@ -13,6 +13,10 @@ Operands with_row_major_results(const Problem& problem, Operands operands);
 /// The same resolved product without what is never walked: a matrix of one line has no gap behind it, and one of one
 /// row whose elements follow each other is row-major.
 Problem with_plain_lines(Problem problem);
+/// The same resolved products as a single one where they are: of a B that all share and of A, C, D and a residual whose
+/// rows go on in the next matrix as they do within one, the product of as many rows as all have together; or of an A
+/// that all share, and columns.
+Problem with_products_joined(Problem problem);
 /// The same resolved product, in which an A, and C and D, of one column whose elements follow each other are
 /// column-major. They may be of either order, and of one row there is no telling of which those of more rows are.
 Problem with_columns(Problem problem);

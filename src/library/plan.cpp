@@ -228,7 +228,8 @@ Plan plan(const Problem& asked, std::string_view card_name, const GemmOptions& o
   if (!has_results(data->problem)) {
     data->ways.emplace_back();
   } else {
-    data->problem = options.batch_invariant ? with_columns(data->problem) : with_plain_lines(data->problem);
+    const Problem joined = with_products_joined(data->problem);
+    data->problem = options.batch_invariant ? with_columns(joined) : with_plain_lines(joined);
     GemmOptions chosen = options;
     const ChoiceTable* const table = options.batch_invariant ? nullptr : options.table.get();
     if (const ChoiceTable::Entry* const entry = table ? table->find(data->problem) : nullptr) {

@@ -650,6 +650,68 @@ TEST(MatrixViews, OfWhatMayBeWrittenAreReadAsTheyAre) {
 }
 
 // No products may be asked for, by some operand; a D that alone has none was forgotten.
+// Of a B that all share the rows of A and D go on in the next product, or of an A columns: as those of one product,
+// side by side in its lines or line after line. They are planned as one, unless something lies between.
+TEST_P(Library, BatchesThatAreOneProductAreDoneAsOne) {
+  constexpr std::int64_t count = 3, M = 24, N = 40, K = 72;
+  for (const bool rows : {true, false})
+    for (const Order order : orders)
+      for (const Order order_d : orders)
+        for (const int gap : {0, 8}) {
+          Problem p = {.kind = {Type::f16, Type::f16, order, order}, .M = M, .N = N, .K = K};
+          p.order_d = order_d;
+          const std::int64_t length = rows ? M : N;
+          // A leading dimension with room for all, and the stride by which the matrix goes on.
+          const auto go_on = [&](Matrix matrix) {
+            const MatrixShape x = shape_of(p, matrix);
+            const bool lines = (x.order == Order::row_major) == rows;
+            bench::leading_dimension(p, matrix) = (lines ? x.length() : count * length + 2 * gap) + 16;
+            return lines ? length * shape_of(p, matrix).ld : length;
+          };
+          const Matrix own = rows ? Matrix::A : Matrix::B, shared = rows ? Matrix::B : Matrix::A;
+          const std::int64_t stride = go_on(own), stride_d = go_on(Matrix::D) + gap;
+          const auto integers = [&](Matrix matrix, std::int64_t batch_stride, unsigned seed) {
+            const std::int64_t elements = (count - 1) * batch_stride + shape_of(p, matrix).extent();
+            return Integers::random(device(), Type::f16, static_cast<std::size_t>(elements), seed);
+          };
+          p = resolved(p);
+          const Integers x = integers(own, stride, 1), y = integers(shared, 0, 2), d = integers(Matrix::D, stride_d, 3);
+          const auto view = [&](auto* data, Matrix matrix, std::int64_t batch_stride) {
+            const MatrixShape of = shape_of(p, matrix);
+            return (of.order == Order::row_major ? row_major_view(data, of.type, of.rows, of.cols, of.ld)
+                                                 : column_major_view(data, of.type, of.rows, of.cols, of.ld))
+                .batched(count, batch_stride);
+          };
+          const Product product = product_of(1, view(rows ? x.data() : y.data(), Matrix::A, rows ? stride : 0),
+                                             view(rows ? y.data() : x.data(), Matrix::B, rows ? 0 : stride), 2,
+                                             view(d.data(), Matrix::D, stride_d), view(d.data(), Matrix::D, stride_d));
+          SCOPED_TRACE(describe(product.problem));
+          const Plan plan = context().plan(product.problem);
+          EXPECT_EQ(plan.problem().batch.count, gap == 0 ? 1 : count);
+          EXPECT_EQ((rows ? plan.problem().M : plan.problem().N), gap == 0 ? count * length : length);
+          context().run(plan, device().stream(), product.operands);
+          device().synchronize();
+          const auto place = [&](Matrix matrix, std::int64_t i, std::int64_t j) {
+            const MatrixShape of = shape_of(p, matrix);
+            return of.order == Order::row_major ? i * of.ld + j : j * of.ld + i;
+          };
+          std::vector<float> expected;
+          for (std::size_t i = 0; i < d.download().size(); ++i) expected.push_back(d[static_cast<std::int64_t>(i)]);
+          for (std::int64_t n = 0; n < count; ++n)
+            for (std::int64_t i = 0; i < M; ++i)
+              for (std::int64_t j = 0; j < N; ++j) {
+                const std::int64_t at = n * stride_d + place(Matrix::D, i, j);
+                float sum = 2 * d[at];
+                for (std::int64_t k = 0; k < K; ++k) {
+                  const std::int64_t a = place(Matrix::A, i, k), b = place(Matrix::B, k, j);
+                  sum += rows ? x[n * stride + a] * y[b] : y[a] * x[n * stride + b];
+                }
+                expected[static_cast<std::size_t>(at)] = sum;
+              }
+          EXPECT_EQ(d.download(), expected);
+        }
+}
+
 TEST_P(Library, EmptyBatchesAreMeant) {
   const Integers a = Integers::random(device(), Type::f32, 16, 1), d(device(), Type::f32, std::vector<float>(16, 99));
   const ConstMatrixView A = row_major_view(a.data(), Type::f32, 4, 4);
