@@ -25,7 +25,7 @@ struct RasterArguments {
   std::int64_t m = 8192, n = 8192, k = 8192;
   std::optional<std::string> kernel, tile, type;
   float beta = 0;
-  int blocks_per_sm = 1;
+  std::optional<int> blocks_per_sm;
   std::optional<int> cluster;
   bool there_and_back = false;
   std::vector<std::string> orders;
@@ -167,8 +167,10 @@ Command add_raster(App program) {
       .type_name("TILE");
   app.add_option("--type", a->type, "f32, f16 or bf16 (f32), or one of the kernel's (its first one)").type_name("TYPE");
   app.add_option("--beta", a->beta, "C is read unless it is 0 (0)").check(finite_number());
-  app.add_option("--blocks-per-sm", a->blocks_per_sm,
-                 "blocks that an SM holds (1); where a kernel's blocks stay, its grid decides")
+  app.add_option(
+         "--blocks-per-sm", a->blocks_per_sm,
+         "blocks that an SM holds (as many as it has room for of the kernel's, or 1); where these stay, its grid "
+         "decides")
       .check(in_range(1, 64));
   app.add_option("--cluster", a->cluster,
                  "blocks that get what they share by multicast, neighbours in the order (1, or the kernel's)")

@@ -2,20 +2,37 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+
 #include "core/error.hpp"
 #include "core/math.hpp"
 #include "lens/observe.hpp"
+#include "model/occupancy.hpp"
+#include "model/sass.hpp"
 
 namespace lapidary::lens {
 
 namespace {
 
-/// How the kernel is launched; none without one, or if it refuses the problem.
+/// How the kernel is launched; none without one, or without results. @throws InvalidArgument if it refuses the problem
 std::optional<LaunchShape> launch_of(const RasterQuestion& q) {
   if (!q.kernel || q.gemm.M == 0 || q.gemm.N == 0) return std::nullopt;
   const Problem problem{.kind = q.kernel->kind, .M = q.gemm.M, .N = q.gemm.N, .K = q.gemm.K};
-  if (!refusal(*q.kernel, problem).empty()) return std::nullopt;
+  if (const std::string why = refusal(*q.kernel, problem); !why.empty())
+    throw InvalidArgument(fmt::format("{} does not take it: {}", q.kernel->id(), why));
   return prepare(*q.kernel, Build::plain, problem, {q.gpu.compute_capability, q.gpu.sms}).shape;
+}
+
+/// Blocks that a multiprocessor has room for; registers and barriers go by the record of the machine code.
+int blocks_per_sm(const RasterQuestion& q, const LaunchShape& launch) {
+  const auto compiled = model::find_compiled(q.kernel->id());
+  const model::Occupancy occupancy = model::occupancy(
+      q.gpu, {.threads = static_cast<int>(launch.block.x * launch.block.y * launch.block.z),
+              .registers = compiled ? compiled->registers : 0,
+              .shared_bytes = static_cast<int>(launch.shared_bytes),
+              .barriers = compiled ? compiled->barriers : 0});
+  return std::max(1, occupancy.blocks);
 }
 
 /// Waves of as many tiles as blocks run at a time: those that an SM holds, on all of them, or of a kernel whose blocks
@@ -25,7 +42,7 @@ model::Waves waves_of(const RasterQuestion& q, const std::optional<LaunchShape>&
     const auto [rows, cols] = tiles_of(*q.kernel, q.gemm.M, q.gemm.N);
     if (launch->grid.x < rows * cols) return model::waves(rows * cols, static_cast<int>(launch->grid.x), 1);
   }
-  return model::waves(tiles, q.gpu.sms, q.blocks_per_sm);
+  return model::waves(tiles, q.gpu.sms, q.blocks_per_sm.value_or(launch ? blocks_per_sm(q, *launch) : 1));
 }
 
 }  // namespace

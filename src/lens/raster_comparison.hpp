@@ -38,7 +38,7 @@ struct RasterQuestion {
   model::Gpu gpu;
   model::GemmShape gemm;
   TileShape tile;
-  int blocks_per_sm = 1;
+  std::optional<int> blocks_per_sm = {};   ///< none for as many as there is room for of the kernel's, without one 1
   std::vector<model::Raster> orders = {};  ///< none stands for a choice of all
   const KernelEntry* kernel = nullptr;     ///< whose own order comes first
   /// Neighbours in the order that share what they read by multicast; none for the blocks of the kernel's clusters.
