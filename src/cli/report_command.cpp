@@ -13,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "kernels/registry.hpp"
+#include "kernels/sources.hpp"
 #include "lens/explain.hpp"
 #include "lens/kernel_cost.hpp"
 #include "lens/ladder_roofline.hpp"
@@ -55,8 +56,9 @@ report::Document overview_of(const model::Gpu& gpu) {
 }
 
 std::string html_report(const model::Gpu& gpu, const std::vector<lens::Explanation>& rungs) {
-  const pages::PageTarget target{[](std::string_view kernel) { return fmt::format("#{}", kernel); },
-                                 [](std::string_view path) { return std::string(path); }};
+  const pages::PageTarget target{
+      [](std::string_view kernel) { return fmt::format("#{}", kernel); },
+      [](std::string_view path) { return fmt::format("#source-{}", std::filesystem::path(path).stem().string()); }};
   std::string navigation = "<a href=\"#ladder\">ladder</a>", body;
   body += fmt::format("<section id=\"ladder\">\n<h1>Lapidary on {}</h1>\n<p>{}</p>\n", report::xml_escaped(gpu.name),
                       introduction);
@@ -64,7 +66,11 @@ std::string html_report(const model::Gpu& gpu, const std::vector<lens::Explanati
   for (const lens::Explanation& e : rungs) {
     const std::string_view name = e.question.rung->name();
     navigation += fmt::format("<a href=\"#{0}\">{0}</a>", name);
-    body += fmt::format("<section id=\"{}\">\n{}</section>\n", name, pages::rung_page(e, target).html(1));
+    // The page is one file, wherever it is opened: it has what it links to.
+    body += fmt::format(
+        "<section id=\"{0}\">\n{1}<details><summary>The source of {0}</summary>\n"
+        "<pre id=\"source-{0}\" tabindex=\"0\">{2}</pre></details>\n</section>\n",
+        name, pages::rung_page(e, target).html(1), report::xml_escaped(rung_source(name)));
   }
   return report::html_page(fmt::format("Lapidary on {}", gpu.name), navigation, body);
 }

@@ -191,7 +191,7 @@ Svg tile_picture(const std::string& title, const TileOwners& owners, int thread)
     svg.text({warp_x, line}, name, 12, Colour::ink, Anchor::start, true);
     svg.text({warp_x + 56, line}, size_text(share), 12);
     svg.text({warp_x + 138, line},
-             fmt::format("{:.3g} multiply-adds for each element read",
+             fmt::format("{:.3g} multiply-adds for each element of A and B",
                          model::fma_per_load(share.row_count, share.col_count)),
              12);
     line += 18;
@@ -206,7 +206,7 @@ Svg tile_picture(const std::string& title, const TileOwners& owners, int thread)
     svg.text({x + 4, y}, text, 11, Colour::faint);
     x += advance;
   };
-  entry({Colour::lane}, fmt::format("thread {} and what it reads", thread), 182);
+  entry({Colour::lane}, fmt::format("thread {} and what its results take", thread), 204);
   entry({Colour::a, Colour::b, Colour::d}, "its warp", 72);
   entry({Colour::a_soft, Colour::b_soft, Colour::d_soft}, "the rest of the block", 140);
   return svg;

@@ -800,6 +800,14 @@ TEST_F(Program, ReportIsOnePageAndTheLaddersPagesAreThoseThatItWrites) {
     EXPECT_NE(html.find("<section id=\"" + name + "\">"), std::string::npos) << name;
     EXPECT_NE(html.find("href=\"#" + name + "\""), std::string::npos) << name;
   }
+  // What it links to is on it.
+  const std::string link = "href=\"";
+  for (std::size_t at = html.find(link); at != std::string::npos; at = html.find(link, at)) {
+    at += link.size();
+    const std::string target = html.substr(at, html.find('"', at) - at);
+    ASSERT_EQ(target.substr(0, 1), "#") << target;
+    EXPECT_NE(html.find("id=\"" + target.substr(1) + "\""), std::string::npos) << target;
+  }
   expect_refused("report --check", "--markdown DIR");
 }
 
