@@ -124,6 +124,19 @@ typedef struct lapidary_options {
   const lapidary_epilogue* epilogue; /* null: none */
 } lapidary_options;
 
+/* Where the matrices of several products are: arrays of `count` addresses each, in host memory. Set it to zeros, then
+ * `size`, then the others. */
+typedef struct lapidary_list {
+  size_t size; /* sizeof(lapidary_list) */
+  int64_t count;
+  void* const* A;
+  void* const* B;
+  void* const* C; /* may be null where C is not read */
+  void* const* D;
+  void* const* bias;     /* null: all share the one of the epilogue */
+  void* const* residual; /* null: likewise */
+} lapidary_list;
+
 typedef struct lapidary_context lapidary_context;
 
 /* "0.1.0" */
@@ -169,6 +182,16 @@ lapidary_status lapidary_synchronize(lapidary_context* context);
 lapidary_status lapidary_gemm(lapidary_context* context, void* stream, float alpha, const lapidary_matrix* A,
                               const lapidary_matrix* B, float beta, const lapidary_matrix* C, const lapidary_matrix* D,
                               const lapidary_options* options);
+
+/* The same for products whose matrices lie anywhere, one after the other, each launched as lapidary_gemm() does it: a
+ * product may read what one before it has stored. A, B, C and D, and the epilogue's residual, say how the matrices of
+ * each product are, and are of a count of 1; their data do not count, nor does `bias_data` where the list has biases.
+ * D is C in all of the products or in none of them. Whatever is refused is so before the first launch. The arrays may
+ * be let go of when it returns. */
+lapidary_status lapidary_gemm_list(lapidary_context* context, void* stream, float alpha, const lapidary_matrix* A,
+                                   const lapidary_matrix* B, float beta, const lapidary_matrix* C,
+                                   const lapidary_matrix* D, const lapidary_options* options,
+                                   const lapidary_list* list);
 
 /* How lapidary_gemm() would do that in that context: the text of the plan's id, and why, of at most `length` bytes with
  * the 0 at their ends; what does not fit is cut off. Either may be null. Matrices may have no data: they then count as

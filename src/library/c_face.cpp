@@ -5,7 +5,10 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/refusal.hpp"
 #include "lapidary/gemm.hpp"
@@ -52,6 +55,8 @@ lapidary_status guarded(Call&& call) noexcept {
     return fail(LAPIDARY_KERNEL_FAULT, error.what());
   } catch (const std::bad_alloc&) {
     return fail(LAPIDARY_OUT_OF_MEMORY, "there is not enough memory");
+  } catch (const std::length_error&) {  // a list longer than memory has addresses
+    return fail(LAPIDARY_OUT_OF_MEMORY, "there is not enough memory");
   } catch (const std::exception& error) {
     return fail(LAPIDARY_INTERNAL_ERROR, error.what());
   } catch (...) {
@@ -94,6 +99,9 @@ lapidary_options known_of(const lapidary_options* given) {
 lapidary_epilogue known_of(const lapidary_epilogue* given) {
   return known_of(given, sizeof(lapidary_epilogue), "epilogue", "lapidary_epilogue");
 }
+lapidary_list known_of(const lapidary_list* given) {
+  return known_of(given, sizeof(lapidary_list), "list", "lapidary_list");
+}
 
 /// One of the values of an enumeration of C, which are those of the one of C++.
 template <class Enum>
@@ -115,17 +123,84 @@ GemmEpilogue epilogue_of(const lapidary_epilogue& known) {
   return epilogue;
 }
 
-Product asked_product(float alpha, const lapidary_matrix* A, const lapidary_matrix* B, float beta,
-                      const lapidary_matrix* C, const lapidary_matrix* D, const lapidary_options* options) {
+/// What a C function is asked to compute, as product_of() takes it.
+struct Asked {
+  Scalar alpha, beta;
+  ConstMatrixView A, B, C;
+  MatrixView D;
+  GemmEpilogue epilogue;
+
+  Product product() const { return product_of(alpha, A, B, beta, C, D, epilogue); }
+};
+
+Asked asked(float alpha, const lapidary_matrix* A, const lapidary_matrix* B, float beta, const lapidary_matrix* C,
+            const lapidary_matrix* D, const lapidary_options* options) {
   const lapidary_epilogue epilogue = known_of(known_of(options).epilogue);
   const auto scalar = [](float value, const float* device) {
     return device ? Scalar::in_device_memory(device) : Scalar(value);
   };
   ConstMatrixView c;  // what is not read may be anything
   if (beta != 0 || epilogue.beta) c = view_of<ConstMatrixView>(required(C, "C, which is read as beta is not 0,"), "C");
-  return lapidary::product_of(scalar(alpha, epilogue.alpha), view_of<ConstMatrixView>(required(A, "A"), "A"),
-                              view_of<ConstMatrixView>(required(B, "B"), "B"), scalar(beta, epilogue.beta), c,
-                              view_of<MatrixView>(required(D, "D"), "D"), epilogue_of(epilogue));
+  return {.alpha = scalar(alpha, epilogue.alpha),
+          .beta = scalar(beta, epilogue.beta),
+          .A = view_of<ConstMatrixView>(required(A, "A"), "A"),
+          .B = view_of<ConstMatrixView>(required(B, "B"), "B"),
+          .C = c,
+          .D = view_of<MatrixView>(required(D, "D"), "D"),
+          .epilogue = epilogue_of(epilogue)};
+}
+
+/// Products of one problem.
+struct ProductList {
+  Problem problem;
+  std::vector<Operands> operands;
+};
+
+/// @param asked  of each product, but for where its matrices are
+ProductList products_of(Asked asked, const lapidary_list& list) {
+  const bool reads_c = asked.beta.device || asked.beta.value != 0;
+  const auto require_one = [](const char* name, std::int64_t count) {
+    if (count != 1)
+      throw Refusal(RefusalId::batch_matrices, std::string("there are ") + std::to_string(count) + " matrices " + name +
+                                                   " for each product of the list; there must be 1");
+  };
+  require_one("A", asked.A.count);
+  require_one("B", asked.B.count);
+  require_one("C", asked.C.count);
+  require_one("D", asked.D.count);
+  if (asked.epilogue.residual) require_one("of the residual", asked.epilogue.residual->count);
+  if (list.count < 0)
+    throw Refusal(RefusalId::batch_count,
+                  "the list is of " + std::to_string(list.count) + " products; there must be 0 or more");
+  asked.A.data = asked.B.data = asked.C.data = asked.D.data = nullptr;
+  if (list.count == 0) return {asked.product().problem, {}};
+  required(list.A, "the array of addresses of A");
+  required(list.B, "the array of addresses of B");
+  if (reads_c) required(list.C, "the array of addresses of C, which is read as beta is not 0,");
+  required(list.D, "the array of addresses of D");
+
+  ProductList products;
+  products.operands.reserve(static_cast<std::size_t>(list.count));
+  for (std::int64_t i = 0; i < list.count; ++i) {
+    asked.A.data = list.A[i];
+    asked.B.data = list.B[i];
+    if (reads_c) asked.C.data = list.C[i];
+    asked.D.data = list.D[i];
+    if (list.bias) asked.epilogue.bias_data = list.bias[i];
+    if (list.residual && asked.epilogue.residual) asked.epilogue.residual->data = list.residual[i];
+    const auto& [problem, operands] = asked.product();
+    if (i == 0) products.problem = problem;
+    if (problem.in_place != products.problem.in_place)
+      throw Refusal(RefusalId::in_place_address,
+                    std::string("of product ") + std::to_string(i) + " of the list D is " +
+                        (problem.in_place ? "C, of product 0 it is not" : "not C, of product 0 it is") +
+                        "; it must be of all or of none");
+    // One plan does all: it counts on no more than each of them has.
+    for (int Alignments::*const of : {&Alignments::A, &Alignments::B, &Alignments::C, &Alignments::D})
+      products.problem.aligned.*of = std::min(products.problem.aligned.*of, problem.aligned.*of);
+    products.operands.push_back(operands);
+  }
+  return products;
 }
 
 GemmOptions options_of(const lapidary_options* given) {
@@ -153,6 +228,14 @@ std::unique_ptr<Device> open(lapidary_device device) {
 
 /// Null stands for the default one of the current CUDA device.
 Context& context_of(lapidary_context* context) { return context ? context->context : default_context({}); }
+
+/// Where a context runs what the caller has in a stream.
+Stream stream_of(lapidary_context* context, void* stream) {
+  if (!context || context->device->kind() == DeviceKind::gpu) return {.cuda = stream};
+  if (stream)
+    throw Refusal(RefusalId::argument_stream, "the stream is not null; an emulated machine has no streams: give null");
+  return context->device->stream();
+}
 
 void copy_text(char* to, std::size_t length, const std::string& text) {
   if (!to || length == 0) return;
@@ -230,15 +313,22 @@ lapidary_status lapidary_gemm(lapidary_context* context, void* stream, float alp
                               const lapidary_options* options) {
   return guarded([&] {
     Context& on = context_of(context);
-    const Product product = asked_product(alpha, A, B, beta, C, D, options);
-    Stream where = {.cuda = stream};
-    if (context && context->device->kind() == DeviceKind::emulator) {
-      if (stream)
-        throw Refusal(RefusalId::argument_stream,
-                      "the stream is not null; an emulated machine has no streams: give null");
-      where = context->device->stream();
-    }
+    const Product product = asked(alpha, A, B, beta, C, D, options).product();
+    const Stream where = stream_of(context, stream);
     on.run(on.plan(product.problem, options_of(options)), where, product.operands);
+  });
+}
+
+lapidary_status lapidary_gemm_list(lapidary_context* context, void* stream, float alpha, const lapidary_matrix* A,
+                                   const lapidary_matrix* B, float beta, const lapidary_matrix* C,
+                                   const lapidary_matrix* D, const lapidary_options* options,
+                                   const lapidary_list* list) {
+  return guarded([&] {
+    Context& on = context_of(context);
+    const lapidary_list known = known_of(&required(list, "the list"));
+    const ProductList products = products_of(asked(alpha, A, B, beta, C, D, options), known);
+    const Stream where = stream_of(context, stream);
+    on.run(on.plan(products.problem, options_of(options)), where, products.operands);
   });
 }
 
@@ -247,7 +337,7 @@ lapidary_status lapidary_explain(lapidary_context* context, float alpha, const l
                                  const lapidary_matrix* D, const lapidary_options* options, char* id, char* why,
                                  size_t length) {
   return guarded([&] {
-    const Plan plan = context_of(context).plan(asked_product(alpha, A, B, beta, C, D, options).problem,
+    const Plan plan = context_of(context).plan(asked(alpha, A, B, beta, C, D, options).product().problem,
                                                options_of(options));
     copy_text(id, length, plan.id());
     copy_text(why, length, plan.why());

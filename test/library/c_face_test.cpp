@@ -229,6 +229,109 @@ TEST_F(CFace, AppliesEpilogues) {
             "the size of the epilogue is 8; it must be sizeof(lapidary_epilogue), " + std::to_string(sizeof(epilogue)));
 }
 
+TEST_F(CFace, MultipliesMatricesThatLieAnywhere) {
+  // All in one piece of memory, at addresses of different alignments.
+  constexpr int M = 2, N = 5, K = 3, count = 3, elements = side * side;
+  const auto device = lapidary::open_emulator();
+  lapidary::Context context(*device);
+  const lapidary::DeviceBuffer buffer(*device, elements * sizeof(float), "operands");
+  std::vector<float> values(elements);
+  for (int i = 0; i < elements; ++i) values[static_cast<std::size_t>(i)] = static_cast<float>(i * 7 % 23 - 11);
+  device->upload(buffer.data(), values.data(), buffer.bytes());
+  ASSERT_EQ(lapidary_upload(context_, memory_[0], values.data(), elements * sizeof(float)), LAPIDARY_SUCCESS);
+
+  const auto list_of = [&](void* memory, int operand) {
+    std::array<void*, count> all;
+    for (int i = 0; i < count; ++i)
+      all[static_cast<std::size_t>(i)] = static_cast<float*>(memory) + operand * 23 + i * 151;
+    return all;
+  };
+  const auto A = list_of(memory_[0], 0), B = list_of(memory_[0], 1), C = list_of(memory_[0], 2),
+             D = list_of(memory_[0], 3), residuals = list_of(memory_[0], 4), biases = list_of(memory_[0], 5);
+  const lapidary_matrix a = lapidary_row_major(nullptr, LAPIDARY_F32, M, K),
+                        b = lapidary_column_major(nullptr, LAPIDARY_F32, K, N),
+                        d = lapidary_row_major(nullptr, LAPIDARY_F32, M, N);
+  lapidary_epilogue epilogue = {};
+  epilogue.size = sizeof(epilogue);
+  epilogue.bias = LAPIDARY_BIAS_OF_COLUMNS;
+  epilogue.residual = &d;
+  lapidary_options options = {};
+  options.size = sizeof(options);
+  options.epilogue = &epilogue;
+  lapidary_list list = {};
+  list.size = sizeof(list);
+  list.count = count;
+  list.A = A.data();
+  list.B = B.data();
+  list.C = C.data();
+  list.D = D.data();
+  list.residual = residuals.data();
+  list.bias = biases.data();
+  const auto gemm = [&](float beta) {
+    return lapidary_gemm_list(context_, nullptr, 2, &a, &b, beta, &d, &d, &options, &list);
+  };
+  ASSERT_EQ(gemm(-3), LAPIDARY_SUCCESS) << lapidary_last_error();
+
+  // The same by the C++ functions.
+  const auto there = [&](int operand) { return list_of(buffer.data(), operand); };
+  const auto view = [&](int operand, int rows, int cols) {
+    return lapidary::row_major_view(there(operand)[0], lapidary::Type::f32, rows, cols);
+  };
+  auto [problem, first] = lapidary::product_of(
+      2, view(0, M, K), lapidary::column_major_view(there(1)[0], lapidary::Type::f32, K, N), -3, view(2, M, N),
+      view(3, M, N), {.bias = lapidary::Bias::of_columns, .bias_data = there(5)[0], .residual = view(4, M, N)});
+  problem.aligned = {4, 4, 4, 4};
+  std::vector<lapidary::Operands> products(count, first);
+  for (std::size_t i = 0; i < count; ++i) {
+    products[i].A = there(0)[i];
+    products[i].B = there(1)[i];
+    products[i].C = there(2)[i];
+    products[i].D = there(3)[i];
+    products[i].residual = there(4)[i];
+    products[i].bias = there(5)[i];
+  }
+  context.run(context.plan(problem), device->stream(), products);
+  std::vector<float> expected(elements), found(elements);
+  device->download(expected.data(), buffer.data(), buffer.bytes());
+  ASSERT_EQ(lapidary_download(context_, found.data(), memory_[0], elements * sizeof(float)), LAPIDARY_SUCCESS);
+  EXPECT_EQ(found, expected);
+  EXPECT_NE(found, values);
+
+  const auto expect = [&](lapidary_status status, const char* refusal, const std::string& message) {
+    EXPECT_EQ(status, LAPIDARY_INVALID_ARGUMENT);
+    EXPECT_STREQ(lapidary_last_refusal(), refusal);
+    EXPECT_EQ(lapidary_last_error(), message);
+  };
+  expect(lapidary_gemm_list(context_, nullptr, 2, &a, &b, 0, &d, &d, &options, nullptr), "argument.null",
+         "the list is null; it must point to something");
+  list.C = nullptr;
+  expect(gemm(1), "argument.null",
+         "the array of addresses of C, which is read as beta is not 0, is null; it must point to something");
+  EXPECT_EQ(gemm(0), LAPIDARY_SUCCESS) << lapidary_last_error();
+  const std::array<void*, count> mixed = {C[0], D[1], C[2]}, missing = {A[0], A[1], nullptr};
+  list.C = mixed.data();
+  expect(gemm(1), "in_place.address",
+         "of product 1 of the list D is C, of product 0 it is not; it must be of all or of none");
+  list.A = missing.data();
+  expect(gemm(0), "pointer.null", "A is null; it must point to 2 x 3 elements");
+  list.A = nullptr;
+  expect(gemm(0), "argument.null", "the array of addresses of A is null; it must point to something");
+  list.count = 0;
+  EXPECT_EQ(gemm(0), LAPIDARY_SUCCESS) << "there is nothing to do";
+  list.count = -1;
+  expect(gemm(0), "batch.count", "the list is of -1 products; there must be 0 or more");
+  list.A = A.data();
+  list.count = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(gemm(0), LAPIDARY_OUT_OF_MEMORY);
+  lapidary_matrix two = d;
+  two.count = 2;
+  expect(lapidary_gemm_list(context_, nullptr, 2, &a, &b, 0, nullptr, &two, nullptr, &list), "batch.matrices",
+         "there are 2 matrices D for each product of the list; there must be 1");
+  list.size = 1;
+  expect(gemm(0), "argument.options",
+         "the size of the list is 1; it must be sizeof(lapidary_list), " + std::to_string(sizeof(list)));
+}
+
 TEST_F(CFace, SurvivesWhateverItIsGiven) {
   std::mt19937 random(11);
   const auto pick = [&](const auto& list) { return list[random() % std::size(list)]; };
