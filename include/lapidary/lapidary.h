@@ -38,7 +38,11 @@ typedef enum lapidary_type {
   LAPIDARY_TF32 = 3,
   LAPIDARY_E4M3 = 4,
   LAPIDARY_S8 = 5,
-  LAPIDARY_S32 = 6 /* of C and D alone */
+  LAPIDARY_S32 = 6, /* of C and D alone */
+  /* No kernel computes these yet, and they are refused by their names. Their values stay when one does, and no other
+   * type will have them. */
+  LAPIDARY_E5M2 = 64,
+  LAPIDARY_F64 = 65
 } lapidary_type;
 
 typedef enum lapidary_device {

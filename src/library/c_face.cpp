@@ -70,15 +70,29 @@ T& required(T* pointer, const char* name) {
   return *pointer;
 }
 
+// Values up to that are those of C++; those of types without a kernel are far enough behind them for all that may come.
+static_assert(LAPIDARY_S32 == static_cast<int>(Type::s32) && LAPIDARY_S32 < LAPIDARY_E5M2);
+
+Type type_of(const lapidary_matrix& x, const char* name) {
+  const int value = static_cast<int>(x.type);
+  if (value >= LAPIDARY_F32 && value <= LAPIDARY_S32) return static_cast<Type>(value);
+  std::string known;
+  for (int one = LAPIDARY_F32; one <= LAPIDARY_S32; ++one)
+    known += std::string(known.empty() ? "" : ", ") + std::to_string(one) + " (" + name_of(static_cast<Type>(one)) +
+             ")";
+  const char* const missing = value == LAPIDARY_E5M2 ? "e5m2" : value == LAPIDARY_F64 ? "f64" : nullptr;
+  throw Refusal(RefusalId::type_value, std::string("the type of ") + name +
+                                           (missing ? std::string(" is ") + missing + ", which no kernel computes yet"
+                                                    : " has value " + std::to_string(value)) +
+                                           "; types are " + known);
+}
+
 template <class View>
 View view_of(const lapidary_matrix& x, const char* name) {
-  const int type = static_cast<int>(x.type);
-  if (type < LAPIDARY_F32 || type > LAPIDARY_S32)
-    throw Refusal(RefusalId::type_value, std::string("the type of ") + name + " has value " + std::to_string(type) +
-                                             "; types are 0 (f32) to 6 (s32)");
+  const Type type = type_of(x, name);
   // Who leaves out what is behind the strides has one matrix.
   const std::int64_t count = x.count == 0 ? 1 : x.count;
-  return {x.data, static_cast<Type>(type), x.rows, x.cols, x.row_stride, x.col_stride, count, x.batch_stride};
+  return {x.data, type, x.rows, x.cols, x.row_stride, x.col_stride, count, x.batch_stride};
 }
 
 /// What a program that may have been compiled for an earlier version, with fewer members, has set; the others are 0.

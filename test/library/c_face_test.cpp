@@ -11,6 +11,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "lapidary/gemm.hpp"
@@ -70,10 +71,18 @@ TEST_F(CFace, SaysWhatWasWrong) {
          "the stream is not null; an emulated machine has no streams: give null");
   expect(lapidary_create(static_cast<lapidary_device>(7), &context_),
          "the device has value 7; devices are 0 (a GPU), 1 (emulated) and 2 (emulated and checked)");
+  const std::string types = "; types are 0 (f32), 1 (f16), 2 (bf16), 3 (tf32), 4 (e4m3), 5 (s8), 6 (s32)";
   lapidary_matrix odd = matrix(0);
   odd.type = static_cast<lapidary_type>(7);
-  expect(lapidary_gemm(context_, nullptr, 1, &odd, &b, 0, nullptr, &d, nullptr),
-         "the type of A has value 7; types are 0 (f32) to 6 (s32)");
+  expect(lapidary_gemm(context_, nullptr, 1, &odd, &b, 0, nullptr, &d, nullptr), "the type of A has value 7" + types);
+  for (const auto& [type, name] : {std::pair(LAPIDARY_F64, "f64"), {LAPIDARY_E5M2, "e5m2"}}) {
+    odd.type = type;
+    expect(lapidary_gemm(context_, nullptr, 1, &odd, &odd, 0, nullptr, &d, nullptr),
+           std::string("the type of A is ") + name + ", which no kernel computes yet" + types);
+    EXPECT_STREQ(lapidary_last_refusal(), "type.value");
+    expect(lapidary_gemm(context_, nullptr, 1, &a, &b, 0, nullptr, &odd, nullptr),
+           std::string("the type of D is ") + name + ", which no kernel computes yet" + types);
+  }
   odd = matrix(0);
   odd.data = nullptr;
   expect(lapidary_gemm(context_, nullptr, 1, &odd, &b, 0, nullptr, &d, nullptr),

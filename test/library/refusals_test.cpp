@@ -492,7 +492,8 @@ std::vector<Case> Refusals::of_c_functions() {
          static const lapidary_epilogue epilogue = {};
          options.epilogue = &epilogue;
        })},
-      {type_value, "the type of A has value 7; types are 0 (f32) to 6 (s32)",
+      {type_value,
+       "the type of A has value 7; types are 0 (f32), 1 (f16), 2 (bf16), 3 (tf32), 4 (e4m3), 5 (s8), 6 (s32)",
        multiply([](lapidary_matrix& A, lapidary_options&) { A.type = static_cast<lapidary_type>(7); })},
       {shape_b, "B is 6 x 5; as A and D are it must be 7 x 5",
        multiply([](lapidary_matrix& A, lapidary_options&) { A.cols = 7; })},
