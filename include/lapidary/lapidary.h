@@ -168,10 +168,13 @@ void lapidary_destroy(lapidary_context* context);
 lapidary_status lapidary_clear(lapidary_context* context);
 
 /* Memory of a context's device, aligned to 256 bytes, for those who have no other way to get it: on a GPU what
- * cudaMalloc() gives does as well. Copies are done when they return. On a GPU they wait for work on the default stream,
- * as lapidary_gemm() with a null stream has, and for that alone: what was given to another stream is to be waited for
- * before its results are downloaded or its operands overwritten. lapidary_synchronize() waits for all work of the
- * device. */
+ * cudaMalloc() gives does as well, but for lapidary_free(). That frees what lapidary_allocate() gave in that context,
+ * on a GPU in any, and refuses all else, what was freed before too; null is let pass. Copies that leave an allocation
+ * are refused on an emulated machine; on a GPU they are the driver's to notice.
+ *
+ * Copies are done when they return. On a GPU they wait for work on the default stream, as lapidary_gemm() with a null
+ * stream has, and for that alone: what was given to another stream is to be waited for before its results are
+ * downloaded or its operands overwritten. lapidary_synchronize() waits for all work of the device. */
 lapidary_status lapidary_allocate(lapidary_context* context, size_t bytes, void** memory);
 lapidary_status lapidary_free(lapidary_context* context, void* memory);
 lapidary_status lapidary_upload(lapidary_context* context, void* to, const void* from, size_t bytes);

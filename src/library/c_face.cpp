@@ -3,8 +3,13 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <iterator>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <new>
+#include <optional>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -15,11 +20,58 @@
 #include "lapidary/lapidary.h"
 #include "library/default_context.hpp"
 
+namespace lapidary {
+namespace {
+
+/// Memory that lapidary_allocate() gave, for any number of threads.
+class Allocations {
+ public:
+  void add(const void* memory, std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    bytes_.insert_or_assign(address_of(memory), bytes);  // cudaDeviceReset() may have ended what was there
+  }
+  /// Whether it was there.
+  bool remove(const void* memory) {
+    const std::lock_guard lock(mutex_);
+    return bytes_.erase(address_of(memory)) > 0;
+  }
+  /// From an address to the end of the memory that it lies in; nothing if it lies in none.
+  std::optional<std::size_t> bytes_from(const void* memory) const {
+    const std::lock_guard lock(mutex_);
+    const std::uintptr_t address = address_of(memory);
+    const auto above = bytes_.upper_bound(address);
+    if (above == bytes_.begin()) return {};
+    const auto& [base, bytes] = *std::prev(above);
+    const std::size_t before = address - base;
+    if (before > 0 && before >= bytes) return {};
+    return bytes - before;
+  }
+
+ private:
+  static std::uintptr_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
+
+  mutable std::mutex mutex_;
+  std::map<std::uintptr_t, std::size_t> bytes_;  ///< by address
+};
+
+}  // namespace
+}  // namespace lapidary
+
 struct lapidary_context {
   explicit lapidary_context(std::unique_ptr<lapidary::Device> on) : device(std::move(on)), context(*device) {}
 
+  bool on_gpu() const { return device->kind() == lapidary::DeviceKind::gpu; }
+  /// Of a GPU those of all contexts: memory outlives the one that it was allocated in, and no two GPUs share addresses.
+  lapidary::Allocations& allocations() {
+    static auto& of_gpus = *new lapidary::Allocations();  // never ends: programs may free at their end
+    return on_gpu() ? of_gpus : own_;
+  }
+
   std::unique_ptr<lapidary::Device> device;
   lapidary::Context context;
+
+ private:
+  lapidary::Allocations own_;
 };
 
 namespace lapidary {
@@ -245,10 +297,29 @@ Context& context_of(lapidary_context* context) { return context ? context->conte
 
 /// Where a context runs what the caller has in a stream.
 Stream stream_of(lapidary_context* context, void* stream) {
-  if (!context || context->device->kind() == DeviceKind::gpu) return {.cuda = stream};
+  if (!context || context->on_gpu()) return {.cuda = stream};
   if (stream)
     throw Refusal(RefusalId::argument_stream, "the stream is not null; an emulated machine has no streams: give null");
   return context->device->stream();
+}
+
+std::string text_of(const void* address) {
+  std::ostringstream text;
+  text << address;
+  return text.str();
+}
+
+/// Refuses a copy to or from memory of an emulated machine that is not all there. On a GPU the driver does, which knows
+/// the memory of others as well.
+void require_bytes(lapidary_context& context, const void* memory, const char* name, std::size_t bytes) {
+  if (context.on_gpu()) return;
+  const auto there = context.allocations().bytes_from(memory);
+  if (there && *there >= bytes) return;
+  const std::string legal = there ? "has " + std::to_string(*there) + " bytes from there to its end"
+                                  : "is none that lapidary_allocate() gave in this context";
+  throw Refusal(RefusalId::argument_null, std::string(name) + " is " + text_of(memory) + ", and the memory there " +
+                                              legal + "; it must have the " + std::to_string(bytes) +
+                                              " that are to be copied");
 }
 
 void copy_text(char* to, std::size_t length, const std::string& text) {
@@ -291,30 +362,50 @@ lapidary_status lapidary_clear(lapidary_context* context) {
 lapidary_status lapidary_allocate(lapidary_context* context, size_t bytes, void** memory) {
   return guarded([&] {
     void*& place = required(memory, "the place of the memory");
-    place = required(context, "the context").device->allocate(bytes, "memory", bytes, {});
+    lapidary_context& on = required(context, "the context");
+    void* const made = on.device->allocate(bytes, "memory", bytes, {});
+    try {
+      on.allocations().add(made, bytes);
+    } catch (...) {
+      on.device->free(made);
+      throw;
+    }
+    place = made;
   });
 }
 
 lapidary_status lapidary_free(lapidary_context* context, void* memory) {
   return guarded([&] {
-    Device& device = *required(context, "the context").device;
-    if (memory) device.free(memory);
+    lapidary_context& on = required(context, "the context");
+    if (!memory) return;
+    // Before it is freed: behind that the address may be another thread's.
+    if (!on.allocations().remove(memory))
+      throw Refusal(RefusalId::argument_null, "the memory is " + text_of(memory) +
+                                                  ", where there is none to free; it must be what lapidary_allocate() "
+                                                  "gave in this context and was not freed, or null");
+    on.device->free(memory);
   });
 }
 
 lapidary_status lapidary_upload(lapidary_context* context, void* to, const void* from, size_t bytes) {
   return guarded([&] {
-    Device& device = *required(context, "the context").device;
+    lapidary_context& on = required(context, "the context");
     if (bytes == 0) return;
-    device.upload(&required(static_cast<char*>(to), "to"), &required(static_cast<const char*>(from), "from"), bytes);
+    required(static_cast<char*>(to), "to");
+    required(static_cast<const char*>(from), "from");
+    require_bytes(on, to, "to", bytes);
+    on.device->upload(to, from, bytes);
   });
 }
 
 lapidary_status lapidary_download(lapidary_context* context, void* to, const void* from, size_t bytes) {
   return guarded([&] {
-    Device& device = *required(context, "the context").device;
+    lapidary_context& on = required(context, "the context");
     if (bytes == 0) return;
-    device.download(&required(static_cast<char*>(to), "to"), &required(static_cast<const char*>(from), "from"), bytes);
+    required(static_cast<char*>(to), "to");
+    required(static_cast<const char*>(from), "from");
+    require_bytes(on, from, "from", bytes);
+    on.device->download(to, from, bytes);
   });
 }
 

@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <random>
 #include <string>
@@ -341,64 +343,266 @@ TEST_F(CFace, MultipliesMatricesThatLieAnywhere) {
          "the size of the list is 1; it must be sizeof(lapidary_list), " + std::to_string(sizeof(list)));
 }
 
-TEST_F(CFace, SurvivesWhateverItIsGiven) {
-  std::mt19937 random(11);
-  const auto pick = [&](const auto& list) { return list[random() % std::size(list)]; };
-  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  constexpr std::int64_t numbers[] = {0, 1, -1, 2, side, side - 1, side + 1, 1 << 20, most, -most, most / 4 + 1};
-  int succeeded = 0;
-  for (int round = 0; round < 2000; ++round) {
-    std::array<lapidary_matrix, 4> x = {matrix(0), matrix(1), matrix(2), matrix(3)};
-    std::array<const lapidary_matrix*, 4> given = {&x[0], &x[1], &x[2], &x[3]};
-    for (int change = static_cast<int>(random() % 4); change > 0; --change) {
-      lapidary_matrix& of = x[random() % 4];
-      switch (random() % 10) {
+TEST_F(CFace, FreesAndCopiesNothingButWhatItAllocated) {
+  const auto expect = [&](lapidary_status status, const std::string& message) {
+    EXPECT_EQ(status, LAPIDARY_INVALID_ARGUMENT);
+    EXPECT_STREQ(lapidary_last_refusal(), "argument.null");
+    EXPECT_NE(std::string(lapidary_last_error()).find(message), std::string::npos) << lapidary_last_error();
+  };
+  constexpr std::size_t bytes = 100;
+  void* memory = nullptr;
+  ASSERT_EQ(lapidary_allocate(context_, bytes, &memory), LAPIDARY_SUCCESS);
+  std::array<char, bytes + 1> host;
+  host.fill('x');
+  char* const last = static_cast<char*>(memory) + bytes - 1;
+  EXPECT_EQ(lapidary_upload(context_, memory, host.data(), bytes), LAPIDARY_SUCCESS);
+  EXPECT_EQ(lapidary_upload(context_, last, host.data(), 1), LAPIDARY_SUCCESS);
+  expect(lapidary_upload(context_, memory, host.data(), bytes + 1),
+         "and the memory there has 100 bytes from there to its end; it must have the 101 that are to be copied");
+  expect(lapidary_download(context_, host.data(), last, 2), "has 1 bytes from there to its end");
+  expect(lapidary_download(context_, host.data(), last + 1, 1), "is none that lapidary_allocate() gave");
+  expect(lapidary_upload(context_, host.data(), memory, 1), "is none that lapidary_allocate() gave");
+  expect(lapidary_free(context_, last), "where there is none to free");
+  expect(lapidary_free(context_, host.data()), "where there is none to free");
+  lapidary_context* other = nullptr;
+  ASSERT_EQ(lapidary_create(LAPIDARY_EMULATED, &other), LAPIDARY_SUCCESS);
+  expect(lapidary_free(other, memory), "where there is none to free");
+  lapidary_destroy(other);
+  EXPECT_EQ(lapidary_free(context_, memory), LAPIDARY_SUCCESS);
+  expect(lapidary_free(context_, memory), "where there is none to free");
+  expect(lapidary_download(context_, host.data(), memory, 1), "is none that lapidary_allocate() gave");
+  EXPECT_EQ(lapidary_free(context_, nullptr), LAPIDARY_SUCCESS);
+}
+
+/// Arguments of C functions by chance: right ones, of which some are changed to what they must not be.
+class CFaceByChance : public CFace {
+ protected:
+  struct Arguments {
+    std::array<lapidary_matrix, 4> x;
+    std::array<const lapidary_matrix*, 4> given;
+    float alpha, beta;
+    lapidary_epilogue epilogue;
+    lapidary_options options;
+    const lapidary_options* given_options;
+  };
+
+  bool one_in(unsigned many) { return random_() % many == 0; }
+  template <class List>
+  auto pick(const List& list) {
+    return list[random_() % std::size(list)];
+  }
+  int around(int values) { return static_cast<int>(random_() % static_cast<unsigned>(values + 2)) - 1; }
+
+  /// Of structs that tell theirs.
+  std::size_t size(std::size_t right) {
+    const std::size_t sizes[] = {0, 1, right - 1, right + 1, right + 8, std::numeric_limits<std::size_t>::max()};
+    return one_in(40) ? pick(sizes) : right;
+  }
+
+  /// Writes arguments to a place where they point to one another.
+  void fill(Arguments& a) {
+    constexpr std::int64_t numbers[] = {0, 1, -1, 2, side, side - 1, side + 1, 1 << 20, most, -most, most / 4 + 1};
+    a.x = {matrix(0), matrix(1), matrix(2), matrix(3)};
+    a.given = {&a.x[0], &a.x[1], &a.x[2], &a.x[3]};
+    for (int change = static_cast<int>(random_() % 4); change > 0; --change) {
+      lapidary_matrix& of = a.x[random_() % 4];
+      switch (random_() % 10) {
         case 0: of.data = nullptr; break;
-        case 1: of.type = static_cast<lapidary_type>(static_cast<int>(random() % 9) - 1); break;
+        case 1: of.type = static_cast<lapidary_type>(one_in(2) ? around(7) : pick(unknown_types)); break;
         case 2: of.rows = pick(numbers); break;
         case 3: of.cols = pick(numbers); break;
         case 4: of.row_stride = pick(numbers); break;
         case 5: of.col_stride = pick(numbers); break;
         case 6: of.count = pick(numbers); break;
         case 7: of.batch_stride = pick(numbers); break;
-        case 8: given[random() % 4] = nullptr; break;
-        default: of.data = x[random() % 4].data;
+        case 8: a.given[random_() % 4] = nullptr; break;
+        default: of.data = a.x[random_() % 4].data;
       }
     }
     // A batch of so many would take as many launches.
-    if (x[3].count > 100) x[3].count = 1;
+    if (a.x[3].count > 100) a.x[3].count = 1;
     const float factors[] = {0, 1, -2, std::numeric_limits<float>::quiet_NaN()};
-    lapidary_epilogue epilogue = {};
-    epilogue.size = sizeof(epilogue);
-    if (random() % 4 == 0) {
-      epilogue.bias = static_cast<lapidary_bias>(static_cast<int>(random() % 5) - 1);
-      epilogue.bias_data = random() % 4 ? memory_[random() % 4] : nullptr;
-      epilogue.activation = static_cast<lapidary_activation>(static_cast<int>(random() % 7) - 1);
-      epilogue.scales = random() % 2;
-      epilogue.scale = pick(factors);
-      epilogue.residual = random() % 2 ? &x[random() % 4] : nullptr;
-      epilogue.clamps = random() % 2;
-      epilogue.low = pick(factors);
-      epilogue.high = pick(factors);
-      if (random() % 4 == 0) epilogue.alpha = static_cast<const float*>(memory_[2]);
-      if (random() % 4 == 0) epilogue.beta = static_cast<const float*>(memory_[2]);
+    a.alpha = pick(factors);
+    a.beta = pick(factors);
+    a.epilogue = {};
+    a.epilogue.size = size(sizeof(a.epilogue));
+    if (one_in(4)) {
+      a.epilogue.bias = static_cast<lapidary_bias>(around(3));
+      a.epilogue.bias_data = one_in(4) ? nullptr : pick(memory_);
+      a.epilogue.activation = static_cast<lapidary_activation>(around(5));
+      a.epilogue.scales = one_in(2);
+      a.epilogue.scale = pick(factors);
+      a.epilogue.residual = one_in(2) ? &a.x[random_() % 4] : nullptr;
+      a.epilogue.clamps = one_in(2);
+      a.epilogue.low = pick(factors);
+      a.epilogue.high = pick(factors);
+      if (one_in(4)) a.epilogue.alpha = static_cast<const float*>(memory_[2]);
+      if (one_in(4)) a.epilogue.beta = static_cast<const float*>(memory_[2]);
     }
-    lapidary_options options = {};
-    options.size = sizeof(options);
-    options.epilogue = random() % 2 ? &epilogue : nullptr;
-    const lapidary_status status = lapidary_gemm(context_, nullptr, pick(factors), given[0], given[1], pick(factors),
-                                                 given[2], given[3], &options);
-    if (status == LAPIDARY_SUCCESS)
-      ++succeeded;
-    else
-      ASSERT_STRNE(lapidary_last_error(), "") << round;
-    if (status == LAPIDARY_INVALID_ARGUMENT) {
-      ASSERT_STRNE(lapidary_last_refusal(), "") << lapidary_last_error();
+    a.options = {};
+    a.options.size = size(sizeof(a.options));
+    a.options.epilogue = one_in(2) ? &a.epilogue : nullptr;
+    if (one_in(4)) {
+      a.options.workspace_bytes = pick(sizes);
+      a.options.no_workspace = around(2);
+      a.options.batch_invariant = around(2);
+      a.options.fast_accumulation = around(2);
+      const char* const kernels[] = {nullptr, "", "none", "naive_32x32_f32", "multistage_128x128x32_s3_f32"};
+      a.options.kernel = pick(kernels);
     }
-    ASSERT_NE(status, LAPIDARY_INTERNAL_ERROR) << lapidary_last_error();
-    ASSERT_NE(status, LAPIDARY_DEVICE_ERROR) << lapidary_last_error();
+    a.given_options = one_in(10) ? nullptr : &a.options;
   }
-  EXPECT_GT(succeeded, 300);
+
+  /// Any context but one that has ended. Null is the one of a GPU, whose memory this is not.
+  lapidary_context* context() { return one_in(50) && lapidary_gpu_count() == 0 ? nullptr : context_; }
+
+  /// Counts what succeeded, and holds the others to what lapidary.h says.
+  void expect_documented(lapidary_status status) {
+    if (status == LAPIDARY_SUCCESS) {
+      ++succeeded_;
+      return;
+    }
+    ASSERT_TRUE(status == LAPIDARY_INVALID_ARGUMENT || status == LAPIDARY_KERNEL_FAULT ||
+                status == LAPIDARY_OUT_OF_MEMORY)
+        << status << ": " << lapidary_last_error();
+    ASSERT_STRNE(lapidary_last_error(), "");
+    ASSERT_EQ(status == LAPIDARY_INVALID_ARGUMENT, *lapidary_last_refusal() != 0) << lapidary_last_error();
+  }
+
+  static constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  static constexpr int unknown_types[] = {LAPIDARY_E5M2, LAPIDARY_F64, 99, -99, std::numeric_limits<int>::max()};
+  static constexpr std::size_t bytes = side * side * 4;
+  static constexpr std::size_t sizes[] = {
+      0, 1, bytes - 1, bytes, bytes + 1, 1 << 20, std::size_t{1} << 60, std::numeric_limits<std::size_t>::max()};
+  std::mt19937 random_{11};
+  int succeeded_ = 0;
+};
+
+TEST_F(CFaceByChance, Multiplies) {
+  Arguments a;
+  for (int round = 0; round < 2000 && !HasFatalFailure(); ++round) {
+    fill(a);
+    void* const stream = one_in(50) ? &a : nullptr;
+    expect_documented(lapidary_gemm(context(), stream, a.alpha, a.given[0], a.given[1], a.beta, a.given[2], a.given[3],
+                                    a.given_options));
+  }
+  EXPECT_GT(succeeded_, 300);
+}
+
+TEST_F(CFaceByChance, MultipliesLists) {
+  Arguments a;
+  for (int round = 0; round < 1000 && !HasFatalFailure(); ++round) {
+    fill(a);
+    std::array<std::array<void*, 2>, 6> addresses;
+    for (std::size_t operand = 0; operand < addresses.size(); ++operand)
+      for (void*& address : addresses[operand]) {
+        address = memory_[std::min<std::size_t>(operand, 3)];
+        if (one_in(40)) address = one_in(2) ? pick(memory_) : static_cast<char*>(address) + random_() % 8;
+        if (one_in(60)) address = nullptr;
+      }
+    const auto array = [&](std::size_t operand) { return one_in(50) ? nullptr : addresses[operand].data(); };
+    lapidary_list list = {};
+    list.size = size(sizeof(list));
+    const std::int64_t counts[] = {0, -1, -most, most, most / 64};  // of which there is no array, nor room for one
+    list.count = one_in(10) ? pick(counts) : 1 + static_cast<std::int64_t>(one_in(2));
+    list.A = array(0);
+    list.B = array(1);
+    list.C = array(2);
+    list.D = array(3);
+    if (one_in(2)) list.bias = array(4);
+    if (one_in(2)) list.residual = array(5);
+    expect_documented(lapidary_gemm_list(context(), one_in(50) ? &a : nullptr, a.alpha, a.given[0], a.given[1], a.beta,
+                                         a.given[2], a.given[3], a.given_options, one_in(50) ? nullptr : &list));
+  }
+  EXPECT_GT(succeeded_, 100);
+}
+
+TEST_F(CFaceByChance, Explains) {
+  Arguments a;
+  for (int round = 0; round < 1000 && !HasFatalFailure(); ++round) {
+    fill(a);
+    std::array<char, 500> id, why;
+    id.fill('x');
+    why.fill('x');
+    const std::size_t lengths[] = {0, 1, 8, id.size() - 1};
+    const std::size_t length = pick(lengths);
+    expect_documented(lapidary_explain(context(), a.alpha, a.given[0], a.given[1], a.beta, a.given[2], a.given[3],
+                                       a.given_options, one_in(10) ? nullptr : id.data(),
+                                       one_in(10) ? nullptr : why.data(), length));
+    for (const auto& text : {id, why}) {
+      ASSERT_TRUE(std::all_of(text.begin() + static_cast<std::ptrdiff_t>(length), text.end(),
+                              [](char letter) { return letter == 'x'; }))
+          << "beyond the " << length << " bytes that there were";
+    }
+  }
+  EXPECT_GT(succeeded_, 200);
+}
+
+TEST_F(CFaceByChance, AllocatesFreesAndCopies) {
+  std::vector<void*> live, gone;
+  std::vector<char> host(1 << 20);
+  const auto address = [&]() -> void* {
+    switch (random_() % 6) {
+      case 0: return nullptr;
+      case 1: return host.data();
+      case 2: return reinterpret_cast<void*>(~std::uintptr_t{0});
+      case 3: return gone.empty() ? nullptr : pick(gone);
+      case 4: return static_cast<char*>(pick(memory_)) + pick(sizes);
+      default: return live.empty() ? pick(memory_) : pick(live);
+    }
+  };
+  for (int round = 0; round < 4000 && !HasFatalFailure(); ++round) {
+    const std::size_t length = pick(sizes);
+    switch (random_() % 5) {
+      case 0: {
+        void* const before = host.data();
+        void* memory = before;
+        const lapidary_status status = lapidary_allocate(context(), length, one_in(10) ? nullptr : &memory);
+        expect_documented(status);
+        ASSERT_EQ(status == LAPIDARY_SUCCESS, memory != before) << "touched only if it succeeds";
+        if (memory == before) break;
+        live.push_back(memory);
+        std::erase(gone, memory);
+        break;
+      }
+      case 1: {
+        void* memory = address();
+        while (std::find(memory_.begin(), memory_.end(), memory) != memory_.end()) memory = address();
+        const bool allocated = std::find(live.begin(), live.end(), memory) != live.end();
+        const lapidary_status status = lapidary_free(context(), memory);
+        expect_documented(status);
+        if (status != LAPIDARY_SUCCESS || !memory) break;
+        ASSERT_TRUE(allocated) << "it is no memory, or was freed before";
+        std::erase(live, memory);
+        gone.push_back(memory);
+        break;
+      }
+      case 2:
+        expect_documented(lapidary_upload(context(), address(), one_in(9) ? nullptr : host.data(), length));
+        break;
+      case 3:
+        expect_documented(lapidary_download(context(), one_in(9) ? nullptr : host.data(), address(), length));
+        break;
+      default: expect_documented(lapidary_synchronize(context()));
+    }
+  }
+  for (void* const memory : live) EXPECT_EQ(lapidary_free(context_, memory), LAPIDARY_SUCCESS);
+  EXPECT_GT(succeeded_, 500);
+}
+
+TEST_F(CFaceByChance, CreatesAndClears) {
+  for (int round = 0; round < 100 && !HasFatalFailure(); ++round) {
+    const int devices[] = {-1, LAPIDARY_GPU, LAPIDARY_EMULATED, LAPIDARY_CHECKED, 3, std::numeric_limits<int>::min()};
+    lapidary_context* const before = context_;
+    lapidary_context* made = before;
+    const lapidary_status status = lapidary_create(static_cast<lapidary_device>(pick(devices)),
+                                                   one_in(5) ? nullptr : &made);
+    expect_documented(status);
+    ASSERT_EQ(status == LAPIDARY_SUCCESS, made != before) << "touched only if it succeeds";
+    expect_documented(lapidary_clear(one_in(2) ? nullptr : made));
+    lapidary_destroy(made == before ? nullptr : made);
+  }
+  EXPECT_STREQ(lapidary_version(), LAPIDARY_VERSION);
 }
 
 }  // namespace
