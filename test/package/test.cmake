@@ -52,6 +52,8 @@ cmake_path(SET sources NORMALIZE "${outside}/../..")
 build("${outside}" "${binary}" "-DEXAMPLES=${examples}")
 run(unused "${binary}/scale")
 run(unused "${binary}/halved")
+run(unused "${binary}/declared")
+expect_library("${binary}/declared" "liblapidary\\.so" "fmt|boost")
 refuse("fmt is not found" "${outside}" "${binary}/without_fmt" "-DEXAMPLES=${examples}"
   -DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON)
 
