@@ -193,6 +193,21 @@ TEST_F(CFace, TakesOptions) {
   EXPECT_EQ(lapidary_gemm(context_, nullptr, 1, &a, &b, 0, nullptr, &d, &options), LAPIDARY_INVALID_ARGUMENT);
 }
 
+#if LAPIDARY_WITH_INSTRUMENTED
+TEST_F(CFace, TellsOfKernelsThatWereStopped) {
+  void* weights = nullptr;
+  ASSERT_EQ(lapidary_allocate(context_, (side * side - 1) * 4, &weights), LAPIDARY_SUCCESS);
+  const lapidary_matrix a = matrix(0), b = matrix(1), d = matrix(3),
+                        short_b = lapidary_row_major(weights, LAPIDARY_F32, side, side);
+  EXPECT_EQ(lapidary_gemm(context_, nullptr, 1, &a, &short_b, 0, nullptr, &d, nullptr), LAPIDARY_KERNEL_FAULT);
+  EXPECT_NE(std::string(lapidary_last_error()).find("out-of-bounds"), std::string::npos) << lapidary_last_error();
+  EXPECT_STREQ(lapidary_last_refusal(), "");
+  EXPECT_EQ(lapidary_gemm(context_, nullptr, 1, &a, &b, 0, nullptr, &d, nullptr), LAPIDARY_SUCCESS);
+  for (const float result : results()) ASSERT_EQ(result, side);
+  EXPECT_EQ(lapidary_free(context_, weights), LAPIDARY_SUCCESS);
+}
+#endif
+
 TEST_F(CFace, AddsUpIntegersAsTheyAre) {
   std::vector<std::int8_t> elements(side * side, -100);
   ASSERT_EQ(lapidary_upload(context_, memory_[0], elements.data(), elements.size()), LAPIDARY_SUCCESS);

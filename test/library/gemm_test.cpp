@@ -969,6 +969,64 @@ TEST_P(Library, DefaultContextsAreOfOneDeviceEachAndCleared) {
   }
 }
 
+#if LAPIDARY_WITH_INSTRUMENTED
+TEST(CountingMachine, CountsTheMultiplyAddsOfWholeTiles) {
+  const auto device = open_emulator({.count = true});
+  emulator::Machine& machine = *device->stream().machine;
+  Context context(*device);
+  struct Run {
+    Type type;
+    std::int64_t M, N, K, count;
+    const char* kernel;
+    std::int64_t rounded_m, rounded_n, rounded_k;  ///< to tiles
+  };
+  for (const Run& run : {Run{Type::f32, 128, 128, 64, 1, "multistage_128x128x32_s3_f32", 128, 128, 64},
+                         Run{Type::f32, 128, 128, 64, 3, "multistage_128x128x32_s3_f32", 128, 128, 64},
+                         Run{Type::f32, 130, 127, 33, 1, "multistage_128x128x32_s3_f32", 256, 128, 64},
+                         Run{Type::f16, 128, 256, 96, 1, "mma_multistage_128x256x32_s4_f16", 128, 256, 96},
+                         Run{Type::f16, 128, 128, 128, 1, "", 128, 128, 128}}) {
+    const auto matrix = [&](std::int64_t rows, std::int64_t cols) {
+      return Integers::random(*device, run.type, static_cast<std::size_t>(run.count * rows * cols), 1);
+    };
+    const auto view = [&](const Integers& x, std::int64_t rows, std::int64_t cols) {
+      return row_major_view(x.data(), run.type, rows, cols).batched(run.count, rows * cols);
+    };
+    const Integers a = matrix(run.M, run.K), b = matrix(run.K, run.N), d = matrix(run.M, run.N);
+    machine.clear_report();
+    context.gemm(device->stream(), 1, view(a, run.M, run.K), view(b, run.K, run.N), 0, {}, view(d, run.M, run.N),
+                 {.kernel = run.kernel});
+    const emulator::Counters total = machine.report().total;
+    const auto products = static_cast<std::uint64_t>(run.count * run.rounded_m * run.rounded_n * run.rounded_k);
+    EXPECT_EQ(total.multiply_adds(), products) << run.kernel;
+    EXPECT_EQ(total.fma, run.type == Type::f32 ? products : 0) << run.kernel;
+  }
+}
+
+TEST(CheckedMachine, StopsAProductWhoseOperandIsTooShort) {
+  const auto device = open_emulator({.check = true});
+  Context context(*device);
+  constexpr std::int64_t side = 40;
+  const Integers a = Integers::random(*device, Type::f32, side * side, 1),
+                 d(*device, Type::f32, std::vector<float>(side * side, 99));
+  const DeviceBuffer b(*device, (side * side - 1) * sizeof(float), "weights");
+  const auto view = [&](void* data) { return row_major_view(data, Type::f32, side, side); };
+  const auto gemm = [&](void* right) {
+    context.gemm(device->stream(), 1, view(a.data()), view(right), 0, {}, view(d.data()));
+  };
+  try {
+    gemm(b.data());
+    FAIL() << "the last element of B is not there";
+  } catch (const KernelFault& fault) {
+    EXPECT_EQ(fault.kind(), FaultKind::out_of_bounds);
+    EXPECT_NE(std::string(fault.what()).find("of weights, which has 6396"), std::string::npos) << fault.what();
+  }
+  gemm(a.data());
+  double sum = 0;
+  for (std::int64_t k = 0; k < side; ++k) sum += a[k] * a[k * side];
+  EXPECT_EQ(d.download()[0], sum) << "and goes on";
+}
+#endif
+
 TEST(DefaultContext, NeedsAGpuWhereThereIsNoMachine) {
   if (gpu_count() > 0) GTEST_SKIP() << "there is a GPU";
   EXPECT_THROW(default_context({}), InvalidArgument);
