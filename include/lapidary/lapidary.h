@@ -168,9 +168,9 @@ void lapidary_destroy(lapidary_context* context);
 lapidary_status lapidary_clear(lapidary_context* context);
 
 /* Memory of a context's device, aligned to 256 bytes, for those who have no other way to get it: on a GPU what
- * cudaMalloc() gives does as well, but for lapidary_free(). That frees what lapidary_allocate() gave in that context,
- * on a GPU in any, and refuses all else, what was freed before too; null is let pass. Copies that leave an allocation
- * are refused on an emulated machine; on a GPU they are the driver's to notice.
+ * cudaMalloc() gives does as well. On an emulated machine lapidary_free() refuses what lapidary_allocate() did not give
+ * in that context, and what was freed before, and copies that leave an allocation are refused; on a GPU both are the
+ * driver's to notice. Null is freed without effect.
  *
  * Copies are done when they return. On a GPU they wait for work on the default stream, as lapidary_gemm() with a null
  * stream has, and for that alone: what was given to another stream is to be waited for before its results are

@@ -23,12 +23,12 @@
 namespace lapidary {
 namespace {
 
-/// Memory that lapidary_allocate() gave, for any number of threads.
+/// Memory of an emulated machine that lapidary_allocate() gave, for any number of threads.
 class Allocations {
  public:
   void add(const void* memory, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
-    bytes_.insert_or_assign(address_of(memory), bytes);  // cudaDeviceReset() may have ended what was there
+    bytes_.emplace(address_of(memory), bytes);
   }
   /// Whether it was there.
   bool remove(const void* memory) {
@@ -61,17 +61,9 @@ struct lapidary_context {
   explicit lapidary_context(std::unique_ptr<lapidary::Device> on) : device(std::move(on)), context(*device) {}
 
   bool on_gpu() const { return device->kind() == lapidary::DeviceKind::gpu; }
-  /// Of a GPU those of all contexts: memory outlives the one that it was allocated in, and no two GPUs share addresses.
-  lapidary::Allocations& allocations() {
-    static auto& of_gpus = *new lapidary::Allocations();  // never ends: programs may free at their end
-    return on_gpu() ? of_gpus : own_;
-  }
-
   std::unique_ptr<lapidary::Device> device;
   lapidary::Context context;
-
- private:
-  lapidary::Allocations own_;
+  lapidary::Allocations allocations;  ///< none of a GPU, whose driver knows them, and those of others
 };
 
 namespace lapidary {
@@ -313,7 +305,7 @@ std::string text_of(const void* address) {
 /// the memory of others as well.
 void require_bytes(lapidary_context& context, const void* memory, const char* name, std::size_t bytes) {
   if (context.on_gpu()) return;
-  const auto there = context.allocations().bytes_from(memory);
+  const auto there = context.allocations.bytes_from(memory);
   if (there && *there >= bytes) return;
   const std::string legal = there ? "has " + std::to_string(*there) + " bytes from there to its end"
                                   : "is none that lapidary_allocate() gave in this context";
@@ -365,7 +357,7 @@ lapidary_status lapidary_allocate(lapidary_context* context, size_t bytes, void*
     lapidary_context& on = required(context, "the context");
     void* const made = on.device->allocate(bytes, "memory", bytes, {});
     try {
-      on.allocations().add(made, bytes);
+      if (!on.on_gpu()) on.allocations.add(made, bytes);
     } catch (...) {
       on.device->free(made);
       throw;
@@ -379,7 +371,7 @@ lapidary_status lapidary_free(lapidary_context* context, void* memory) {
     lapidary_context& on = required(context, "the context");
     if (!memory) return;
     // Before it is freed: behind that the address may be another thread's.
-    if (!on.allocations().remove(memory))
+    if (!on.on_gpu() && !on.allocations.remove(memory))
       throw Refusal(RefusalId::argument_null, "the memory is " + text_of(memory) +
                                                   ", where there is none to free; it must be what lapidary_allocate() "
                                                   "gave in this context and was not freed, or null");
