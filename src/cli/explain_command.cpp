@@ -46,7 +46,10 @@ report::Document page_of(const Explanation& e, bool as_compiled) {
   page.append(pages::memory_page(e));
   page.append(pages::compiled_page(e, as_compiled));
   page.append(pages::time_page(e));
-  if (const std::optional<Explanation> counted = with_counters(e)) page.append(pages::counters_page(*counted));
+  if (const std::optional<Explanation> counted = with_counters(e))
+    page.append(pages::counters_page(*counted));
+  else
+    page.paragraph(fmt::format("no counters of {} are on record for this kernel", e.question.gpu.name));
   return page;
 }
 

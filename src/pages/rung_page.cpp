@@ -101,7 +101,8 @@ void add_fragment(Document& page, const Explanation& e) {
                            product->opcode, text));
 }
 
-void add_times(Document& page, const Rung& rung, const model::Gpu& gpu, const model::Predictions& all) {
+/// @returns whether there are any
+bool add_times(Document& page, const Rung& rung, const model::Gpu& gpu, const model::Predictions& all) {
   std::map<std::pair<std::string, std::string>, std::map<std::int64_t, PredictedTime>> of_tiles;  // by tile and type
   std::map<std::int64_t, bool> sizes;
   for (const PredictedTime& time : all.times) {
@@ -109,7 +110,7 @@ void add_times(Document& page, const Rung& rung, const model::Gpu& gpu, const mo
     of_tiles[{time.tile, time.type}].emplace(time.size, time);
     sizes[time.size] = true;
   }
-  if (of_tiles.empty()) return;
+  if (of_tiles.empty()) return false;
   page.heading(3, fmt::format("Predicted and measured on the {}", gpu.name));
   std::vector<Column> columns = {{"type"}, {"tile"}};
   for (const auto& [size, there] : sizes) {
@@ -134,9 +135,12 @@ void add_times(Document& page, const Rung& rung, const model::Gpu& gpu, const mo
   }
   page.table(std::move(table));
   page.paragraph("TFLOP/s of bursts after a rest; the limiter is that of the largest size.");
+  return true;
 }
 
-void add_counters(Document& page, const Explanation& e, const model::Predictions& all) {
+/// @returns whether there are any
+bool add_counters(Document& page, const Explanation& e, const model::Predictions& all) {
+  bool found = false;
   const Rung& rung = *e.question.rung;
   const model::Gpu& gpu = e.question.gpu;
   const KernelEntry& shown = *e.question.kernel;
@@ -144,6 +148,7 @@ void add_counters(Document& page, const Explanation& e, const model::Predictions
     if (launch.kernel != rung.name() || launch.type != to_string(shown.kind) || launch.tile != to_string(shown.tile) ||
         launch.M != 1024)
       continue;
+    found = true;
     page.heading(3, fmt::format("Counters of the {}", gpu.name));
     report::Table table({{"counter"},
                          {"as written", Column::number},
@@ -180,6 +185,7 @@ void add_counters(Document& page, const Explanation& e, const model::Predictions
     page.paragraph(fmt::format("Read by Nsight Compute at {} x {} x {} with beta = 0.5. Its warps waited for: {}.",
                                launch.M, launch.N, launch.K, stalls));
   }
+  return found;
 }
 
 }  // namespace
@@ -200,8 +206,11 @@ Document rung_page(const Explanation& e, const PageTarget& target) {
   page.append(compiled_page(e, true));
   page.append(time_page(e));
   page.heading(2, "What the card says");
-  add_times(page, rung, gpu, all);
-  add_counters(page, e, all);
+  const bool timed = add_times(page, rung, gpu, all), counted = add_counters(page, e, all);
+  if (!timed || !counted)
+    page.paragraph(fmt::format("Not on record: {}{}{}.", timed ? "" : fmt::format("times of cubes on an {}", gpu.name),
+                               timed || counted ? "" : "; ",
+                               counted ? "" : fmt::format("counters of an {} for this kernel", gpu.name)));
   page.heading(2, "Something to try");
   page.paragraph(rung.info->exercise);
   return page;
