@@ -51,8 +51,56 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// The length of a step along K: the largest of what the kernel's template parameters and the file's constants call so.
+/// What stands in a call for names in its kernel, before a place in the file.
+std::int64_t value_in(const CudaSource& source, const Call& call, std::size_t position, const std::string& expression) {
+  try {
+    return evaluate(expression, [&](const std::string& name) -> std::optional<std::string> {
+      const std::vector<CudaParameter>& parameters = call.kernel->template_parameters;
+      for (std::size_t i = 0; i < std::min(parameters.size(), call.template_values.size()); ++i)
+        if (parameters[i].name == name) return call.template_values[i];
+      return source.definitions().before(position, name);
+    });
+  } catch (const InvalidArgument&) {
+    return 0;
+  }
+}
+
+/// Whether a text names one of a kernel's sizes.
+bool names_a_size(std::string_view text, const CudaKernel& kernel) {
+  const auto letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  for (std::size_t begin = 0, end; begin < text.size(); begin = end + 1) {
+    for (end = begin; end < text.size() && letter(text[end]);) ++end;
+    const std::string_view word = text.substr(begin, end - begin);
+    for (const CudaParameter& parameter : kernel.parameters)
+      if (!word.empty() && !parameter.is_pointer() && parameter.name == word) return true;
+  }
+  return false;
+}
+
+/// By how much the loops of a kernel go on at a time that end at one of its sizes, `for (...; k < K; k += 32)`: the
+/// most, of those for which that is a number when the kernel is called.
+std::optional<std::int64_t> step_of_loops(const CudaSource& source, const Call& call) {
+  const std::string_view body = std::string_view(source.code())
+                                    .substr(call.kernel->begin, call.kernel->end - call.kernel->begin);
+  std::int64_t most = 0;
+  for (std::size_t at = body.find("for"); at != body.npos; at = body.find("for", at + 3)) {
+    const std::size_t open = body.find_first_not_of(" \t\n", at + 3);
+    if (open == body.npos || body[open] != '(') continue;
+    const std::size_t first = body.find(';', open), second = first == body.npos ? first : body.find(';', first + 1);
+    if (second == body.npos) break;
+    const std::size_t end = body.find(')', second), plus = body.find("+=", second);
+    if (plus >= end || !names_a_size(body.substr(first + 1, second - first - 1), *call.kernel)) continue;
+    const std::string step(body.substr(plus + 2, end - plus - 2));
+    const std::int64_t value = value_in(source, call, call.kernel->begin + at, step);
+    if (value <= 256) most = std::max(most, value);
+  }
+  return most > 1 ? std::optional(most) : std::nullopt;
+}
+
+/// The length of a step along K: that of the kernel's loops, or else the largest of what its template parameters and
+/// the file's constants call so.
 std::optional<std::int64_t> step_of(const CudaSource& source, const Call& call) {
+  if (const auto step = step_of_loops(source, call)) return step;
   constexpr const char* own[] = {
       "BK",     "bk",     "TILE_K",           "BLOCK_K",      "TK",     "BLOCK_SIZE_K", "kBlockK",
       "kTileK", "K_TILE", "TILE_SIZE_K",      "BLOCK_TILE_K", "K_STEP", "STEP_K",       "K_BLOCK",
@@ -60,14 +108,7 @@ std::optional<std::int64_t> step_of(const CudaSource& source, const Call& call) 
   constexpr const char* of_all[] = {"TILE",       "TILE_SIZE",   "TILE_WIDTH",  "TILE_DIM", "TS",
                                     "BLOCK_SIZE", "BLOCKSIZE",   "BLOCK",       "BS",       "BLOCK_DIM",
                                     "TILESIZE",   "TILE_LENGTH", "BLOCK_WIDTH", "TILEWIDTH"};
-  const auto value = [&](const std::string& expression) -> std::int64_t {
-    try {
-      return evaluate(expression,
-                      [&](const std::string& name) { return source.definitions().before(call.position(), name); });
-    } catch (const InvalidArgument&) {
-      return 0;
-    }
-  };
+  const auto value = [&](const std::string& expression) { return value_in(source, call, call.position(), expression); };
   const auto largest = [&](const auto& names) {
     std::int64_t found = 0;
     const auto take = [&](std::int64_t step) {

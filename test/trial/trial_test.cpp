@@ -586,6 +586,14 @@ TEST(Trial, ProblemsAreSeveralTilesEachWay) {
   EXPECT_EQ(sizes("tiled<256, 192, 48>"), (std::tuple(512, 384, 144)));
   EXPECT_EQ(sizes("in_one_row<128, 128, 64>"), (std::tuple(256, 384, 192)));
   EXPECT_EQ(sizes("tiled<256, 256, 128>"), (std::tuple(512, 768, 128))) << "three steps would take long";
+  // By what a loop along K goes on, whatever that is called.
+  EXPECT_EQ(sizes("in_steps_of_96"), (std::tuple(128, 256, 288)));
+  EXPECT_EQ(sizes("in_steps<80>"), (std::tuple(128, 256, 240)));
+}
+TEST(Trial, RacesBetweenStepsAreFoundWhateverTheStepIsCalled) {
+  const EmulatedRun found = run({.file = "several_tiles.cu", .kernel = "in_steps_of_96"}).run;
+  ASSERT_TRUE(found.fault);
+  EXPECT_EQ(found.fault->kind, FaultKind::race);
 }
 TEST(Trial, WhatTheCompilerSeesOfVariablesOfAThreadIsTold) {
   const Trial trial = run({.file = "reads_c.cu", .kernel = "locals", .grid = "1", .block = "N"});
