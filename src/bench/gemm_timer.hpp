@@ -62,8 +62,8 @@ struct Measurements {
 ///
 /// Launches rotate over copies of the operands, at least two and all together larger than three L2 caches, so that none
 /// of them finds much of its operands in the L2. Launches of less than 0.1 ms are captured in CUDA graphs, a
-/// millisecond of them in each, so that it is not the host that is timed. The time of a launch includes the gap to the
-/// next one, a microsecond or two.
+/// millisecond of them in each and on at most about 4096 copies, so that it is not the host that is timed. The time of
+/// a launch includes the gap to the next one, a microsecond or two.
 class GemmTimer {
  public:
   /// @param problem  kind, sizes, and how many products: lines and matrices follow one another
