@@ -74,7 +74,7 @@ struct PackedOperands {
 /// types of operands and, where they differ, of results with the orders of A, B and D, as plans' ids have them; M, N,
 /// K, and with a point between an epilogue, as in 4096x4096x64.bias_of_columns-relu; a kernel by its id; and which of A
 /// and B are copied first. Empty lines, and what follows a #, do not count. What it says is of single products: for
-/// batches it has no choice.
+/// batches it has no choice, those that are planned as one product among them.
 class ChoiceTable {
  public:
   struct Entry {

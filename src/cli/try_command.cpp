@@ -309,7 +309,7 @@ Command add_try(App program) {
       .check(whole_number(1));
   app.add_option("-n", a->n, "columns of B and D (256, for kernels of one size 128, or two blocks)")
       .check(whole_number(1));
-  app.add_option("-k", a->k, "columns of A and rows of B (64, or three steps of BK or TILE_SIZE)")
+  app.add_option("-k", a->k, "columns of A and rows of B (64, or three steps of the loop along it, BK or TILE_SIZE)")
       .check(whole_number(1));
   app.add_option("--layout", a->layout,
                  "of A, B, C: R for row-major and C for column-major (RRR), or as in BLAS: NN is CCC, TN is RCC")

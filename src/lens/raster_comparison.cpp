@@ -25,6 +25,7 @@ std::optional<LaunchShape> launch_of(const RasterQuestion& q) {
 }
 
 /// Blocks that a multiprocessor has room for; registers and barriers go by the record of the machine code.
+/// @throws InvalidArgument if it has room for none
 int blocks_per_sm(const RasterQuestion& q, const LaunchShape& launch) {
   const auto compiled = model::find_compiled(q.kernel->id());
   const model::Occupancy occupancy = model::occupancy(
@@ -32,7 +33,11 @@ int blocks_per_sm(const RasterQuestion& q, const LaunchShape& launch) {
               .registers = compiled ? compiled->registers : 0,
               .shared_bytes = static_cast<int>(launch.shared_bytes),
               .barriers = compiled ? compiled->barriers : 0});
-  return std::max(1, occupancy.blocks);
+  if (occupancy.blocks < 1)
+    throw InvalidArgument(
+        fmt::format("no block of {} fits a multiprocessor of {}: {}; --blocks-per-sm says how many are to",
+                    q.kernel->id(), q.gpu.name, occupancy.reason));
+  return occupancy.blocks;
 }
 
 /// Waves of as many tiles as blocks run at a time: those that an SM holds, on all of them, or of a kernel whose blocks

@@ -228,8 +228,7 @@ Plan plan(const Problem& asked, std::string_view card_name, const GemmOptions& o
   if (!has_results(data->problem)) {
     data->ways.emplace_back();
   } else {
-    const Problem joined = with_products_joined(data->problem);
-    data->problem = options.batch_invariant ? with_columns(joined) : with_plain_lines(joined);
+    data->problem = options.batch_invariant ? with_columns(data->problem) : with_plain_lines(data->problem);
     GemmOptions chosen = options;
     const ChoiceTable* const table = options.batch_invariant ? nullptr : options.table.get();
     if (const ChoiceTable::Entry* const entry = table ? table->find(data->problem) : nullptr) {
@@ -237,7 +236,17 @@ Plan plan(const Problem& asked, std::string_view card_name, const GemmOptions& o
       chosen.packs = entry->packs;
       data->table = table->hash();
     }
-    const std::vector<Candidate> found = ways_left(data->problem, card, chosen);
+    std::vector<Candidate> found = ways_left(data->problem, card, chosen);
+    // As a single product it has more rows or columns, and may need a workspace that there is not, or kernels that
+    // count farther; where rows must not matter to each other, columns beside them must not either.
+    const Problem joined = options.batch_invariant ? data->problem
+                                                   : with_plain_lines(with_products_joined(data->problem));
+    if (joined != data->problem)
+      if (std::vector<Candidate> as_one = ways_left(joined, card, chosen);
+          !as_one.empty() && (found.empty() || as_one.front().time.seconds <= found.front().time.seconds)) {
+        data->problem = joined;
+        found = std::move(as_one);
+      }
     if (found.empty()) {
       const BrokenRule broken = why_no_way(data->problem, card, chosen);
       throw Refusal(broken.id, broken.why);

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,12 +13,16 @@
 #include "core/math.hpp"
 #include "trial/evaluate.hpp"
 #include "trial/kernel_launch.hpp"
+#include "trial/tokens.hpp"
 
 namespace lapidary::trial {
 namespace {
 
 /// Beyond which the emulated machine takes a minute for all that a kernel is tried with.
 constexpr std::int64_t most_products = std::int64_t{1} << 26;
+
+/// Along K: what is longer is taken for something else.
+constexpr std::int64_t longest_step = 256;
 
 /// Blocks of a launch on a problem; 0 if it has none that is legal.
 std::int64_t blocks_of(const CudaSource& source, const Call& call, const Request& request, const Problem& problem) {
@@ -65,42 +70,42 @@ std::int64_t value_in(const CudaSource& source, const Call& call, std::size_t po
   }
 }
 
-/// Whether a text names one of a kernel's sizes.
-bool names_a_size(std::string_view text, const CudaKernel& kernel) {
-  const auto letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
-  for (std::size_t begin = 0, end; begin < text.size(); begin = end + 1) {
-    for (end = begin; end < text.size() && letter(text[end]);) ++end;
-    const std::string_view word = text.substr(begin, end - begin);
-    for (const CudaParameter& parameter : kernel.parameters)
-      if (!word.empty() && !parameter.is_pointer() && parameter.name == word) return true;
+/// What K is called in the kernel, where it is a parameter of its own or a constant.
+std::string name_of_k(const Call& call) {
+  for (std::size_t i = 0; i < std::min(call.roles.size(), call.kernel->parameters.size()); ++i) {
+    const std::string& role = call.roles[i];
+    if (role == "K" || (call.square && (role == "M" || role == "N"))) return call.kernel->parameters[i].name;
   }
-  return false;
+  const auto constant = call.constants.find("K");
+  return constant == call.constants.end() ? "" : constant->second;
 }
 
-/// By how much the loops of a kernel go on at a time that end at one of its sizes, `for (...; k < K; k += 32)`: the
-/// most, of those for which that is a number when the kernel is called.
-std::optional<std::int64_t> step_of_loops(const CudaSource& source, const Call& call) {
+/// By how much the kernel's loops along K go on at a time, `for (...; k < K; k += 32)`: the least that is a multiple of
+/// all that are numbers when the kernel is called; 0 if there are none.
+std::int64_t step_of_loops(const CudaSource& source, const Call& call) {
   const std::string_view body = std::string_view(source.code())
                                     .substr(call.kernel->begin, call.kernel->end - call.kernel->begin);
-  std::int64_t most = 0;
+  const std::string name = name_of_k(call);
+  if (name.empty()) return 0;
+  std::int64_t all = 0;
   for (std::size_t at = body.find("for"); at != body.npos; at = body.find("for", at + 3)) {
     const std::size_t open = body.find_first_not_of(" \t\n", at + 3);
     if (open == body.npos || body[open] != '(') continue;
     const std::size_t first = body.find(';', open), second = first == body.npos ? first : body.find(';', first + 1);
     if (second == body.npos) break;
-    const std::size_t end = body.find(')', second), plus = body.find("+=", second);
-    if (plus >= end || !names_a_size(body.substr(first + 1, second - first - 1), *call.kernel)) continue;
+    const std::string_view condition = body.substr(first + 1, second - first - 1);
+    const std::size_t less = condition.find('<'), end = body.find(')', second), plus = body.find("+=", second);
+    if (plus >= end || less == condition.npos || trimmed(condition.substr(less + 1)) != name) continue;
     const std::string step(body.substr(plus + 2, end - plus - 2));
     const std::int64_t value = value_in(source, call, call.kernel->begin + at, step);
-    if (value <= 256) most = std::max(most, value);
+    if (value > 1 && value <= longest_step) all = all == 0 ? value : std::lcm(all, value);
   }
-  return most > 1 ? std::optional(most) : std::nullopt;
+  return all;
 }
 
-/// The length of a step along K: that of the kernel's loops, or else the largest of what its template parameters and
-/// the file's constants call so.
+/// The length of a step along K: the largest of what the kernel's template parameters and the file's constants call so,
+/// and as many of these as its loops along K end with; or that of the loops.
 std::optional<std::int64_t> step_of(const CudaSource& source, const Call& call) {
-  if (const auto step = step_of_loops(source, call)) return step;
   constexpr const char* own[] = {
       "BK",     "bk",     "TILE_K",           "BLOCK_K",      "TK",     "BLOCK_SIZE_K", "kBlockK",
       "kTileK", "K_TILE", "TILE_SIZE_K",      "BLOCK_TILE_K", "K_STEP", "STEP_K",       "K_BLOCK",
@@ -112,7 +117,7 @@ std::optional<std::int64_t> step_of(const CudaSource& source, const Call& call) 
   const auto largest = [&](const auto& names) {
     std::int64_t found = 0;
     const auto take = [&](std::int64_t step) {
-      if (step > 1 && step <= 256) found = std::max(found, step);
+      if (step > 1 && step <= longest_step) found = std::max(found, step);
     };
     for (const char* name : names) {
       if (const auto constant = source.definitions().constant(name)) take(value(*constant));
@@ -122,10 +127,10 @@ std::optional<std::int64_t> step_of(const CudaSource& source, const Call& call) 
     }
     return found;
   };
-  const std::int64_t step = largest(own);
-  if (step > 0) return step;
-  const std::int64_t tile = largest(of_all);
-  return tile > 0 ? std::optional(tile) : std::nullopt;
+  const std::int64_t loops = step_of_loops(source, call), named = largest(own) > 0 ? largest(own) : largest(of_all);
+  if (loops == 0 || named == 0) return loops + named > 0 ? std::optional(loops + named) : std::nullopt;
+  const std::int64_t both = std::lcm(loops, named);
+  return both <= longest_step ? both : named;
 }
 
 /// The least multiple of a tile that has so many of them and is not shorter than what is usual.

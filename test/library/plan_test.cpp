@@ -272,6 +272,25 @@ TEST(Plan, DoesABatchInOneLaunchWhereThatIsQuicker) {
             std::string::npos);
 }
 
+TEST(Plan, OfABatchIsThatOfOneProductWhereThatIsNoWorse) {
+  const auto batch_of = [](const GemmKind& kind, std::int64_t side) {
+    Problem p = resolved(problem_of(kind, side, side, side));
+    p.batch = {8, side * side, 0, side * side, side * side, side * side};
+    return p;
+  };
+  const Problem p = batch_of({Type::f16, Type::f16, row, column}, 256);
+  EXPECT_EQ(plan(p, "h200").problem().batch.count, 1);
+  EXPECT_EQ(plan(p, "h200").problem().M, 8 * 256);
+  // By a kernel that does batches, and where rows must not matter to each other.
+  EXPECT_EQ(plan(p, "h200", {.kernel = "wgmma_batched_64x64x64_s13_e1x64_f16-RC"}).problem(), p);
+  EXPECT_EQ(plan(p, "h200", {.batch_invariant = true}).problem().batch, p.batch);
+  // The sums of all are 32 MiB, those of one product 4.
+  Problem finished = batch_of({Type::f16, Type::bf16, row, column}, 1024);
+  finished.epilogue = {.bias = Bias::of_columns, .residual = true};
+  finished = resolved(finished);
+  EXPECT_LE(plan(finished, "h200", {.workspace_bytes = std::size_t{8} << 20}).workspace_bytes(), std::size_t{8} << 20);
+}
+
 TEST(Plan, BoundsErrors) {
   const auto bound = [](const GemmKind& kind, std::int64_t K) {
     return plan(problem_of(kind, 64, 64, K), "h200").error_bound();

@@ -589,6 +589,8 @@ TEST(Trial, ProblemsAreSeveralTilesEachWay) {
   // By what a loop along K goes on, whatever that is called.
   EXPECT_EQ(sizes("in_steps_of_96"), (std::tuple(128, 256, 288)));
   EXPECT_EQ(sizes("in_steps<80>"), (std::tuple(128, 256, 240)));
+  // Not by those of loops that end elsewhere; with what is named as many as all have in common.
+  EXPECT_EQ(sizes("along_others<32>"), (std::tuple(128, 256, 96)));
 }
 TEST(Trial, RacesBetweenStepsAreFoundWhateverTheStepIsCalled) {
   const EmulatedRun found = run({.file = "several_tiles.cu", .kernel = "in_steps_of_96"}).run;
