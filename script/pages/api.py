@@ -75,7 +75,7 @@ def batch_invariant():
         parts.append(f"{invariant['measured_s'] / free['measured_s']:.2f} at M = {rows} (`{free['kernel']}`)")
     return (
         f"For {document['type']}, N = {document['n']}, K = {document['k']} that is `{document['kernel']}`, and takes so many times as "
-        f"long on an {document['receipt']['card']['name'].split()[-1]} as what is chosen freely: {', '.join(parts)}."
+        f"long on an {document['receipt']['card']['name'].split()[-1]} as what was chosen freely when it was timed: {', '.join(parts)}."
     )
 
 
