@@ -5,6 +5,12 @@ import math
 from lib.timed import KERNEL, TIMES, plan_of, work
 from pages.markdown import table
 
+def rows_of(way, plan):
+    """Rows of 128 bytes that a block copies in a step, those of a neighbour in the cluster not counted."""
+    bm, bn, bk, down, across = (int(n or 1) for n in KERNEL.match(way["kernel"]).groups())
+    return (bm // across + bn // down) * bk * plan.size // 128
+
+
 CROOKED = ("fitted_shapes_cubes_f16_RC", 1408, 1432)
 
 
@@ -16,14 +22,14 @@ def crooked_lines():
         plan = plan_of(problem["plan"])
         for way in problem["ways"]:
             if plan.M in sizes and way["kernel"].startswith("wgmma_") and not (way["packs_a"] or way["packs_b"]):
-                timed.setdefault(way["kernel"], {})[plan.M] = (way["measured_s"], work(way, plan))
+                blocks, steps = work(way, plan)
+                timed.setdefault(way["kernel"], {})[plan.M] = (way["measured_s"], rows_of(way, plan), blocks * steps)
     lines = []
     for kernel, of in timed.items():
-        bm, bn, _, down, across = (int(n or 1) for n in KERNEL.match(kernel).groups())
         if len(of) < len(sizes) or "split_k" in kernel or "equal_areas" in kernel:
             continue
-        rows = bm // across + bn // down
-        rates = [rows * blocks * steps / seconds * 1e-9 for seconds, (blocks, steps) in (of[size] for size in sizes)]
+        rows = of[sizes[0]][1]
+        rates = [rows * times / seconds * 1e-9 for seconds, rows, times in (of[size] for size in sizes)]
         cells = [cell for size, rate in zip(sizes, rates) for cell in (f"{of[size][0] * 1e6:.1f}", f"{rate:.0f}")]
         lines.append((of[sizes[1]][0] / of[sizes[0]][0], [f"`{kernel}`", f"{rows}", *cells]))
     columns = ["kernel", "rows a step:"]
@@ -46,12 +52,10 @@ def rows_by_alignment():
             for way in problem["ways"]:
                 if way["packs_a"] or way["packs_b"] or not way["kernel"].startswith("wgmma_") or way["measured_s"] < LEAST_S:
                     continue
-                if not KERNEL.match(way["kernel"]) or "equal_areas" in way["kernel"] or "batched" in way["kernel"]:
+                if "equal_areas" in way["kernel"] or "batched" in way["kernel"]:
                     continue
-                bm, bn, bk, down, across = (int(n or 1) for n in KERNEL.match(way["kernel"]).groups())
                 blocks, steps = work(way, plan)
-                rows = (bm // across + bn // down) * bk * plan.size // 128
-                rate = rows * blocks * steps / way["measured_s"] * 1e-9
+                rate = rows_of(way, plan) * blocks * steps / way["measured_s"] * 1e-9
                 size = f"{plan.M}x{plan.N}x{plan.K}"
                 problems.setdefault(multiple, set()).add((size, plan.type))
                 most[multiple] = max(most.get(multiple, (0,)), (rate, size, way["kernel"], way["measured_s"]))
