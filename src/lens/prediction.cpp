@@ -119,14 +119,6 @@ Peak peak_of(const Explanation& e) {
   return {fmt::format("mma.sync {}{}", short_form ? "m16n8k8 " : "", name_of(type)), tensor * share};
 }
 
-/// Registers and barriers go by the record of the machine code; without one they are no limit.
-model::Occupancy occupancy_of(const Explanation& e) {
-  return model::occupancy(e.question.gpu, {.threads = e.observation.threads(),
-                                           .registers = e.compiled ? e.compiled->registers : 0,
-                                           .shared_bytes = static_cast<int>(e.observation.launch.shared_bytes),
-                                           .barriers = e.compiled ? e.compiled->barriers : 0});
-}
-
 /// The clock of a burst, the time at it, and what is held launch after launch.
 /// @param time_at  a prediction at a clock
 /// @param quick    that takes no time, so that clocks can be sought by it; otherwise all of a time is taken to go with
@@ -176,7 +168,7 @@ std::string predict_warpgroups(Explanation& e) {
   const Question& q = e.question;
   const emulator::Counters& total = e.observation.written.total;
   const model::Calibration calibration = model::calibration_of(q.gpu, e.own_calibration);
-  const model::Occupancy occupancy = occupancy_of(e);
+  const model::Occupancy occupancy = occupancy_of(e.question.gpu, e.observation.launch, e.compiled);
   if (e.compiled) e.occupancy = occupancy;
   if (occupancy.blocks < 1) return fmt::format("no block fits: {}", occupancy.reason);
   e.traffic = traffic_of(e, occupancy.blocks);
@@ -233,7 +225,7 @@ std::string predict_warps(Explanation& e) {
   if (!e.compiled) return "there is no record of its machine code (script/compiled writes one)";
   const int threads = e.observation.threads(), warps = ceil_div(threads, 32);
   const emulator::Counters& total = e.observation.written.total;
-  e.occupancy = occupancy_of(e);
+  e.occupancy = occupancy_of(e.question.gpu, e.observation.launch, e.compiled);
   e.l1_hit = l1_hit_of(e);
   const model::RasterTraffic traffic = traffic_of(e, e.occupancy->blocks);
   e.l2_hit = traffic.l2_to_sm_hit_rate;
@@ -295,6 +287,14 @@ std::string predict_warps(Explanation& e) {
 }
 
 }  // namespace
+
+model::Occupancy occupancy_of(const model::Gpu& gpu, const LaunchShape& launch,
+                              const std::optional<model::CompiledKernel>& compiled) {
+  return model::occupancy(gpu, {.threads = static_cast<int>(launch.block.x * launch.block.y * launch.block.z),
+                                .registers = compiled ? compiled->registers : 0,
+                                .shared_bytes = static_cast<int>(launch.shared_bytes),
+                                .barriers = compiled ? compiled->barriers : 0});
+}
 
 LeastTime least_time(const Explanation& e) {
   const model::Gpu& gpu = e.question.gpu;

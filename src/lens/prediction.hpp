@@ -1,7 +1,14 @@
 #pragma once
+#include <optional>
+
 #include "lens/explanation.hpp"
 
 namespace lapidary::lens {
+
+/// Blocks of a launch on a multiprocessor. Registers and barriers go by the record of the machine code; without one
+/// they are no limit.
+model::Occupancy occupancy_of(const model::Gpu& gpu, const LaunchShape& launch,
+                              const std::optional<model::CompiledKernel>& compiled);
 
 /// How long the launch takes at least. Of `e` it reads the question, the observation and the work.
 LeastTime least_time(const Explanation& e);

@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 
 #include "core/error.hpp"
 #include "core/math.hpp"
 #include "lens/observe.hpp"
-#include "model/occupancy.hpp"
+#include "lens/prediction.hpp"
 #include "model/sass.hpp"
 
 namespace lapidary::lens {
@@ -24,15 +23,9 @@ std::optional<LaunchShape> launch_of(const RasterQuestion& q) {
   return prepare(*q.kernel, Build::plain, problem, {q.gpu.compute_capability, q.gpu.sms}).shape;
 }
 
-/// Blocks that a multiprocessor has room for; registers and barriers go by the record of the machine code.
-/// @throws InvalidArgument if it has room for none
+/// Blocks that a multiprocessor has room for. @throws InvalidArgument if it has room for none
 int blocks_per_sm(const RasterQuestion& q, const LaunchShape& launch) {
-  const auto compiled = model::find_compiled(q.kernel->id());
-  const model::Occupancy occupancy = model::occupancy(
-      q.gpu, {.threads = static_cast<int>(launch.block.x * launch.block.y * launch.block.z),
-              .registers = compiled ? compiled->registers : 0,
-              .shared_bytes = static_cast<int>(launch.shared_bytes),
-              .barriers = compiled ? compiled->barriers : 0});
+  const model::Occupancy occupancy = occupancy_of(q.gpu, launch, model::find_compiled(q.kernel->id()));
   if (occupancy.blocks < 1)
     throw InvalidArgument(
         fmt::format("no block of {} fits a multiprocessor of {}: {}; --blocks-per-sm says how many are to",
