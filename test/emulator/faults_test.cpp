@@ -79,6 +79,10 @@ const std::string at_culprit = "in block (1, 0, 0), thread (37, 0, 0)";
 const Fault accesses[] = {
     {"global_load", {"out-of-bounds global load of 4 bytes: byte 256 of a, which has 256", at_culprit}, elements},
     {"global_load", {"out-of-bounds global load of 4 bytes: byte 300 of a, which has 256", at_culprit}, elements + 11},
+    // Between a and b, 256 bytes behind a, it is told of whichever is nearer.
+    {"global_load", {"out-of-bounds global load of 4 bytes: byte 380 of a, which has 256", at_culprit}, elements + 31},
+    {"global_load", {"out-of-bounds global load of 4 bytes: 128 bytes before b", at_culprit}, elements + 32},
+    {"global_load", {"out-of-bounds global load of 4 bytes: 4 bytes before b", at_culprit}, elements + 63},
     {"global_load", {"load through a null pointer", at_culprit}, 5, Fault::null},
     {"global_load", {"load from memory of the host", at_culprit}, 5, Fault::host},
     {"global_store", {"out-of-bounds global store of 4 bytes: 4 bytes before a", at_culprit}, -1},
