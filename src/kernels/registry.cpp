@@ -31,7 +31,8 @@ namespace lapidary {
 
 namespace {
 
-constexpr int architecture_of_wgmma = 90;
+/// What needs compute capability 9.0 is compiled for sm_90a, whose instructions and machine code no other card has.
+constexpr int architecture_of_its_own = 90;
 constexpr std::size_t most_of_id = 200;  // letters
 
 std::string source_of(const char* family, const char* name) {
@@ -134,14 +135,16 @@ int Rung::architecture(const GemmKind& kind) const {
 }
 
 bool Rung::runs_on(int compute_capability, const GemmKind& kind) const {
-  return info->architecture == architecture_of_wgmma ? compute_capability == architecture_of_wgmma
-                                                     : compute_capability >= architecture(kind);
+  return info->architecture == architecture_of_its_own ? compute_capability == architecture_of_its_own
+                                                       : compute_capability >= architecture(kind);
 }
 
 std::string Rung::requirement(const GemmKind& kind) const {
   const int least = architecture(kind);
-  return fmt::format("compute capability {}.{}{}", least / 10, least % 10,
-                     least == architecture_of_wgmma ? " itself, as wgmma is of sm_90a alone" : "");
+  const char* const itself = least != architecture_of_its_own ? ""
+                             : family == "wgmma"              ? " itself, as wgmma is of sm_90a alone"
+                                                              : " itself, as it is compiled for sm_90a alone";
+  return fmt::format("compute capability {}.{}{}", least / 10, least % 10, itself);
 }
 
 std::string refusal(const Rung& rung, const GemmKind& kind, std::string_view name, int compute_capability) {

@@ -150,6 +150,9 @@ INSTANTIATE_TEST_SUITE_P(
         Unable{"wgmma_promoted", "128x192x128", "rtx 5090",
                "wgmma_promoted needs compute capability 9.0 itself, as wgmma is of sm_90a alone; RTX 5090 has "
                "12.0"},
+        Unable{
+            "bulk_transposed", "128x256x32", "b200",
+            "bulk_transposed needs compute capability 9.0 itself, as it is compiled for sm_90a alone; B200 has 10.0"},
         Unable{"mma_tiles", "128x128x32", "t4", "mma_tiles needs compute capability 8.0; T4 has 7.5"}));
 
 // What warps execute and how many blocks are resident is known all the same.
