@@ -309,7 +309,7 @@ void require_bytes(lapidary_context& context, const void* memory, const char* na
   if (there && *there >= bytes) return;
   const std::string legal = there ? "has " + std::to_string(*there) + " bytes from there to its end"
                                   : "is none that lapidary_allocate() gave in this context";
-  throw Refusal(RefusalId::argument_null, std::string(name) + " is " + text_of(memory) + ", and the memory there " +
+  throw Refusal(RefusalId::argument_copy, std::string(name) + " is " + text_of(memory) + ", and the memory there " +
                                               legal + "; it must have the " + std::to_string(bytes) +
                                               " that are to be copied");
 }
@@ -372,9 +372,10 @@ lapidary_status lapidary_free(lapidary_context* context, void* memory) {
     if (!memory) return;
     // Before it is freed: behind that the address may be another thread's.
     if (!on.on_gpu() && !on.allocations.remove(memory))
-      throw Refusal(RefusalId::argument_null, "the memory is " + text_of(memory) +
-                                                  ", where there is none to free; it must be what lapidary_allocate() "
-                                                  "gave in this context and was not freed, or null");
+      throw Refusal(RefusalId::argument_memory,
+                    "the memory is " + text_of(memory) +
+                        ", where there is none to free; it must be what lapidary_allocate() "
+                        "gave in this context and was not freed, or null");
     on.device->free(memory);
   });
 }

@@ -359,9 +359,9 @@ TEST_F(CFace, MultipliesMatricesThatLieAnywhere) {
 }
 
 TEST_F(CFace, FreesAndCopiesNothingButWhatItAllocated) {
-  const auto expect = [&](lapidary_status status, const std::string& message) {
+  const auto expect = [&](lapidary_status status, const char* rule, const std::string& message) {
     EXPECT_EQ(status, LAPIDARY_INVALID_ARGUMENT);
-    EXPECT_STREQ(lapidary_last_refusal(), "argument.null");
+    EXPECT_STREQ(lapidary_last_refusal(), rule);
     EXPECT_NE(std::string(lapidary_last_error()).find(message), std::string::npos) << lapidary_last_error();
   };
   constexpr std::size_t bytes = 100;
@@ -372,20 +372,21 @@ TEST_F(CFace, FreesAndCopiesNothingButWhatItAllocated) {
   char* const last = static_cast<char*>(memory) + bytes - 1;
   EXPECT_EQ(lapidary_upload(context_, memory, host.data(), bytes), LAPIDARY_SUCCESS);
   EXPECT_EQ(lapidary_upload(context_, last, host.data(), 1), LAPIDARY_SUCCESS);
-  expect(lapidary_upload(context_, memory, host.data(), bytes + 1),
+  expect(lapidary_upload(context_, memory, host.data(), bytes + 1), "argument.copy",
          "and the memory there has 100 bytes from there to its end; it must have the 101 that are to be copied");
-  expect(lapidary_download(context_, host.data(), last, 2), "has 1 bytes from there to its end");
-  expect(lapidary_download(context_, host.data(), last + 1, 1), "is none that lapidary_allocate() gave");
-  expect(lapidary_upload(context_, host.data(), memory, 1), "is none that lapidary_allocate() gave");
-  expect(lapidary_free(context_, last), "where there is none to free");
-  expect(lapidary_free(context_, host.data()), "where there is none to free");
+  expect(lapidary_download(context_, host.data(), last, 2), "argument.copy", "has 1 bytes from there to its end");
+  expect(lapidary_download(context_, host.data(), last + 1, 1), "argument.copy",
+         "is none that lapidary_allocate() gave");
+  expect(lapidary_upload(context_, host.data(), memory, 1), "argument.copy", "is none that lapidary_allocate() gave");
+  expect(lapidary_free(context_, last), "argument.memory", "where there is none to free");
+  expect(lapidary_free(context_, host.data()), "argument.memory", "where there is none to free");
   lapidary_context* other = nullptr;
   ASSERT_EQ(lapidary_create(LAPIDARY_EMULATED, &other), LAPIDARY_SUCCESS);
-  expect(lapidary_free(other, memory), "where there is none to free");
+  expect(lapidary_free(other, memory), "argument.memory", "where there is none to free");
   lapidary_destroy(other);
   EXPECT_EQ(lapidary_free(context_, memory), LAPIDARY_SUCCESS);
-  expect(lapidary_free(context_, memory), "where there is none to free");
-  expect(lapidary_download(context_, host.data(), memory, 1), "is none that lapidary_allocate() gave");
+  expect(lapidary_free(context_, memory), "argument.memory", "where there is none to free");
+  expect(lapidary_download(context_, host.data(), memory, 1), "argument.copy", "is none that lapidary_allocate() gave");
   EXPECT_EQ(lapidary_free(context_, nullptr), LAPIDARY_SUCCESS);
 }
 

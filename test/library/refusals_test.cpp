@@ -478,6 +478,13 @@ std::vector<Case> Refusals::of_c_functions() {
   return {
       {argument_null, "the place of the context is null; it must point to something",
        [] { of_c(lapidary_create(LAPIDARY_EMULATED, nullptr)); }},
+      {argument_memory, "where there is none to free; it must be what lapidary_allocate() gave",
+       [] { of_c(lapidary_free(c_context_, place(0))); }},
+      {argument_copy, "is none that lapidary_allocate() gave in this context; it must have the 4 that are to be copied",
+       [] {
+         float host = 0;
+         of_c(lapidary_upload(c_context_, place(0), &host, sizeof(host)));
+       }},
       {argument_device, "the device has value 7; devices are 0 (a GPU)",
        [] {
          lapidary_context* none = nullptr;
