@@ -167,6 +167,70 @@ std::vector<CheckProblem> batches(const KernelEntry& kernel) {
   return problems;
 }
 
+/// A problem of M rows, and of groups that end where it is said, whose B are a vector of elements apart.
+RandomProblem in_groups(RandomProblem spec, std::vector<std::int64_t> ends) {
+  Problem& p = spec.problem;
+  p = resolved(p);
+  p.groups = static_cast<int>(ends.size());
+  const std::int64_t vector = vector_of(p, Matrix::B);
+  p.batch.stride_b = round_up(shape_of(p, Matrix::B).extent(), vector) + vector;
+  spec.group_ends = std::move(ends);
+  return spec;
+}
+
+/// Where so many groups end, of which number i has rows(i).
+template <class Rows>
+std::vector<std::int64_t> ends_of(int groups, Rows&& rows) {
+  std::vector<std::int64_t> ends;
+  for (int i = 0; i < groups; ++i) ends.push_back((i == 0 ? 0 : ends.back()) + rows(i));
+  return ends;
+}
+
+/// Problems for a kernel that does groups of products whose M are in device memory.
+std::vector<CheckProblem> groups(const KernelEntry& kernel) {
+  const std::int64_t m = kernel.tile.m, n = kernel.tile.n, k = kernel.tile.k, vector = 16 / size_of(kernel.kind.type);
+  const auto apart = [&](std::int64_t M, std::int64_t N, std::int64_t K) {
+    return with_four_lengths(kernel.kind, M, N, K);
+  };
+  // No group is as long as its neighbour, and none but the first begins at a multiple of a tile's rows.
+  const std::int64_t sizes[] = {1, m - 1, 0, m, m + 1, 2 * m + 3, 0, 5};
+  const auto several = ends_of(8, [&](int i) { return sizes[i]; });
+  const auto some = ends_of(5, [&](int i) { return 3 * i + 1; });
+  const RandomProblem small = in_groups(apart(some.back(), 5 * vector, 2 * vector), some);
+  const auto with = [](RandomProblem spec, auto change) {
+    change(spec.problem);
+    return spec;
+  };
+  std::vector<CheckProblem> problems = {
+      {in_groups(apart(several.back(), n + 2 * vector, 2 * k + vector), several), "groups of a row to three tiles"},
+      {in_groups(apart(several.back() + m + 7, vector, k), several), "groups with rows behind the last one",
+       odd_multiprocessors},
+      {in_groups(apart(m + 9, n + vector, vector), {0, 0, m + 2, m + 2}), "one group has all rows, and others none"},
+      {in_groups(apart(2 * m + 5, 2 * n + vector, k + vector), {2 * m + 5}), "one group", odd_multiprocessors},
+      {in_groups(apart(9, vector, vector), {0, 0, 0}), "groups without rows"},
+      {in_groups(apart(74, vector, 3 * vector), ends_of(37, [](int i) { return i % 4; })), "many small groups",
+       odd_multiprocessors},
+      {in_groups(apart(130, vector, vector), ends_of(100, [](int i) { return i % 3; })), "more groups than lanes"},
+      {in_groups(with_unread_c(with_factors(sized(kernel.kind, several.back(), 3 * vector, 2 * vector), 0.75f, 0)),
+                 several),
+       "C is NaN, and beta is 0"},
+      {in_groups(in_place(with_factors(apart(m + 12, 3 * vector, vector), 0.75f, 1)), {3, m + 4, m + 9}),
+       "D is C; beta is 1"},
+      {with(small, [](Problem& p) { p.batch.stride_b = 0; }), "groups that share B"},
+      {in_groups(apart(m + 1, n + vector, vector), {7, 3, -5, m + 9, 4}), "ends that decrease, and that lie outside"},
+      {in_groups(apart(m + 1, 2 * vector, vector), {-3, INT64_MIN, INT64_MAX}), "ends that are not of 32 bits"},
+      {with(small, [](Problem& p) { p.batch.stride_b += std::int64_t{1} << 31; }), "B beyond 32 bits of offsets"}};
+  const auto refuse = [&](const RandomProblem& spec, std::string tries) {
+    problems.push_back({.spec = spec, .tries = std::move(tries), .refused = true});
+  };
+  refuse(with(small, [&](Problem& p) { p.batch.stride_b += vector / 2; }), "every other B off 16 bytes");
+  refuse(with(small, [](Problem& p) { p.batch.stride_b = std::int64_t{1} << 40; }), "B 2^41 bytes apart");
+  refuse(in_groups(small, std::vector<std::int64_t>(1025)), "more groups than a block has room for");
+  refuse(in_groups(sized(kernel.kind, 255 * m, n << 20, vector), {1, 2, 3}),
+         "more tiles than 28 bits can number, if each group begins with one");
+  return problems;
+}
+
 /// What there is of problems where results are sums as they are: those that try factors alone are left out.
 void keep_sums(std::vector<CheckProblem>& problems) {
   std::erase_if(problems, [](const CheckProblem& p) { return p.spec.alpha == 0 || p.spec.problem.in_place; });
@@ -278,6 +342,8 @@ std::vector<CheckProblem> check_problems(const KernelEntry& kernel) {
   std::vector<CheckProblem> problems = check_problems(kernel.kind, kernel.tile);
   if (kernel.batches)
     for (CheckProblem& problem : batches(kernel)) problems.push_back(std::move(problem));
+  if (kernel.groups)
+    for (CheckProblem& problem : groups(kernel)) problems.push_back(std::move(problem));
   // A cluster takes a multiprocessor for each block, and clusters that stay take several of a problem's tiles each.
   for (CheckProblem& problem : problems)
     problem.multiprocessors = std::max(problem.multiprocessors, kernel.cluster.down * kernel.cluster.across);

@@ -9,6 +9,7 @@
 #include <numbers>
 #include <utility>
 
+#include "core/batch.hpp"
 #include "core/error.hpp"
 #include "kernels/registry.hpp"
 
@@ -106,6 +107,30 @@ std::int64_t& leading_dimension(Problem& problem, Matrix matrix) {
   return problem.ldd;
 }
 
+RandomProblem in_groups(RandomProblem spec, int groups, bool at_random) {
+  Problem& p = spec.problem;
+  p.groups = groups;
+  p.batch.stride_b = one_after_another(p, groups).stride_b;
+  spec.group_ends.clear();
+  for (int i = 1; i <= groups; ++i) {
+    const std::uint64_t random = mix(mix(spec.seed) + static_cast<std::uint64_t>(i));
+    const std::int64_t end = at_random && i < groups
+                                 ? static_cast<std::int64_t>(random %
+                                                             static_cast<std::uint64_t>(std::max<std::int64_t>(p.M, 1)))
+                                 : p.M / groups * i + p.M % groups * i / groups;
+    spec.group_ends.push_back(end);
+  }
+  std::sort(spec.group_ends.begin(), spec.group_ends.end());
+  return spec;
+}
+
+std::vector<std::int64_t> legal_ends(const RandomProblem& spec) {
+  std::vector<std::int64_t> ends;
+  for (const std::int64_t end : spec.group_ends)
+    ends.push_back(std::clamp<std::int64_t>(end, ends.empty() ? 0 : ends.back(), spec.problem.M));
+  return ends;
+}
+
 RandomProblem resolve(RandomProblem spec) {
   Problem& p = spec.problem;
   // Before the others: of a problem in place, resolved() would take a missing ldc from ldd as well.
@@ -124,6 +149,8 @@ RandomProblem resolve(RandomProblem spec) {
     return static_cast<int>(bytes & (~bytes + 1));
   };
   p.aligned = {aligned(Matrix::A), aligned(Matrix::B), aligned(Matrix::C), aligned(Matrix::D)};
+  if (std::ssize(spec.group_ends) != p.groups)
+    throw InvalidArgument(fmt::format("there are {} groups and the ends of {}", p.groups, spec.group_ends.size()));
   // C is allocated even if beta is 0 and no kernel reads it, so that a kernel that does is caught.
   validate(p);
   Problem with_c = p;

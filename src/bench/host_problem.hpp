@@ -34,7 +34,16 @@ struct RandomProblem {
   /// With a beta of 0 a device that finds wrong accesses is given no C, so that it names the line that reads it. This
   /// gives it one of NaNs, as every other device has: a kernel may ask for beta alone whether C counts.
   bool unread_c = false;
+  /// Where groups end, as kernels are given it: a number for each of problem.groups.
+  std::vector<std::int64_t> group_ends = {};
 };
+
+/// The rows of a resolved problem as those of so many groups, whose B follow one another: in equal parts, or in parts
+/// at random, by the seed.
+RandomProblem in_groups(RandomProblem spec, int groups, bool at_random);
+
+/// The rows where groups end as kernels have to read `group_ends`: they do not decrease and are of D.
+std::vector<std::int64_t> legal_ends(const RandomProblem& spec);
 
 std::int64_t& leading_dimension(Problem& problem, Matrix matrix);
 

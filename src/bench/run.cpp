@@ -72,14 +72,16 @@ void require_memory(const char* where, std::size_t needed, std::size_t free) {
 /// Of one of a problem's matrices.
 Repeated repeated(const Problem& problem, Matrix matrix) {
   const std::int64_t stride = stride_of(problem.batch, matrix);
-  return {stride == 0 ? 1 : problem.batch.count, stride};
+  const std::int64_t count = matrix == Matrix::B && problem.groups > 0 ? problem.groups : problem.batch.count;
+  return {stride == 0 ? 1 : count, stride};
 }
 
 /// Resolves a spec and checks that everything an Experiment allocates fits into memory.
 RandomProblem affordable(Device& device, const RandomProblem& unresolved) {
   const RandomProblem spec = resolve(unresolved);
   const Problem kept = without_far_gaps(spec.problem);
-  const auto count = static_cast<std::size_t>(spec.problem.batch.count);
+  // Of groups as if each had all rows.
+  const auto count = static_cast<std::size_t>(std::max<std::int64_t>(spec.problem.batch.count, spec.problem.groups));
   std::size_t on_device = 0, on_host = count * Reference::bytes(spec);
   for (const Matrix matrix : all_matrices) {
     const MatrixShape shape = shape_of(spec.problem, matrix);
@@ -121,17 +123,39 @@ emulator::Lines lines_of(const MatrixShape& shape, const Repeated& repeated, std
   return {front, static_cast<std::size_t>(shape.length()) * size, static_cast<std::size_t>(shape.ld) * size};
 }
 
-/// The same random problem for each product of a batch.
+/// The same random problem for each product of a batch, or of each group's rows.
 std::vector<HostProblem> make_products(const RandomProblem& spec, const OnProgress& progress) {
   std::vector<HostProblem> products;
-  for (std::int64_t i = 0; i < spec.problem.batch.count; ++i) {
+  const std::vector<std::int64_t> ends = legal_ends(spec);
+  const std::int64_t count = spec.problem.groups > 0 ? spec.problem.groups : spec.problem.batch.count;
+  for (std::int64_t i = 0; i < count; ++i) {
     RandomProblem one = spec;
     one.seed += static_cast<std::uint64_t>(i);
+    if (!ends.empty()) {
+      const auto place = static_cast<std::size_t>(i);
+      one.problem.M = ends[place] - (i == 0 ? 0 : ends[place - 1]);
+      one.problem.groups = 0;
+      one.group_ends = {};
+    }
     products.push_back(make_problem(one, progress));
-    if (spec.problem.batch.stride_a == 0) products.back().A = products.front().A;
+    if (ends.empty() && spec.problem.batch.stride_a == 0) products.back().A = products.front().A;
     if (spec.problem.batch.stride_b == 0) products.back().B = products.front().B;
   }
   return products;
+}
+
+/// What lies in a problem's A, C or D behind the rows of all groups.
+HostMatrix rest_of(const RandomProblem& spec, Matrix matrix) {
+  Problem rest = without_far_gaps(spec.problem);
+  rest.M -= spec.group_ends.empty() ? spec.problem.M : legal_ends(spec).back();
+  return HostMatrix(shape_of(rest, matrix));
+}
+
+/// Elements of a matrix that are not as they were made.
+std::int64_t written(const HostMatrix& D) {
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < D.extent(); ++i) count += !D.poisoned(i);
+  return count;
 }
 
 /// Of a batch the first one that is wrong, or else that with the largest error.
@@ -179,29 +203,27 @@ GuardedMatrix::GuardedMatrix(Device& device, const MatrixShape& shape, const Rep
 }
 
 template <class Copy>
-void GuardedMatrix::for_each_run(std::int64_t product, Copy&& copy) const {
-  const auto size = static_cast<std::size_t>(size_of(shape_.type)),
-             length = static_cast<std::size_t>(shape_.length()) * size,
-             pitch = static_cast<std::size_t>(shape_.ld) * size;
-  const std::int64_t before = repeated_.count > 1 ? product * repeated_.stride : 0;
-  auto* const here = static_cast<std::byte*>(data()) + static_cast<std::size_t>(before) * size;
-  if (!is_far(shape_)) {
-    if (!shape_.empty()) copy(here, std::size_t{0}, static_cast<std::size_t>(shape_.bytes()));
-    return;
-  }
-  for (std::size_t line = 0; line < static_cast<std::size_t>(shape_.lines()); ++line)
+void GuardedMatrix::for_each_run(const HostMatrix& content, std::int64_t offset, Copy&& copy) const {
+  const MatrixShape shape = {shape_.type, content.rows(), content.cols(), shape_.ld, shape_.order};
+  const auto size = static_cast<std::size_t>(size_of(shape.type)),
+             length = static_cast<std::size_t>(shape.length()) * size,
+             pitch = static_cast<std::size_t>(shape.ld) * size;
+  if (shape.empty()) return;
+  auto* const here = static_cast<std::byte*>(data()) + static_cast<std::size_t>(offset) * size;
+  if (!is_far(shape)) return copy(here, std::size_t{0}, static_cast<std::size_t>(shape.bytes()));
+  for (std::size_t line = 0; line < static_cast<std::size_t>(shape.lines()); ++line)
     copy(here + line * pitch, line * length, length);
 }
 
-void GuardedMatrix::upload(const HostMatrix& content, std::int64_t product) {
-  for_each_run(product, [&](std::byte* here, std::size_t offset, std::size_t count) {
-    device_->upload(here, content.data() + offset, count);
+void GuardedMatrix::upload(const HostMatrix& content, std::int64_t offset) {
+  for_each_run(content, offset, [&](std::byte* here, std::size_t from, std::size_t count) {
+    device_->upload(here, content.data() + from, count);
   });
 }
 
-void GuardedMatrix::download(HostMatrix& content, std::int64_t product) const {
-  for_each_run(product, [&](std::byte* here, std::size_t offset, std::size_t count) {
-    device_->download(content.data() + offset, here, count);
+void GuardedMatrix::download(HostMatrix& content, std::int64_t offset) const {
+  for_each_run(content, offset, [&](std::byte* here, std::size_t to, std::size_t count) {
+    device_->download(content.data() + to, here, count);
   });
 }
 
@@ -237,34 +259,50 @@ std::int64_t GuardedMatrix::damaged_bytes() const {
 Experiment::Experiment(Device& device, const RandomProblem& spec, OnProgress progress)
     : device_(&device),
       progress_(std::move(progress)),
-      products_(make_products(affordable(device, spec), progress_)),
+      spec_(affordable(device, spec)),
+      products_(make_products(spec_, progress_)),
       A_(matrix_of(Matrix::A)),
       B_(matrix_of(Matrix::B)),
       C_(matrix_of(Matrix::C)),
       D_(matrix_of(Matrix::D)) {
   for (std::size_t i = 0; i < products_.size(); ++i) {
-    const auto product = static_cast<std::int64_t>(i);
     references_.emplace_back(products_[i], progress_);
-    A_.upload(products_[i].A, product);
-    B_.upload(products_[i].B, product);
-    C_.upload(products_[i].C, product);
+    A_.upload(products_[i].A, offset_of(Matrix::A, i));
+    B_.upload(products_[i].B, offset_of(Matrix::B, i));
+    C_.upload(products_[i].C, offset_of(Matrix::C, i));
   }
+  if (spec_.group_ends.empty()) return;
+  A_.upload(rest_of(spec_, Matrix::A), offset_of(Matrix::A, products_.size()));
+  C_.upload(rest_of(spec_, Matrix::C), offset_of(Matrix::C, products_.size()));
+  const std::size_t bytes = spec_.group_ends.size() * sizeof(std::int64_t);
+  group_ends_.emplace(device, bytes, "group_ends");
+  device.upload(group_ends_->data(), spec_.group_ends.data(), bytes);
 }
 
 GuardedMatrix Experiment::matrix_of(Matrix matrix) const {
-  const RandomProblem& spec = problem().spec;
-  const MatrixShape shape = matrix == Matrix::D ? shape_of_d(spec.problem) : shape_of(spec.problem, matrix);
-  return {*device_, shape, repeated(spec.problem, matrix), spec.displacement[matrix], name_of(matrix)};
+  const MatrixShape shape = matrix == Matrix::D ? shape_of_d(spec_.problem) : shape_of(spec_.problem, matrix);
+  return {*device_, shape, repeated(spec_.problem, matrix), spec_.displacement[matrix], name_of(matrix)};
+}
+
+/// Elements from the first product's matrix to that of another one, or to what is behind the last group.
+std::int64_t Experiment::offset_of(Matrix matrix, std::size_t product) const {
+  if (!spec_.group_ends.empty() && matrix != Matrix::B) {
+    const MatrixShape shape = shape_of(spec_.problem, matrix);
+    const std::int64_t row = product == 0 ? 0 : legal_ends(spec_)[product - 1];
+    return row * (shape.order == Order::row_major ? shape.ld : 1);
+  }
+  const Repeated matrices = repeated(spec_.problem, matrix);
+  return matrices.count > 1 ? static_cast<std::int64_t>(product) * matrices.stride : 0;
 }
 
 Operands Experiment::operands() const {
-  const RandomProblem& spec = problem().spec;
   return {.A = A_.data(),
           .B = B_.data(),
-          .C = spec.beta == 0 && !spec.unread_c && checks(*device_) ? nullptr : C_.data(),
-          .D = spec.problem.in_place ? C_.data() : D_.data(),
-          .alpha = spec.alpha,
-          .beta = spec.beta};
+          .C = spec_.beta == 0 && !spec_.unread_c && checks(*device_) ? nullptr : C_.data(),
+          .D = spec_.problem.in_place ? C_.data() : D_.data(),
+          .alpha = spec_.alpha,
+          .beta = spec_.beta,
+          .group_ends = group_ends_ ? static_cast<const std::int64_t*>(group_ends_->data()) : nullptr};
 }
 
 RunResult Experiment::run(const Rung& rung, const KernelEntry& kernel, Build build) {
@@ -276,13 +314,16 @@ RunResult Experiment::run(const Rung& rung, const KernelEntry& kernel, Build bui
 }
 
 RunResult Experiment::run(const std::function<Choice(const Problem&, const Operands&)>& compute) {
-  const Problem& problem = this->problem().spec.problem;
+  const Problem& problem = spec_.problem;
   GuardedMatrix& output = problem.in_place ? C_ : D_;
   std::vector<HostMatrix> results;
-  for (const HostProblem& product : products_) {
-    results.push_back(problem.in_place ? product.C : HostMatrix(shape_of(without_far_gaps(problem), Matrix::D)));
-    output.upload(results.back(), std::ssize(results) - 1);
-  }
+  const auto reset = [&](HostMatrix content) {
+    output.upload(content, offset_of(Matrix::D, results.size()));
+    results.push_back(std::move(content));
+  };
+  for (const HostProblem& product : products_)
+    reset(problem.in_place ? product.C : HostMatrix(shape_of(without_far_gaps(product.spec.problem), Matrix::D)));
+  if (problem.groups > 0) reset(rest_of(spec_, Matrix::D));
   for (GuardedMatrix* matrix : {&A_, &B_, &C_, &D_}) matrix->lay_guards();
   const Choice ran = compute(problem, operands());
   RunResult result;
@@ -291,11 +332,16 @@ RunResult Experiment::run(const std::function<Choice(const Problem&, const Opera
   device_->synchronize();
   std::vector<Verification> verified;
   for (std::size_t i = 0; i < results.size(); ++i) {
-    output.download(results[i], static_cast<std::int64_t>(i));
-    verified.push_back(references_[i].verify(results[i]));
+    output.download(results[i], offset_of(Matrix::D, i));
+    if (i < references_.size()) verified.push_back(references_[i].verify(results[i]));
   }
+  const std::int64_t behind = problem.groups > 0 ? written(results.back()) : 0;
   result.D = std::move(results.front());
   result.verification = worst_of(verified);
+  if (behind > 0) {
+    result.verification.ok = false;
+    result.verification.message += fmt::format("; {} elements of rows behind the last group were written", behind);
+  }
   for (const GuardedMatrix* matrix : {&A_, &B_, &C_, &D_}) {
     if (const std::int64_t damaged = matrix->damaged_bytes()) {
       result.verification.ok = false;

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,9 +38,9 @@ class GuardedMatrix {
   void* data() const { return static_cast<std::byte*>(buffer_.data()) + front_; }
   const char* name() const { return name_; }
 
-  /// Copies a matrix of the same lines here, as that of a product, or from here.
-  void upload(const HostMatrix& content, std::int64_t product);
-  void download(HostMatrix& content, std::int64_t product) const;
+  /// Copies a matrix whose lines are as far apart here, so many elements behind the first one, or from there.
+  void upload(const HostMatrix& content, std::int64_t offset);
+  void download(HostMatrix& content, std::int64_t offset) const;
 
   void lay_guards();
   /// How many bytes of the guard bands have changed since they were laid.
@@ -49,7 +50,7 @@ class GuardedMatrix {
   /// Calls copy(here, offset, count) for what lies together both here and in the host's matrix, at the offset, in
   /// bytes.
   template <class Copy>
-  void for_each_run(std::int64_t product, Copy&& copy) const;
+  void for_each_run(const HostMatrix& content, std::int64_t offset, Copy&& copy) const;
   /// Calls band(here, bytes) for each guard band.
   template <class Band>
   void for_each_band(Band&& band) const;
@@ -70,7 +71,8 @@ struct RunResult {
 };
 
 /// A problem in the memory of a device with its reference result, ready for any number of kernels of its type. Of a
-/// batch each product has random numbers of its own, but for an A or B that all share.
+/// batch each product has random numbers of its own, but for an A or B that all share; so has each group of rows, and
+/// rows behind the last one are NaN.
 class Experiment {
  public:
   /// Checks that there is memory for all of it before anything is allocated, then makes data and reference.
@@ -84,6 +86,7 @@ class Experiment {
   /// The same with what is to compute the product on the device's stream, instead of a kernel.
   RunResult run(const std::function<Choice(const Problem&, const Operands&)>& compute);
 
+  /// The first product, of groups as if it were alone.
   const HostProblem& problem() const { return products_.front(); }
   /// Where its matrices are in device memory; if beta is 0, C is NaN, or null on a device that finds wrong accesses
   /// unless the problem has an `unread_c`.
@@ -91,13 +94,16 @@ class Experiment {
 
  private:
   GuardedMatrix matrix_of(Matrix matrix) const;
+  std::int64_t offset_of(Matrix matrix, std::size_t product) const;
 
   Device* device_;
   OnProgress progress_;
+  RandomProblem spec_;  ///< resolved
   std::vector<HostProblem> products_;
   std::vector<Reference> references_;
   GuardedMatrix A_, B_, C_;
   GuardedMatrix D_;  ///< has no elements if D is C
+  std::optional<DeviceBuffer> group_ends_;
 };
 
 /// One kernel on one problem.

@@ -71,6 +71,10 @@ Json problem_json(const bench::RandomProblem& spec) {
                      {"stride_b", batch.stride_b},
                      {"stride_c", batch.stride_c},
                      {"stride_d", batch.stride_d}};
+  if (p.groups > 0) {
+    json["groups"] = spec.group_ends;
+    json["stride_b"] = p.batch.stride_b;
+  }
   return json;
 }
 

@@ -30,7 +30,8 @@ struct RunArguments {
   std::optional<std::int64_t> m, n, k, lda, ldb, ldc, ldd;
   float alpha = 1, beta = 0;
   std::int64_t seed = 1, products = 1;
-  bool count = false, check = false, json = false;
+  int groups = 0;
+  bool uneven = false, count = false, check = false, json = false;
 };
 
 bench::RandomProblem spec_of(const RunArguments& arguments, const GemmKind& kind, DeviceKind device) {
@@ -47,7 +48,13 @@ bench::RandomProblem spec_of(const RunArguments& arguments, const GemmKind& kind
                                               .beta = arguments.beta,
                                               .seed = static_cast<std::uint64_t>(arguments.seed)});
   if (arguments.products > 1) spec.problem.batch = one_after_another(spec.problem, arguments.products);
-  return spec;
+  return arguments.groups > 0 ? bench::in_groups(spec, arguments.groups, arguments.uneven) : spec;
+}
+
+/// What is done several times: "3 products ", "9 groups of rows, ", or nothing.
+std::string several(const Problem& p) {
+  if (p.groups > 0) return fmt::format("{} groups of rows, ", p.groups);
+  return p.batch.count == 1 ? "" : fmt::format("{} products ", p.batch.count);
 }
 
 Json json_of(const Rung& rung, const KernelEntry& kernel, const Device& device, const bench::RandomProblem& spec) {
@@ -86,10 +93,9 @@ void print_result(const Rung& rung, const KernelEntry& kernel, const Device& dev
                   const bench::RunResult& result) {
   const Problem& p = spec.problem;
   const bench::Verification& verification = result.verification;
-  const std::string title = fmt::format(
-      "{} on {}: {}D = {} A B + {} C, {}, M = {}, N = {}, K = {}, tile {}, seed {}", rung.name(), title_of(device),
-      p.batch.count == 1 ? "" : fmt::format("{} products ", p.batch.count), spec.alpha, spec.beta, to_string(p.kind),
-      p.M, p.N, p.K, to_string(kernel.tile), spec.seed);
+  const std::string title = fmt::format("{} on {}: {}D = {} A B + {} C, {}, M = {}, N = {}, K = {}, tile {}, seed {}",
+                                        rung.name(), title_of(device), several(p), spec.alpha, spec.beta,
+                                        to_string(p.kind), p.M, p.N, p.K, to_string(kernel.tile), spec.seed);
   const std::string verdict = report::styled(verification.ok ? "right" : "WRONG",
                                              verification.ok ? report::Style::good : report::Style::bad,
                                              report::wants_colour(stdout));
@@ -160,6 +166,11 @@ Command add_run(App program) {
   app.add_option("--batch", a->products,
                  "so many products, whose matrices follow one another; those saved are the first's (1)")
       .check(whole_number(1));
+  app.add_option(
+         "--groups", a->groups,
+         "so many groups of the rows, with a B each, that end where the kernel reads it; those saved are the first's")
+      .check(whole_number(1));
+  app.add_flag("--uneven", a->uneven, "of --groups: of lengths at random, in place of equal ones");
   app.add_option("--alpha", a->alpha, "factor of A B (1)").check(finite_number());
   app.add_option("--beta", a->beta, "factor of C (0)").check(finite_number());
   app.add_option("--lda", a->lda, "leading dimension of A in elements (the length of a row)").check(whole_number(1));

@@ -205,6 +205,43 @@ void validate_epilogue(const Problem& p, const Operands& operands) {
                               operands.low, operands.high));
 }
 
+/// Of problems of several groups: each has a B.
+void validate_groups(const Problem& p) {
+  if (p.groups < 0)
+    throw Refusal(RefusalId::groups_count, fmt::format("there are {} groups; there are 0 or more", p.groups));
+  const MatrixShape b = shape_of(p, Matrix::B);
+  if (p.groups <= 1 || b.empty()) return;
+  if (p.batch.stride_b < 0)
+    throw Refusal(RefusalId::batch_stride,
+                  fmt::format("B begins {} elements after the one before; the strides of those of groups are 0 or more",
+                              p.batch.stride_b));
+  std::int64_t last = 0;
+  if (__builtin_mul_overflow(std::int64_t{p.groups - 1}, p.batch.stride_b, &last) ||
+      __builtin_add_overflow(last, b.extent(), &last) ||
+      __builtin_mul_overflow(last, std::int64_t{size_of(b.type)}, &last))
+    throw Refusal(RefusalId::batch_bytes,
+                  fmt::format("{} matrices B that begin every {} elements take more than 2^63 bytes", p.groups,
+                              p.batch.stride_b));
+}
+
+void validate_group_ends(const Problem& p, const Operands& operands) {
+  // As long as so many numbers of 32 bits.
+  const MatrixShape ends = {Type::s32, 1, std::int64_t{2} * p.groups, std::int64_t{2} * p.groups, Order::row_major};
+  if (!operands.group_ends)
+    throw Refusal(RefusalId::pointer_null,
+                  fmt::format("group_ends is null; it must point to {} numbers in device memory", p.groups));
+  const auto* const data = static_cast<const void*>(operands.group_ends);
+  if (reinterpret_cast<std::uintptr_t>(data) % sizeof(std::int64_t) != 0)
+    throw Refusal(RefusalId::alignment_element,
+                  fmt::format("group_ends is {}; its address must be a multiple of the 8 bytes of a number", data));
+  validate_pointer(ends, "group_ends", data);
+  if (overlap(shape_of(p, Matrix::D), operands.D, ends, data))
+    throw Refusal(RefusalId::overlap_input,
+                  fmt::format("D is at {} and shares elements with the ends of groups at {}; it must share none, since "
+                              "these are read while D is written",
+                              operands.D, data));
+}
+
 constexpr const char* bias_names[] = {"", "bias_of_columns", "bias_of_rows"};
 constexpr const char* activation_names[] = {"", "relu", "gelu_erf", "gelu_tanh", "silu"};
 
@@ -293,6 +330,7 @@ void validate(const Problem& p) {
     }
   }
   if (p.epilogue.residual) validate_shape(shape_of_residual(p), "the residual", 'r', sides(Matrix::D));
+  validate_groups(p);
   if (p.in_place && p.reads_c() && p.ldc != p.ldd) {
     throw Refusal(RefusalId::in_place_ld,
                   fmt::format("D is C, but ldc is {} and ldd is {}; they must be equal", p.ldc, p.ldd));
@@ -304,6 +342,7 @@ void validate(const Problem& p, const Operands& operands) {
   validate_factor("beta", p.beta, operands.beta, operands.device_beta);
   if (p.epilogue != Epilogue{}) validate_epilogue(p, operands);
   if (p.M == 0 || p.N == 0) return;
+  if (p.groups > 0) validate_group_ends(p, operands);
   const bool reads_c = p.reads_c() && (p.beta == Factor::in_device_memory || operands.beta != 0);
   for (const Matrix matrix : all_matrices)
     if (matrix != Matrix::C || reads_c) validate_pointer(p, operands, matrix);
@@ -341,7 +380,7 @@ Problem with_known(Problem p, const Operands& operands) {
   return p;
 }
 
-std::optional<BrokenRule> unsupported(const Problem& p, bool finishes, bool batches) {
+std::optional<BrokenRule> unsupported(const Problem& p, bool finishes, bool batches, bool groups) {
   using enum RefusalId;
   const auto factor = [](const char* name) {
     return BrokenRule{kernel_problem,
@@ -352,8 +391,9 @@ std::optional<BrokenRule> unsupported(const Problem& p, bool finishes, bool batc
   if (p.batch.count != 1 && !(batches && p.batch.count > 0))
     return {{kernel_problem,
              fmt::format("there are {} products in the batch; this kernel does 1 a launch", p.batch.count)}};
-  if (p.groups != 1)
-    return {{unsupported_groups, fmt::format("there are {} groups of products; kernels do 1 a launch", p.groups)}};
+  if (p.groups != 0 && !groups)
+    return {{unsupported_groups,
+             fmt::format("there are {} groups of products; this kernel does one product, whose M is known", p.groups)}};
   if (p.order_d != Order::row_major)
     return {
         {kernel_problem,

@@ -88,7 +88,9 @@ struct Problem {
   // (kernels/registry.hpp).
   Order order_d = Order::row_major;  ///< of C and D
   Batch batch = {};
-  int groups = 1;  ///< products whose M are in device memory
+  /// Products that have rows of A, C and D each, one below the other as far as numbers in device memory say, and a B
+  /// each, which begin every batch.stride_b elements; 0: one, that has all of M.
+  int groups = 0;
   Epilogue epilogue = {};
   Scaling scaling = Scaling::none;
   int split = 1;  ///< parts of K that are added up apart, in a workspace
@@ -111,6 +113,10 @@ struct Operands {
              *prepared_b = nullptr;  ///< copies that were made before, for plans that ask for them
   float scale = 1;
   float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();  ///< of a clamp
+  /// Of each group the row behind its last one; the next one begins there, the first one at row 0. In device memory,
+  /// and read when a kernel runs. They do not decrease, and are at most M: what lies outside of that counts as the
+  /// nearest number that does not. Rows from the last one on are not written.
+  const std::int64_t* group_ends = nullptr;
 
   const void* operator[](Matrix matrix) const;
 };
@@ -149,7 +155,9 @@ void validate(const Problem& problem);
 /// What a resolved problem asks for that no kernel does; nothing if a kernel may do it.
 /// @param finishes  whether it is one that does what an epilogue asks for
 /// @param batches  whether it is one that does all products of a batch
-std::optional<BrokenRule> unsupported(const Problem& problem, bool finishes = false, bool batches = false);
+/// @param groups  whether it is one that does groups of products
+std::optional<BrokenRule> unsupported(const Problem& problem, bool finishes = false, bool batches = false,
+                                      bool groups = false);
 
 /// Checks where a valid, resolved problem's matrices are: those that have elements are not null and aligned as the
 /// problem says, at least to an element; alpha and beta are what it says; D is C if it says so, shares no element with

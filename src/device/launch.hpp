@@ -172,6 +172,7 @@ void start_prepared(const Prepared& prepared, const Stream& stream, const Operan
       case ArgumentSlot::Kind::scale: std::memcpy(at, &operands.scale, sizeof(float)); break;
       case ArgumentSlot::Kind::low: std::memcpy(at, &operands.low, sizeof(float)); break;
       case ArgumentSlot::Kind::high: std::memcpy(at, &operands.high, sizeof(float)); break;
+      case ArgumentSlot::Kind::group_ends: std::memcpy(at, &operands.group_ends, sizeof(operands.group_ends)); break;
     }
   }
   start<Parameters...>(stream, prepared.shape, prepared.kernel, bytes);

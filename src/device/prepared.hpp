@@ -20,7 +20,7 @@ Card card_of(const Stream& stream);
 
 /// A place among a kernel's arguments that is filled in when it is launched.
 struct ArgumentSlot {
-  enum class Kind : std::uint8_t { alpha, beta, pointer, tensor_map, bias, residual, scale, low, high };
+  enum class Kind : std::uint8_t { alpha, beta, pointer, tensor_map, bias, residual, scale, low, high, group_ends };
   Kind kind;
   Matrix matrix;         ///< of which there is the pointer or the tensor map; of an operand beside them it says nothing
   std::uint16_t offset;  ///< bytes from the first argument

@@ -55,6 +55,7 @@ Rung make_rung(const char* family, const char* name, const std::array<BuiltRung,
                                             built.fast_accumulation,
                                             built.finishes,
                                             built.batches,
+                                            built.groups,
                                             built.split});
       place->builds[build] = &built;
     }
@@ -279,7 +280,7 @@ std::string refusal(const KernelEntry& kernel, const Problem& unresolved) {
                        to_string(kernel.kind));
   }
   const Problem problem = resolved(unresolved);
-  if (auto broken = unsupported(problem, kernel.finishes, kernel.batches)) return std::move(broken->why);
+  if (auto broken = unsupported(problem, kernel.finishes, kernel.batches, kernel.groups)) return std::move(broken->why);
   if (problem.M == 0 || problem.N == 0) return {};
   if (std::string broken = refusal_by_tiles(kernel.tile, kernel.cluster, kernel.order.at, problem); !broken.empty())
     return broken;

@@ -22,7 +22,7 @@ struct KernelEntry : KernelTraits {
   /// By build; null where it was left out, as `gpu` is without nvcc.
   std::array<const BuiltKernel*, 3> builds;
   TileOrder order = {};
-  bool fast_accumulation = false, finishes = false, batches = false;
+  bool fast_accumulation = false, finishes = false, batches = false, groups = false;
   const KSplit* split = nullptr;  ///< BuiltKernel::split
 
   /// What it is called by in records, results and file names: "wgmma_cluster_128x256x64_s4_c2x1_e2x64_bf16-RC" is the

@@ -63,6 +63,7 @@ struct BuiltKernel {
   /// It does what an Epilogue asks for, but for activations that it refuses.
   bool finishes = false;
   bool batches = false;           ///< it does all products of a Batch in one launch
+  bool groups = false;            ///< it does Problem::groups, and single products
   const KSplit* split = nullptr;  ///< how its blocks share K (kernels/split.hpp); null if they do not
 };
 

@@ -64,9 +64,13 @@ struct OfBatch : Tile {
 
   LAPIDARY_DEVICE static void copy(T* tile, const Map& map, int mn, int k, Mbarrier& full,
                                    CallSite where = CallSite::current()) {
-    const int product = mn / map.extent, number = map.shared ? 0 : product;
-    Tile::for_each_box(tile, map.of, mn - product * map.extent, k, 0, [&](T* to, const TensorMap& of, auto from) {
-      const Coordinates<3> at = {from.at[0], from.at[1], number};
+    const int product = mn / map.extent;
+    copy_of(product, tile, map, mn - product * map.extent, k, full, where);
+  }
+  LAPIDARY_DEVICE static void copy_of(int product, T* tile, const Map& map, int mn, int k, Mbarrier& full,
+                                      CallSite where = CallSite::current()) {
+    Tile::for_each_box(tile, map.of, mn, k, 0, [&](T* to, const TensorMap& of, auto from) {
+      const Coordinates<3> at = {from.at[0], from.at[1], map.shared ? 0 : product};
       cp_async_bulk_tensor_load(to, of, at, full, CachePolicy::evict_normal, where);
     });
   }
