@@ -223,6 +223,19 @@ struct Product {
 Product product_of(Scalar alpha, const ConstMatrixView& A, const ConstMatrixView& B, Scalar beta,
                    const ConstMatrixView& C, const MatrixView& D, const GemmEpilogue& epilogue = {});
 
+/// Where groups of rows end: `count` numbers in device memory, of each group the row behind its last one. The first
+/// group begins at row 0, each other one where the one before it ends. The numbers do not decrease, and are at most the
+/// rows that D has; what lies outside of that counts as the nearest number that does not.
+struct GroupEnds {
+  const std::int64_t* data = nullptr;
+  std::int64_t count = 0;
+};
+
+/// D = alpha * A * B + beta * C for groups of rows of A, C and D, as a problem: what gemm_grouped() plans and runs.
+/// @throws InvalidArgument as product_of(), or if there is no group or there are not as many B as groups, or one
+Product product_of_groups(Scalar alpha, const ConstMatrixView& A, const ConstMatrixView& B, Scalar beta,
+                          const ConstMatrixView& C, const MatrixView& D, const GroupEnds& ends);
+
 /// What running plans needs of one device and keeps: plans that were made, launches that were prepared, and workspaces.
 /// For any number of threads at a time; those of one emulated machine take turns. A GPU is the current CUDA device of
 /// the thread that runs or prepares something on it.
@@ -285,6 +298,19 @@ class Context {
             const ConstMatrixView& C, const MatrixView& D, const GemmEpilogue& epilogue,
             const GemmOptions& options = {});
 
+  /// Plans and runs products that lie one below the other, in one launch: group g has the rows of A, C and D from where
+  /// the group before it ends to where it ends itself, and B number g. It may have none. The host does not know, nor
+  /// does a plan depend on, where groups end: the numbers are read when the kernel runs. So many groups as there may be
+  /// have all rows of D at most; rows behind the last group are not written, and what A and C hold there does not
+  /// count.
+  ///
+  /// All are of f16, or all of bf16; A, C and D are row-major. A, B, D, their lines and each B begin at multiples of 16
+  /// bytes, and N is a multiple of 8. Cards of compute capability 9.0 do it, and the emulated machine.
+  /// @throws InvalidArgument naming the rule, the value and what is legal
+  void gemm_grouped(const Stream& stream, Scalar alpha, const ConstMatrixView& A, const ConstMatrixView& B, Scalar beta,
+                    const ConstMatrixView& C, const MatrixView& D, const GroupEnds& ends,
+                    const GemmOptions& options = {});
+
   /// Lets go of all plans, launches and workspaces. Nothing of them may be in use.
   void clear();
 
@@ -308,5 +334,9 @@ void gemm(const Stream& stream, Scalar alpha, const ConstMatrixView& A, const Co
 /// The same with an epilogue.
 void gemm(const Stream& stream, Scalar alpha, const ConstMatrixView& A, const ConstMatrixView& B, Scalar beta,
           const ConstMatrixView& C, const MatrixView& D, const GemmEpilogue& epilogue, const GemmOptions& options = {});
+/// Context::gemm_grouped() likewise.
+void gemm_grouped(const Stream& stream, Scalar alpha, const ConstMatrixView& A, const ConstMatrixView& B, Scalar beta,
+                  const ConstMatrixView& C, const MatrixView& D, const GroupEnds& ends,
+                  const GemmOptions& options = {});
 
 }  // namespace lapidary

@@ -200,6 +200,17 @@ lapidary_status lapidary_gemm_list(lapidary_context* context, void* stream, floa
                                    const lapidary_matrix* D, const lapidary_options* options,
                                    const lapidary_list* list);
 
+/* Products that lie one below the other, in one launch: group g of `groups` has the rows of A, C and D from
+ * group_ends[g - 1], or 0, to group_ends[g], and B number g; B has a count of `groups`, or of 1 for all. The ends are
+ * numbers in device memory that are read when the kernel runs, do not decrease, and are at most the rows that D has:
+ * what lies outside of that counts as the nearest number that does not. Rows behind the last group are not written. All
+ * matrices are of f16, or all of bf16; A, C and D are row-major; A, B, D, their lines and each B begin at multiples of
+ * 16 bytes, and N is a multiple of 8. There is no epilogue, and alpha is not 0. */
+lapidary_status lapidary_gemm_grouped(lapidary_context* context, void* stream, float alpha, const lapidary_matrix* A,
+                                      const lapidary_matrix* B, float beta, const lapidary_matrix* C,
+                                      const lapidary_matrix* D, const lapidary_options* options,
+                                      const int64_t* group_ends, int64_t groups);
+
 /* How lapidary_gemm() would do that in that context: the text of the plan's id, and why, of at most `length` bytes with
  * the 0 at their ends; what does not fit is cut off. Either may be null. Matrices may have no data: they then count as
  * aligned. */

@@ -189,6 +189,11 @@ struct Asked {
   GemmEpilogue epilogue;
 
   Product product() const { return product_of(alpha, A, B, beta, C, D, epilogue); }
+  bool has_epilogue() const {
+    return epilogue.bias != Bias::none || epilogue.activation != Activation::none || epilogue.scale ||
+           epilogue.residual || epilogue.clamp;
+  }
+  Product groups(const GroupEnds& ends) const { return product_of_groups(alpha, A, B, beta, C, D, ends); }
 };
 
 Asked asked(float alpha, const lapidary_matrix* A, const lapidary_matrix* B, float beta, const lapidary_matrix* C,
@@ -427,6 +432,21 @@ lapidary_status lapidary_gemm_list(lapidary_context* context, void* stream, floa
     const ProductList products = products_of(asked(alpha, A, B, beta, C, D, options), known);
     const Stream where = stream_of(context, stream);
     on.run(on.plan(products.problem, options_of(options)), where, products.operands);
+  });
+}
+
+lapidary_status lapidary_gemm_grouped(lapidary_context* context, void* stream, float alpha, const lapidary_matrix* A,
+                                      const lapidary_matrix* B, float beta, const lapidary_matrix* C,
+                                      const lapidary_matrix* D, const lapidary_options* options,
+                                      const int64_t* group_ends, int64_t groups) {
+  return guarded([&] {
+    Context& on = context_of(context);
+    const Asked asked_for = asked(alpha, A, B, beta, C, D, options);
+    if (asked_for.has_epilogue())
+      throw Refusal(RefusalId::groups_kind, "there are groups of products, and an epilogue is to follow; nothing may");
+    const Product product = asked_for.groups({group_ends, groups});
+    const Stream where = stream_of(context, stream);
+    on.run(on.plan(product.problem, options_of(options)), where, product.operands);
   });
 }
 

@@ -66,7 +66,7 @@ ChoiceTable::ChoiceTable(std::string_view text) {
 }
 
 const ChoiceTable::Entry* ChoiceTable::find(const Problem& problem) const {
-  if (problem.batch.count != 1) return nullptr;
+  if (problem.batch.count != 1 || problem.groups != 0) return nullptr;
   const auto found = entries_.find(key_of(problem));
   return found == entries_.end() ? nullptr : &found->second;
 }

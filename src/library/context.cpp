@@ -125,6 +125,22 @@ void validate_others(const Problem& p, const Operands& o) {
     require_apart(RefusalId::overlap_c, "C", shape_of(p, Matrix::C), o.C, batch.stride_c, ", or each be its C");
 }
 
+/// Checks the B of all groups, of which validate() has seen the first.
+void validate_other_groups(const Problem& p, const Operands& o) {
+  const std::int64_t stride = p.batch.stride_b;
+  const auto all = BatchBytes::of(shape_of(p, Matrix::B), o.B, p.groups, stride),
+             d = BatchBytes::of(shape_of(p, Matrix::D), o.D, 1, 0);
+  if (!all)
+    throw Refusal(RefusalId::pointer_range,
+                  fmt::format("the first B is at {}, and {} begin every {} elements; the last one must end below 2^63",
+                              o.B, p.groups, stride));
+  if (BatchBytes::meet(*d, *all))
+    throw Refusal(RefusalId::overlap_input,
+                  fmt::format("D is at {} and shares elements with the B of groups, from {} on every {}; it must share "
+                              "none, since they are read while D is written",
+                              o.D, o.B, stride));
+}
+
 /// Operands of a run as its launches read them: copies that the plan has for A or B in the place of these.
 /// @throws Refusal if any of a batch breaks what the plan's problem says
 Operands checked(const PlanData& plan, Operands operands) {
@@ -146,6 +162,7 @@ Operands checked(const PlanData& plan, Operands operands) {
   const Problem& problem = of_copies ? *of_copies : plan.problem;
   validate(problem, operands);
   if (problem.batch.count > 1 && problem.M > 0 && problem.N > 0) validate_others(problem, operands);
+  if (problem.groups > 1 && problem.M > 0 && problem.N > 0) validate_other_groups(problem, operands);
   return operands;
 }
 

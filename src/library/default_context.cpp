@@ -61,5 +61,9 @@ void gemm(const Stream& stream, Scalar alpha, const ConstMatrixView& A, const Co
           const ConstMatrixView& C, const MatrixView& D, const GemmEpilogue& epilogue, const GemmOptions& options) {
   default_context(stream).gemm(stream, alpha, A, B, beta, C, D, epilogue, options);
 }
+void gemm_grouped(const Stream& stream, Scalar alpha, const ConstMatrixView& A, const ConstMatrixView& B, Scalar beta,
+                  const ConstMatrixView& C, const MatrixView& D, const GroupEnds& ends, const GemmOptions& options) {
+  default_context(stream).gemm_grouped(stream, alpha, A, B, beta, C, D, ends, options);
+}
 
 }  // namespace lapidary

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -163,6 +164,36 @@ Product product_of(Scalar alpha, const ConstMatrixView& A, const ConstMatrixView
   for (int* const aligned : {&p.aligned.A, &p.aligned.B, &p.aligned.C, &p.aligned.D})
     *aligned = std::min(*aligned, enough);
   return {p, operands};
+}
+
+Product product_of_groups(Scalar alpha, const ConstMatrixView& A, const ConstMatrixView& B, Scalar beta,
+                          const ConstMatrixView& C, const MatrixView& D, const GroupEnds& ends) {
+  constexpr std::int64_t most = std::numeric_limits<int>::max();
+  if (ends.count < 1 || ends.count > most)
+    throw Refusal(RefusalId::groups_count, fmt::format("there are {} groups; there are 1 to {}", ends.count, most));
+  const bool reads_c = beta.device || beta.value != 0;
+  for (const auto& [name, count] : {std::pair("A", A.count), {"C", reads_c ? C.count : 1}, {"D", D.count}})
+    if (count != 1)
+      throw Refusal(RefusalId::groups_matrices,
+                    fmt::format("there are {} matrices {}; there must be 1, of which groups have rows", count, name));
+  if (B.count != ends.count && B.count != 1)
+    throw Refusal(
+        RefusalId::groups_matrices,
+        fmt::format("there are {} matrices B; there must be {}, as of groups, or 1 for all", B.count, ends.count));
+  ConstMatrixView b = B;
+  b.count = 1;
+  Product product = product_of(alpha, A, b, beta, C, D);
+  product.problem.groups = static_cast<int>(ends.count);
+  product.problem.batch.stride_b = B.count == 1 ? 0 : B.batch_stride;
+  product.operands.group_ends = ends.data;
+  return product;
+}
+
+void Context::gemm_grouped(const Stream& stream, Scalar alpha, const ConstMatrixView& A, const ConstMatrixView& B,
+                           Scalar beta, const ConstMatrixView& C, const MatrixView& D, const GroupEnds& ends,
+                           const GemmOptions& options) {
+  const Product product = product_of_groups(alpha, A, B, beta, C, D, ends);
+  run(plan(product.problem, options), stream, product.operands);
 }
 
 void Context::gemm(const Stream& stream, Scalar alpha, const ConstMatrixView& A, const ConstMatrixView& B, Scalar beta,

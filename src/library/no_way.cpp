@@ -90,9 +90,9 @@ BrokenRule why_not(const KernelEntry& kernel, const Problem& problem, const Buil
   const model::Gpu& gpu = card.gpu;
   if (std::string why = refusal(*known->rung, kernel.kind, gpu.name, gpu.compute_capability); !why.empty())
     return {RefusalId::kernel_card, std::move(why)};
-  // What it does not take with copies of A and B it does not take without, unless it is for batches, whose matrices are
-  // not copied; where neither is read there are no copies.
-  const bool packs = problem.K > 0 && problem.alpha != Factor::zero && !kernel.batches;
+  // What it does not take with copies of A and B it does not take without, unless it is for batches or groups, whose
+  // matrices are not copied; where neither is read there are no copies.
+  const bool packs = problem.K > 0 && problem.alpha != Factor::zero && !kernel.batches && !kernel.groups;
   BrokenRule broken = {RefusalId::kernel_card,
                        fmt::format("no block of {} fits a multiprocessor of {}", kernel.id(), gpu.name)};
   if (!way_of(problem, *known, {packs, packs}, {}, &broken))
@@ -107,19 +107,21 @@ BrokenRule why_no_kernel(const Problem& problem, const BuiltInCard& card) {
   one.batch = {};
   one.epilogue = {};
   one.alpha = one.beta = Factor::any;
-  if (auto broken = unsupported(one)) return *std::move(broken);
+  const bool groups = problem.groups > 0;
+  if (auto broken = unsupported(one, false, false, groups)) return *std::move(broken);
   const GemmKind types(problem.kind.type, stored_type(problem));
   const KernelEntry* runs = nullptr;
   int least = INT_MAX;  // compute capability
   for (const LibraryKernel& known : library_kernels()) {
     const GemmKind& kind = known.kernel->kind;
-    if (GemmKind(kind.type, kind.result) != types) continue;
+    if (GemmKind(kind.type, kind.result) != types || known.kernel->groups != groups) continue;
+    if (groups && kind != problem.kind) continue;  // they take no copies, in another order
     least = std::min(least, known.rung->architecture(kind));
     if (!runs && known.rung->runs_on(card.gpu.compute_capability, kind)) runs = known.kernel;
   }
   if (!runs) {
-    const std::string why = fmt::format("no kernel of the library computes {} products on {}", to_string(types),
-                                        card.gpu.name);
+    const std::string why = fmt::format("no kernel of the library computes {}{} products on {}",
+                                        groups ? "groups of " : "", to_string(types), card.gpu.name);
     if (least == INT_MAX) return {RefusalId::card_kernels, why + "; it was built without any"};
     const int has = card.gpu.compute_capability;
     return {RefusalId::card_kernels,
@@ -128,7 +130,7 @@ BrokenRule why_no_kernel(const Problem& problem, const BuiltInCard& card) {
   }
   BrokenRule broken = why_not(*runs, problem, card);
   if (broken.id == RefusalId::kernel_card) broken.id = RefusalId::card_kernels;
-  if (broken.id == RefusalId::kernel_problem) broken.id = RefusalId::shape_tiles;
+  if (broken.id == RefusalId::kernel_problem) broken.id = groups ? RefusalId::groups_operands : RefusalId::shape_tiles;
   return broken;
 }
 

@@ -175,6 +175,27 @@ void validate_batch(const Problem& p) {
         fmt::format("D is C, and begins every {} elements; C must as well, and does every {}", b.stride_d, b.stride_c));
 }
 
+void validate_groups(const Problem& p) {
+  if (p.groups == 0) return;
+  const auto require = [&](bool legal, std::string_view what) {
+    if (!legal)
+      throw Refusal(RefusalId::groups_kind, fmt::format("there are {} groups of products, and {}", p.groups, what));
+  };
+  const GemmKind& kind = p.kind;
+  require((kind.type == Type::f16 || kind.type == Type::bf16) && kind.result == kind.type,
+          fmt::format("they are of {}; A, B, C and D of groups must be all of f16, or all of bf16",
+                      to_string(GemmKind(kind.type, kind.result))));
+  require(kind.a == Order::row_major, "A is column-major; it must be row-major, as groups have rows of it");
+  require(p.order_d == Order::row_major,
+          "C and D are column-major; they must be row-major, as groups have rows of them");
+  require(p.batch.count == 1, fmt::format("{} in the batch; there must be 1", p.batch.count));
+  require(p.epilogue == Epilogue{}, fmt::format("{} is to follow; nothing may", to_string(p.epilogue)));
+  for (const auto& [name, factor] : {std::pair("alpha", p.alpha), std::pair("beta", p.beta)})
+    require(factor != Factor::in_device_memory, fmt::format("{} is in device memory; it must be the host's", name));
+  require(p.alpha != Factor::zero, "alpha is 0; it must be another number");
+  require(p.K > 0, "K is 0; it must be 1 or more");
+}
+
 }  // namespace library
 
 using namespace library;
@@ -225,6 +246,7 @@ Plan plan(const Problem& asked, std::string_view card_name, const GemmOptions& o
   data->problem = resolved(asked);
   validate(data->problem);
   validate_batch(data->problem);
+  validate_groups(data->problem);
   if (!has_results(data->problem)) {
     data->ways.emplace_back();
   } else {
@@ -273,6 +295,7 @@ Plan plan_of(std::string_view text) {
            fmt::format("its card is {}, which is written {}", id.card, slug_of(data->card->gpu)));
   validate(data->problem);
   validate_batch(data->problem);
+  validate_groups(data->problem);
   const Problem problem = with_row_major_results(data->problem);
   const bool nothing = !has_results(problem);
   if (nothing && !id.kernel.empty())

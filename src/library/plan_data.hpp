@@ -51,9 +51,9 @@ std::string kernel_of_any_rows(const Problem& problem, const BuiltInCard& card, 
 /// A, B and D; M, N, K; leading dimensions, the residual's behind the others if there is one, and alignments of A, B,
 /// C, D; what is known of alpha and beta (z: it is 0,
 /// o: it is 1, v: any value, m: in device memory), and an i if D is C; of batches n, their number and four strides, or
-/// five; of an epilogue e and its text; the kernel, "none" if there is nothing to compute; and which of A and B are
-/// packed, in capitals if
-/// they are prepared; behind that -t and a hash if a user's table chose the way.
+/// five; of groups g and their number; of an epilogue e and its text; the kernel, "none" if there is nothing to
+/// compute; and which of A and B are packed, in capitals if they are prepared; behind that -t and a hash if a user's
+/// table chose the way.
 struct PlanId {
   std::string card;  ///< slug_of()
   Problem problem;
@@ -70,5 +70,8 @@ PlanId parse_plan_id(std::string_view text);
 /// Checks the numbers and strides of a batch of a valid, resolved problem: results that do not overlap, and nothing
 /// beyond 2^63 bytes. @throws InvalidArgument
 void validate_batch(const Problem& problem);
+
+/// Checks what a valid, resolved problem asks for beside groups, if there are any. @throws InvalidArgument
+void validate_groups(const Problem& problem);
 
 }  // namespace lapidary::library

@@ -93,6 +93,7 @@ std::string to_string(const PlanId& id) {
   if (p.batch != Batch{})
     text += fmt::format(".n{}-{}-{}-{}-{}{}", p.batch.count, p.batch.stride_a, p.batch.stride_b, p.batch.stride_c,
                         p.batch.stride_d, p.epilogue.residual ? fmt::format("-{}", p.batch.stride_residual) : "");
+  if (p.groups != 0) text += fmt::format(".g{}", p.groups);
   if (p.epilogue != Epilogue{}) text += fmt::format(".e{}", to_string(p.epilogue));
   return text + fmt::format(".{}.p{}{}{}", id.kernel.empty() ? "none" : id.kernel,
                             letter("aA", id.packs.a, id.prepared.a), letter("bB", id.packs.b, id.prepared.b),
@@ -126,6 +127,10 @@ PlanId parse_plan_id(std::string_view text) {
   if (more() && kernel.starts_with('n')) {
     const auto batch = numbers<std::int64_t, 6>(after(kernel, 1), '-');
     p.batch = {batch[0], batch[1], batch[2], batch[3], batch[4], batch[5]};
+    kernel = fields.next('.');
+  }
+  if (more() && kernel.starts_with('g')) {
+    p.groups = number<int>(after(kernel, 1));
     kernel = fields.next('.');
   }
   if (more()) {

@@ -31,7 +31,7 @@ Problem one_of(const Problem& batch) {
   };
   p.aligned = {at(p.aligned.A, p.batch.stride_a, p.kind.type), at(p.aligned.B, p.batch.stride_b, p.kind.type),
                at(p.aligned.C, p.batch.stride_c, p.kind.result), at(p.aligned.D, p.batch.stride_d, p.kind.result)};
-  p.batch = {};
+  p.batch = {.stride_b = p.groups > 0 ? p.batch.stride_b : 0};
   // Without products neither A nor B is read.
   if (p.alpha == Factor::zero) p.K = 0;
   return p;
@@ -129,6 +129,18 @@ std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_ker
                  "computes others"};
     return {};
   }
+  if (batch.groups > 0 && !kernel.groups) {
+    if (broken) *broken = unsupported(one_of(batch)).value();
+    return {};
+  }
+  if (kernel.groups && (batch.groups == 0 || packs.a || packs.b || needs_finishing(batch))) {
+    if (broken)
+      *broken = {
+          RefusalId::kernel_problem,
+          "it is for groups of products whose M are in device memory, of A and B as they are; its parent computes "
+          "others"};
+    return {};
+  }
   if (kernel.split && kernel.split->bytes_on_their_way > 0 && batch.M > kernel.tile.m) {
     if (broken)
       *broken = {RefusalId::kernel_problem,
@@ -145,7 +157,12 @@ std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_ker
     const MatrixShape x = shape_of(p, matrix);
     return x.order == order || x.empty();
   };
-  if ((!packs.a && !fits(Matrix::A, kernel.kind.a)) || (!packs.b && !fits(Matrix::B, kernel.kind.b))) return {};
+  if ((!packs.a && !fits(Matrix::A, kernel.kind.a)) || (!packs.b && !fits(Matrix::B, kernel.kind.b))) {
+    if (broken)
+      *broken = {RefusalId::kernel_problem, fmt::format("A and B are of {}, and without copies it takes {}",
+                                                        to_string(batch.kind), to_string(kernel.kind))};
+    return {};
+  }
   if (!finishes(batch, library_kernel) && needs_finishing(batch) && !finish_later(way)) {
     if (broken)
       *broken = {RefusalId::shape_tiles,

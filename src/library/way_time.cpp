@@ -231,9 +231,20 @@ double time_of(const Finishing& finishing, const BuiltInCard& card) {
   return bytes / (share * k["dram_bytes_all"] * card.gpu.sms * card.gpu.clock_hz) + k["launch_gap"] * 1e-9;
 }
 
+/// Groups as they are taken to be: a batch of products that have the rows in equal parts.
+Way evenly(Way way) {
+  Problem& p = way.problem;
+  const std::int64_t count = std::min<std::int64_t>(p.groups, p.M), own = 1;
+  p.batch = {count, own, p.batch.stride_b, own, own};
+  p.M = ceil_div(p.M, count);
+  p.groups = 0;
+  return way;
+}
+
 }  // namespace
 
 std::optional<WayTime> time_of(const Way& way, const Batch& batch, const BuiltInCard& card) {
+  if (way.problem.groups > 0) return time_of(evenly(way), batch, card);
   const KernelCost& cost = *way.kernel->cost;
   const int resident = resident_blocks(cost, card.gpu);
   if (resident == 0 || multiply_adds(card, way.problem.kind.type) <= 0) return {};

@@ -358,6 +358,52 @@ TEST_F(CFace, MultipliesMatricesThatLieAnywhere) {
          "the size of the list is 1; it must be sizeof(lapidary_list), " + std::to_string(sizeof(list)));
 }
 
+TEST_F(CFace, MultipliesGroupsOfRows) {
+  constexpr int M = 12, N = 8, K = 8, groups = 2;
+  // Halves of 1 and of 2: row i of A has i of them, and B number g is g + 1 throughout.
+  const auto half = [](int value) { return lapidary::from_float<lapidary::f16>(static_cast<float>(value)); };
+  std::vector<lapidary::f16> values;
+  for (int i = 0; i < M; ++i)
+    for (int k = 0; k < K; ++k) values.push_back(half(k < i ? 1 : 0));
+  for (int g = 0; g < groups; ++g)
+    for (int k = 0; k < K * N; ++k) values.push_back(half(g + 1));
+  const std::size_t d_at = values.size();
+  values.resize(d_at + M * N, half(99));
+  const std::int64_t ends[groups] = {5, 11};
+  void *memory = nullptr, *ends_memory = nullptr;
+  ASSERT_EQ(lapidary_allocate(context_, values.size() * sizeof(values[0]), &memory), LAPIDARY_SUCCESS);
+  ASSERT_EQ(lapidary_allocate(context_, sizeof(ends), &ends_memory), LAPIDARY_SUCCESS);
+  ASSERT_EQ(lapidary_upload(context_, memory, values.data(), values.size() * sizeof(values[0])), LAPIDARY_SUCCESS);
+  ASSERT_EQ(lapidary_upload(context_, ends_memory, ends, sizeof(ends)), LAPIDARY_SUCCESS);
+  auto* const first = static_cast<lapidary::f16*>(memory);
+  const lapidary_matrix a = lapidary_row_major(first, LAPIDARY_F16, M, K),
+                        d = lapidary_row_major(first + d_at, LAPIDARY_F16, M, N);
+  lapidary_matrix b = lapidary_row_major(first + M * K, LAPIDARY_F16, K, N);
+  b.count = groups;
+  b.batch_stride = K * N;
+  const auto gemm = [&](const lapidary_options* options) {
+    return lapidary_gemm_grouped(context_, nullptr, 2, &a, &b, 0, nullptr, &d, options,
+                                 static_cast<const std::int64_t*>(ends_memory), groups);
+  };
+  ASSERT_EQ(gemm(nullptr), LAPIDARY_SUCCESS) << lapidary_last_error();
+  ASSERT_EQ(lapidary_download(context_, values.data(), memory, values.size() * sizeof(values[0])), LAPIDARY_SUCCESS);
+  for (int i = 0; i < M; ++i) {
+    const int expected = i < 5 ? 2 * i : i < 11 ? 4 * std::min(i, K) : 99;
+    for (int j = 0; j < N; ++j)
+      ASSERT_EQ(lapidary::to_float(values[d_at + static_cast<std::size_t>(i * N + j)]), expected) << i << ", " << j;
+  }
+  lapidary_epilogue epilogue = {};
+  epilogue.size = sizeof(epilogue);
+  epilogue.activation = LAPIDARY_RELU;
+  lapidary_options options = {};
+  options.size = sizeof(options);
+  options.epilogue = &epilogue;
+  EXPECT_EQ(gemm(&options), LAPIDARY_INVALID_ARGUMENT);
+  EXPECT_STREQ(lapidary_last_refusal(), "groups.kind");
+  EXPECT_EQ(lapidary_free(context_, memory), LAPIDARY_SUCCESS);
+  EXPECT_EQ(lapidary_free(context_, ends_memory), LAPIDARY_SUCCESS);
+}
+
 TEST_F(CFace, FreesAndCopiesNothingButWhatItAllocated) {
   const auto expect = [&](lapidary_status status, const char* rule, const std::string& message) {
     EXPECT_EQ(status, LAPIDARY_INVALID_ARGUMENT);

@@ -70,6 +70,28 @@ class Library : public test::LibraryTarget {
     EXPECT_TRUE(result.verification.ok) << result.verification.message;
   }
 
+  /// Of groups of rows, likewise.
+  void expect_groups_right(const RandomProblem& spec, const GemmOptions& options = {}) {
+    Experiment experiment(device(), spec);
+    const bench::RunResult result = experiment.run([&](const Problem& p, const Operands& o) {
+      const auto view = [&](auto* data, Matrix matrix) {
+        const MatrixShape x = shape_of(p, matrix);
+        return x.order == Order::row_major ? row_major_view(data, x.type, x.rows, x.cols, x.ld)
+                                           : column_major_view(data, x.type, x.rows, x.cols, x.ld);
+      };
+      const auto b = view(o.B, Matrix::B);
+      try {
+        context().gemm_grouped(device().stream(), o.alpha, view(o.A, Matrix::A),
+                               p.batch.stride_b == 0 ? b : b.batched(p.groups, p.batch.stride_b), o.beta,
+                               view(o.C, Matrix::C), view(o.D, Matrix::D), {o.group_ends, p.groups}, options);
+      } catch (const Error& error) {
+        ADD_FAILURE() << error.what();
+      }
+      return Choice{};
+    });
+    EXPECT_TRUE(result.verification.ok) << result.verification.message;
+  }
+
   /// Multiplies matrices of ones by themselves in several threads at a time. @param gemm  called as gemm(A and B, D)
   template <class Gemm>
   void expect_threads_right(Gemm&& gemm);
@@ -138,6 +160,34 @@ RandomProblem random_batch(std::mt19937& random, const GemmKind& types) {
   return spec;
 }
 
+/// A problem at random of groups, some of which have no rows, and rows that none has; its matrices are aligned.
+RandomProblem random_groups(std::mt19937& random, Type type, Order b) {
+  const auto pick = [&](auto... values) {
+    const std::array list = {values...};
+    return list[random() % list.size()];
+  };
+  RandomProblem spec;
+  Problem& p = spec.problem;
+  p.kind = {type, type, Order::row_major, b};
+  p.N = pick(8, 24, 64, 200, 264);
+  p.K = pick(1, 8, 63, 64, 100);
+  for (int i = 0, groups = pick(1, 2, 5, 40); i < groups; ++i) {
+    p.M += groups > 5 ? pick(0, 1, 2, 5) : pick(0, 1, 31, 64, 127, 128, 129, 200);
+    spec.group_ends.push_back(p.M);
+  }
+  p.groups = static_cast<int>(spec.group_ends.size());
+  p.M += pick(0, 1, 77);
+  for (const Matrix matrix : all_matrices)
+    bench::leading_dimension(p, matrix) = round_up<std::int64_t>(shape_of(p, matrix).length(), 8) + pick(0, 8, 24);
+  p.batch.stride_b = random() % 4 == 0 ? 0 : round_up<std::int64_t>(shape_of(p, Matrix::B).extent(), 8) + pick(0, 8);
+  spec.alpha = pick(1.0F, -1.5F);
+  spec.beta = pick(0.0F, 1.0F, 0.75F);
+  p.in_place = spec.beta != 0 && random() % 3 == 0;
+  if (p.in_place) p.ldd = p.ldc;
+  spec.seed = random();
+  return spec;
+}
+
 const GemmKind kinds[] = {{Type::f32, Type::f32},   {Type::f16, Type::f16},  {Type::f16, Type::f32},
                           {Type::bf16, Type::bf16}, {Type::bf16, Type::f32}, {Type::tf32, Type::f32},
                           {Type::e4m3, Type::f32},  {Type::s8, Type::f32},   {Type::s8, Type::s32}};
@@ -162,6 +212,23 @@ TEST_P(Library, RandomBatchesAreRight) {
       SCOPED_TRACE(describe(spec.problem));
       expect_right(spec);
     }
+}
+
+TEST_P(Library, RandomGroupsAreRight) {
+  if (card_of(device().stream()).compute_capability != 90) GTEST_SKIP() << "kernels of groups are of sm_90a alone";
+  std::mt19937 random(22);
+  const int each = GetParam().kind == DeviceKind::gpu ? 200 : GetParam().options.check ? 6 : 16;
+  std::set<std::string> kernels;
+  for (const Type type : {Type::f16, Type::bf16})
+    for (int i = 0; i < each; ++i) {
+      const RandomProblem spec = random_groups(random, type, orders[i / 4 % 2]);
+      SCOPED_TRACE(fmt::format("{}; ends {}", describe(spec.problem), fmt::join(spec.group_ends, ", ")));
+      expect_groups_right(spec);
+      if (i % 4 != 0 || spec.problem.M == 0) continue;
+      for (const PlannedWay& way : context().plan(bench::resolve(spec).problem).ways())
+        if (kernels.insert(way.kernel).second) expect_groups_right(spec, {.kernel = way.kernel});
+    }
+  EXPECT_EQ(kernels.size(), find_rung("wgmma_grouped").kernels.size());
 }
 
 TEST_P(Library, EveryOrderOfEveryTypeIsRight) {
@@ -269,6 +336,34 @@ TEST_P(Library, BatchesAreProductsOfTheirOwn) {
           }
       EXPECT_TRUE(std::all_of(found.begin(), found.end(), [](float value) { return value == 99; })) << "beside them";
     }
+}
+
+// As a graph that is replayed does: what was planned and prepared once finds other groups.
+TEST_P(Library, GroupsMayEndElsewhereEachTime) {
+  if (card_of(device().stream()).compute_capability != 90) GTEST_SKIP() << "kernels of groups are of sm_90a alone";
+  constexpr std::int64_t M = 150, N = 16, K = 8, groups = 3;
+  const Type type = Type::f16;
+  const Integers a = Integers::random(device(), type, M * K, 1),
+                 b = Integers::random(device(), type, groups * K * N, 2);
+  const DeviceBuffer ends(device(), groups * sizeof(std::int64_t), "ends");
+  for (const auto& legal : {std::array<std::int64_t, 3>{0, 150, 150}, {7, 8, 149}, {0, 0, 0}, {65, 65, 130}}) {
+    const Integers d(device(), type, std::vector<float>(M * N, 99));
+    device().upload(ends.data(), legal.data(), ends.bytes());
+    const Product product = product_of_groups(
+        2, row_major_view(a.data(), type, M, K), row_major_view(b.data(), type, K, N).batched(groups, K * N), 0, {},
+        row_major_view(d.data(), type, M, N), {static_cast<const std::int64_t*>(ends.data()), groups});
+    context().run(context().plan(product.problem), device().stream(), product.operands);
+    device().synchronize();
+    const std::vector<float> found = d.download();
+    for (std::int64_t i = 0; i < M; ++i) {
+      const std::int64_t group = std::upper_bound(legal.begin(), legal.end(), i) - legal.begin();
+      for (std::int64_t j = 0; j < N; ++j) {
+        float sum = group < groups ? 0 : 99;
+        for (std::int64_t k = 0; k < K && group < groups; ++k) sum += 2 * a[i * K + k] * b[(group * K + k) * N + j];
+        ASSERT_EQ(found[static_cast<std::size_t>(i * N + j)], sum) << i << ", " << j << " of group " << group;
+      }
+    }
+  }
 }
 
 /// The first A begins where a kernel takes it, and the others do not.

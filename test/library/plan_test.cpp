@@ -272,6 +272,56 @@ TEST(Plan, DoesABatchInOneLaunchWhereThatIsQuicker) {
             std::string::npos);
 }
 
+TEST(Plan, OfGroupsIsOneLaunch) {
+  const auto groups_of = [](int groups, std::int64_t M) {
+    Problem p = resolved(problem_of({Type::bf16, Type::bf16, row, column}, M, 2048, 512));
+    p.alpha = p.beta = Factor::any;
+    p.groups = groups;
+    p.batch.stride_b = p.K * p.N;
+    return p;
+  };
+  const Plan of_many = plan(groups_of(64, 4096), "h200"), of_few = plan(groups_of(2, 4096), "h200");
+  for (const Plan& made : {of_many, of_few}) {
+    EXPECT_TRUE(made.way().kernel.starts_with("wgmma_grouped_")) << made.why();
+    EXPECT_EQ(made.workspace_bytes(), 0u);
+    const Plan again = plan_of(made.id());
+    EXPECT_EQ(again.id(), made.id());
+    EXPECT_EQ(again.problem(), made.problem());
+    EXPECT_EQ(again.way().seconds, made.way().seconds);
+  }
+  EXPECT_NE(of_many.id().find(".g64."), std::string::npos) << of_many.id();
+  // Of 2048 rows each, and of 64 where their B take no time.
+  Problem p = groups_of(64, 4096);
+  p.batch.stride_b = 0;
+  EXPECT_TRUE(plan(p, "h200").way().kernel.starts_with("wgmma_grouped_64x")) << plan(p, "h200").why();
+  EXPECT_TRUE(of_few.way().kernel.starts_with("wgmma_grouped_128x")) << of_few.why();
+  EXPECT_GT(of_many.way().seconds, of_few.way().seconds) << "64 B come from DRAM in place of 2";
+  // Neither one product nor a batch is done as groups; one group is.
+  EXPECT_TRUE(plan(groups_of(1, 4096), "h200").way().kernel.starts_with("wgmma_grouped_"));
+  EXPECT_FALSE(plan(groups_of(0, 4096), "h200").way().kernel.starts_with("wgmma_grouped_"));
+  // By one kernel however many rows there are.
+  EXPECT_EQ(plan(groups_of(64, 4096), "h200", {.batch_invariant = true}).way().kernel,
+            plan(groups_of(64, 300), "h200", {.batch_invariant = true}).way().kernel);
+  EXPECT_EQ(refusal_of([&] { plan(groups_of(2, 4096), "a100 sxm4 80gb"); }),
+            "no kernel of the library computes groups of bf16 products on A100 SXM4 80GB, which has compute capability "
+            "8.0; the least that one needs is 9.0");
+  p = groups_of(2, 4096);
+  p.N = 2044;
+  EXPECT_NE(refusal_of([&] { plan(p, "h200"); })
+                .find("N is 2044; results that are stored in bulk are in multiples of "
+                      "16 bytes, 8 elements"),
+            std::string::npos);
+  p = groups_of(3, 4096);
+  p.batch.stride_b += 4;
+  EXPECT_NE(refusal_of([&] { plan(p, "h200"); })
+                .find("B begins every 1048580 elements; matrices that are copied in "
+                      "bulk begin at multiples of 16 bytes, 8 elements"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal_of([&] { plan(groups_of(1025, 4096), "h200"); }).find("there are 1025 groups; this kernel has room"),
+      std::string::npos);
+}
+
 TEST(Plan, OfABatchIsThatOfOneProductWhereThatIsNoWorse) {
   const auto batch_of = [](const GemmKind& kind, std::int64_t side) {
     Problem p = resolved(problem_of(kind, side, side, side));
@@ -403,7 +453,8 @@ TEST(Library, EveryRowOfItsTablesIsOfAKernel) {
   for (const library::LibraryKernel& kernel : library::library_kernels()) {
     rows += kernel.id == kernel.cost->id;
     EXPECT_TRUE(kernel.kernel->finishes || kernel.id == kernel.cost->id);
-    EXPECT_TRUE(kernel.measured || kernel.kernel->fast_accumulation)
+    // Of groups nothing is weighed against a kernel that was timed.
+    EXPECT_TRUE(kernel.measured || kernel.kernel->fast_accumulation || kernel.kernel->groups)
         << kernel.id << ": script/fit-costs has timings of too few problems of it";
   }
   EXPECT_EQ(rows, library::kernel_costs().size());

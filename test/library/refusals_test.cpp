@@ -68,6 +68,16 @@ class Refusals : public testing::Test {
       plan(p, card, options);
     };
   }
+  static void in_two_groups(Problem& p) { p.groups = 2; }
+  /// Of two groups of f16.
+  static std::function<void()> planned_groups(Change change) {
+    return [=] {
+      Problem p = problem_of({Type::f16, Type::f16}, 4, 5, 6);
+      in_two_groups(p);
+      change(p);
+      plan(p, "h200");
+    };
+  }
   static std::function<void()> id(const char* text) {
     return [=] { plan_of(text); };
   }
@@ -87,6 +97,14 @@ class Refusals : public testing::Test {
     };
   }
 
+  static std::function<void()> viewed_groups(std::int64_t groups, void (*change)(Views&)) {
+    return [=] {
+      Views v;
+      change(v);
+      product_of_groups(1, v.A, v.B, 1, v.C, v.D, {nullptr, groups});
+    };
+  }
+
   /// run() of f32, 4 x 5 x 6, on changed operands, of a problem that is told nothing.
   std::function<void()> ran(
       void (*change)(Operands&), Change known = [](Problem&) {}) {
@@ -96,6 +114,17 @@ class Refusals : public testing::Test {
       Operands o = {address(0), address(1), address(2), place(3), 1, 1};
       change(o);
       context_.run(context_.plan(p), device_->stream(), o);
+    };
+  }
+
+  /// run() of two groups of f16, 8 x 8 x 8.
+  std::function<void()> ran_groups(const void* ends, std::int64_t stride_b = 64, const void* b = address(1)) {
+    return [=, this] {
+      ConstMatrixView A = row_major_view(address(0), Type::f16, 8, 8), B = row_major_view(b, Type::f16, 8, 8);
+      Product product = product_of_groups(1, A, B.batched(2, stride_b), 0, {},
+                                          row_major_view(place(3), Type::f16, 8, 8),
+                                          {static_cast<const std::int64_t*>(ends), 2});
+      context_.run(context_.plan(product.problem), device_->stream(), product.operands);
     };
   }
 
@@ -114,6 +143,11 @@ class Refusals : public testing::Test {
 std::vector<Case> Refusals::of_products() {
   using enum RefusalId;
   return {
+      {groups_count, "there are 0 groups; there are 1 to 2147483647", viewed_groups(0, [](Views&) {})},
+      {groups_matrices, "there are 7 matrices B; there must be 8, as of groups, or 1 for all",
+       viewed_groups(8, [](Views& v) { v.B.count = 7; })},
+      {groups_matrices, "there are 2 matrices D; there must be 1, of which groups have rows",
+       viewed_groups(8, [](Views& v) { v.D.count = 2; })},
       {shape_size, "A is -1 x 6; sizes are 0 or more", viewed([](Views& v) { v.A.rows = -1; })},
       {shape_b, "B is 5 x 6; as A and D are it must be 6 x 5", viewed([](Views& v) { v.B = v.B.transposed(); })},
       {shape_c, "C is 1 x 5; as D is it must be 4 x 5", viewed([](Views& v) { v.C.rows = 1; })},
@@ -218,8 +252,35 @@ std::vector<Case> Refusals::of_problems() {
        planned([](Problem& p) {
          p.batch = {2, 0, 0, 0, 19};
        })},
-      {unsupported_groups, "there are 2 groups of products; kernels do 1 a launch",
+      {groups_count, "there are -1 groups; there are 0 or more", planned([](Problem& p) { p.groups = -1; })},
+      {groups_kind, "there are 2 groups of products, and they are of f32; A, B, C and D of groups must be all of f16",
        planned([](Problem& p) { p.groups = 2; })},
+      {groups_kind, "they are of bf16/f32", planned(in_two_groups, {Type::bf16, Type::f32})},
+      {groups_kind, "A is column-major; it must be row-major",
+       planned(in_two_groups, {Type::f16, Type::f16, column, row})},
+      {groups_kind, "C and D are column-major", planned_groups([](Problem& p) { p.order_d = column; })},
+      {groups_kind, "3 in the batch; there must be 1", planned_groups([](Problem& p) {
+         p.batch = {3, 24, 30, 20, 20};
+       })},
+      {groups_kind, "relu is to follow; nothing may",
+       planned_groups([](Problem& p) { p.epilogue.activation = Activation::relu; })},
+      {groups_kind, "beta is in device memory; it must be the host's",
+       planned_groups([](Problem& p) { p.beta = Factor::in_device_memory; })},
+      {groups_kind, "alpha is 0; it must be another number",
+       planned_groups([](Problem& p) { p.alpha = Factor::zero; })},
+      {groups_kind, "K is 0; it must be 1 or more", planned_groups([](Problem& p) { p.K = 0; })},
+      {groups_operands, "N is 5; results that are stored in bulk are in multiples of 16 bytes, 8 elements",
+       planned_groups([](Problem& p) { p.lda = p.ldb = 8; })},
+      {batch_stride, "B begins -8 elements after the one before; the strides of those of groups are 0 or more",
+       planned_groups([](Problem& p) { p.batch.stride_b = -8; })},
+      {batch_bytes, "2 matrices B that begin every 9223372036854775807 elements take more than 2^63 bytes",
+       planned_groups([](Problem& p) { p.batch.stride_b = most; })},
+      {unsupported_groups, "there are 2 groups of products; this kernel does one product, whose M is known",
+       [] {
+         Problem p = problem_of({Type::f16, Type::f16, row, column}, 8, 8, 8);
+         p.groups = 2;
+         plan(p, "h200", {.kernel = "wgmma_overlapped_128x64x64_s8_c2x1_e2x64_f16-RC"});
+       }},
       {unsupported_scaling, "A and B have scales", planned([](Problem& p) { p.scaling = Scaling::blocks; })},
       // In a batch, and of column-major results, too.
       {unsupported_split, "K is to be split in 4; kernels add up all of it in 1", planned([](Problem& p) {
@@ -233,6 +294,14 @@ std::vector<Case> Refusals::of_problems() {
 std::vector<Case> Refusals::of_operands() {
   using enum RefusalId;
   return {
+      {pointer_null, "group_ends is null; it must point to 2 numbers in device memory", ran_groups(nullptr)},
+      {alignment_element, "group_ends is 0x20000004; its address must be a multiple of the 8 bytes of a number",
+       ran_groups(static_cast<char*>(place(1)) + 4)},
+      {overlap_input, "shares elements with the ends of groups at 0x80000000", ran_groups(place(3))},
+      {overlap_input, "shares elements with the B of groups, from 0x20000000 on every 805306368",
+       ran_groups(place(2), (std::int64_t{0x80000000} - 0x20000000) / 2)},
+      {pointer_range, "and 2 begin every 536870912 elements; the last one must end below 2^63",
+       ran_groups(place(2), 1 << 29, reinterpret_cast<const void*>((std::uintptr_t{1} << 63) - (1 << 30)))},
       {pointer_null, "A is null; it must point to 4 x 6 elements", ran([](Operands& o) { o.A = nullptr; })},
       {pointer_range, "takes 120 bytes; it must end below 2^63",
        ran([](Operands& o) { o.B = reinterpret_cast<const void*>(~std::uintptr_t{15}); })},
@@ -479,9 +548,9 @@ std::vector<Case> Refusals::of_c_functions() {
       {argument_null, "the place of the context is null; it must point to something",
        [] { of_c(lapidary_create(LAPIDARY_EMULATED, nullptr)); }},
       {argument_memory, "where there is none to free; it must be what lapidary_allocate() gave",
-       [] { of_c(lapidary_free(c_context_, place(0))); }},
+       [this] { of_c(lapidary_free(c_context_, place(0))); }},
       {argument_copy, "is none that lapidary_allocate() gave in this context; it must have the 4 that are to be copied",
-       [] {
+       [this] {
          float host = 0;
          of_c(lapidary_upload(c_context_, place(0), &host, sizeof(host)));
        }},
