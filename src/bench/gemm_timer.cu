@@ -9,6 +9,7 @@
 #include <exception>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -53,14 +54,19 @@ class Event {
 /// Copies of A, B and D in GPU memory, for a problem with beta = 0.
 class RotatingOperands {
  public:
-  RotatingOperands(Device& device, const Problem& p)
+  RotatingOperands(Device& device, const Problem& p, std::span<const std::int64_t> group_ends)
       : a_(padded(p.kind.type, p.batch.count * p.M * p.K)),
-        b_(padded(p.kind.type, p.batch.count * p.K * p.N)),
+        b_(padded(p.kind.type, std::max<std::int64_t>(p.batch.count, p.groups) * p.K * p.N)),
         d_(padded(p.kind.result, p.batch.count * p.M * p.N)),
         copies_(std::max<std::size_t>(2, ceil_div(3 * device.properties().l2_bytes + 1, a_ + b_ + d_))),
         memory_(device, copies_ * (a_ + b_ + d_), "copies of A, B and D"),
-        problem_(resolved({.kind = p.kind, .M = p.M, .N = p.N, .K = p.K})) {
+        problem_(resolved({.kind = p.kind, .M = p.M, .N = p.N, .K = p.K, .groups = p.groups})) {
     if (p.batch.count > 1) problem_.batch = one_after_another(problem_, p.batch.count);
+    if (p.groups > 0) {
+      problem_.batch.stride_b = one_after_another(problem_, p.groups).stride_b;
+      group_ends_.emplace(device, group_ends.size_bytes(), "group_ends");
+      device.upload(group_ends_->data(), group_ends.data(), group_ends.size_bytes());
+    }
     fill_normal(device, p.kind.type, memory_.data(), static_cast<std::int64_t>(memory_.bytes()) / size_of(p.kind.type),
                 1);
     device.synchronize();
@@ -71,7 +77,9 @@ class RotatingOperands {
   /// The copy whose turn it is.
   Operands next() {
     std::byte* const base = static_cast<std::byte*>(memory_.data()) + turn_++ % copies_ * (a_ + b_ + d_);
-    return {.A = base, .B = base + a_, .D = base + a_ + b_};
+    Operands operands = {.A = base, .B = base + a_, .D = base + a_ + b_};
+    if (group_ends_) operands.group_ends = static_cast<const std::int64_t*>(group_ends_->data());
+    return operands;
   }
 
  private:
@@ -83,6 +91,7 @@ class RotatingOperands {
   std::size_t a_, b_, d_;  ///< bytes
   std::size_t copies_, turn_ = 0;
   DeviceBuffer memory_;
+  std::optional<DeviceBuffer> group_ends_;
   Problem problem_;
 };
 
@@ -244,8 +253,8 @@ constexpr double group_s = 2e-4;
 }  // namespace
 
 struct GemmTimer::State {
-  State(Device& device, const Problem& problem)
-      : properties(device.properties()), stream(device.stream()), operands(device, problem) {
+  State(Device& device, const Problem& problem, std::span<const std::int64_t> group_ends)
+      : properties(device.properties()), stream(device.stream()), operands(device, problem, group_ends) {
     properties.clock_mhz = std::max(properties.clock_mhz, sensors.max_sm_clock_mhz().value_or(0));
   }
 
@@ -418,7 +427,8 @@ struct GemmTimer::State {
   }
 };
 
-GemmTimer::GemmTimer(Device& device, const Problem& problem) : state_(std::make_unique<State>(device, problem)) {}
+GemmTimer::GemmTimer(Device& device, const Problem& problem, std::span<const std::int64_t> group_ends)
+    : state_(std::make_unique<State>(device, problem, group_ends)) {}
 GemmTimer::~GemmTimer() = default;
 
 const Problem& GemmTimer::problem() const { return state_->operands.problem(); }

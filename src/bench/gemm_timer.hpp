@@ -66,9 +66,10 @@ struct Measurements {
 /// a launch includes the gap to the next one, a microsecond or two.
 class GemmTimer {
  public:
-  /// @param problem  kind, sizes, and how many products: lines and matrices follow one another
+  /// @param problem  kind, sizes, and how many products or groups: lines and matrices follow one another
+  /// @param group_ends  RandomProblem::group_ends
   /// @throws InvalidArgument if there is not enough memory
-  GemmTimer(Device& device, const Problem& problem);
+  GemmTimer(Device& device, const Problem& problem, std::span<const std::int64_t> group_ends = {});
   ~GemmTimer();
 
   /// What is timed: resolved, and its matrices are aligned to 256 bytes.

@@ -1,6 +1,8 @@
 #include "bench/regret.hpp"
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -52,6 +54,39 @@ Contestant contestant(Context& context, const EpilogueOperands& others, const Pl
   return {.name = plan.id(), .unit = unit_of(plan.problem().kind.type), .prepare = prepare};
 }
 
+/// A call of cuBLAS for each of a problem's groups that has rows.
+Contestant each_group(const Peer& peer, const std::vector<std::int64_t>& ends) {
+  const auto prepare = [&peer, ends](const Problem& p) -> Contestant::Launch {
+    struct Call {
+      Contestant::Launch launch;
+      std::int64_t a, b, d;  ///< bytes from the first row, or the first B
+    };
+    std::vector<Call> calls;
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      Problem one = p;
+      const std::int64_t first = i == 0 ? 0 : ends[i - 1];
+      one.M = ends[i] - first;
+      one.groups = 0;
+      one.batch = {};
+      one.aligned = {16, 16, 16, 16};
+      if (one.M == 0) continue;
+      calls.push_back({peer.contestant.prepare(one), first * p.lda * size_of(p.kind.type),
+                       static_cast<std::int64_t>(i) * p.batch.stride_b * size_of(p.kind.type),
+                       first * p.ldd * size_of(p.kind.result)});
+    }
+    return [calls](const Stream& stream, const Operands& operands) {
+      for (const Call& call : calls) {
+        Operands o = operands;
+        o.A = static_cast<const std::byte*>(o.A) + call.a;
+        o.B = static_cast<const std::byte*>(o.B) + call.b;
+        o.D = static_cast<std::byte*>(o.D) + call.d;
+        call.launch(stream, o);
+      }
+    };
+  };
+  return {.name = "cuBLAS, a call for each group", .unit = peer.contestant.unit, .prepare = prepare};
+}
+
 /// The plan that would do it another way.
 Plan with_way(const Plan& plan, const PlannedWay& way) {
   GemmOptions options;  // the plan's own have been heeded
@@ -65,7 +100,7 @@ Plan with_way(const Plan& plan, const PlannedWay& way) {
 
 Regret measure_regret(Device& device, Context& context, const Problem& problem, const RegretOptions& options,
                       const OnProgress& progress) {
-  GemmTimer timer(device, problem);
+  GemmTimer timer(device, problem, options.group_ends);
   Problem timed = timer.problem();
   timed.aligned = {16, 16, 16, 16};
   timed.epilogue = problem.epilogue;
@@ -90,8 +125,11 @@ Regret measure_regret(Device& device, Context& context, const Problem& problem, 
   }
   const BurstOptions blocks = {.rounds = options.rounds, .rest_s = 0, .burst_s = options.block_s, .watch = false};
   std::vector<Contestant> peers;
-  if (const std::optional<Peer> peer = open_peer(device, problem.kind)) {
-    result.cublas = peer->version;
+  const std::optional<Peer> peer = open_peer(device, problem.kind);
+  if (peer) result.cublas = peer->version;
+  if (peer && problem.groups > 0) {
+    peers.push_back(each_group(*peer, options.group_ends));
+  } else if (peer) {
     const std::vector<Contestant> all = peer->algorithms(timed);
     const std::vector<Measurement> tried =
         timer.burst(all, {}, {.rounds = 1, .rest_s = 0, .burst_s = options.block_s / 2, .watch = false}).contestants;

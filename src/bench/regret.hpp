@@ -1,5 +1,6 @@
 #pragma once
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,14 +49,16 @@ struct RegretOptions {
   int rounds = 3;
   /// Ways of which the plan expects more than so many times the time of the first one are left out.
   double most_predicted = 3;
-  bool bursts = false;  ///< measure Regret::bursts too, which takes some seconds
+  bool bursts = false;                        ///< measure Regret::bursts too, which takes some seconds
+  std::vector<std::int64_t> group_ends = {};  ///< of a problem of groups: RandomProblem::group_ends
 };
 
 /// Times the chosen way of a problem, all others that it may have been and cuBLAS's algorithms, in turns, on a warm
 /// card: blocks of launches without a rest between them, each contestant's median over the rounds. For lists of many
-/// problems; cold bursts and the power limit are measure_ladder()'s. Results are not looked at.
-/// @param problem  M, N, K, types, orders of A and B, how many products, and an epilogue, which cuBLAS is not asked
-/// for; lines and matrices follow one another, bases are aligned, beta is 0
+/// problems; cold bursts and the power limit are measure_ladder()'s. Results are not looked at. Of groups cuBLAS is
+/// called for each that has rows, by the algorithm that it tells of first, on a host that knows where they end.
+/// @param problem  M, N, K, types, orders of A and B, how many products or groups, and an epilogue, which cuBLAS is not
+/// asked for; lines and matrices follow one another, bases are aligned, beta is 0
 /// @throws InvalidArgument if there is no GPU, or not enough memory
 Regret measure_regret(Device& device, Context& context, const Problem& problem, const RegretOptions& options = {},
                       const OnProgress& progress = {});

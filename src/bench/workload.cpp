@@ -18,7 +18,8 @@ namespace lapidary::bench {
 namespace {
 
 constexpr const char* line_form =
-    "a line is M N K, then the orders of A and B if need be (RR, RC, CR or CC), how many products as in x64, and a label";
+    "a line is M N K, then the orders of A and B if need be (RR, RC, CR or CC), how many products as in x64, or groups of "
+    "rows as in g64 of equal ones and u64 of uneven ones, and a label";
 
 std::vector<std::string> words_of(std::string_view line) {
   std::istringstream stream{std::string(line.substr(0, line.find('#')))};
@@ -53,9 +54,10 @@ bool is_like_orders(std::string_view word) {
 bool is_number(std::string_view word) {
   return word.find_first_not_of("+-.0123456789") == word.npos && word.find_first_of("0123456789") != word.npos;
 }
-/// "x64".
+/// "x64", of products, "g64" and "u64", of groups.
 bool is_count(std::string_view word) {
-  return word.size() > 1 && word[0] == 'x' && word.find_first_not_of("0123456789", 1) == word.npos;
+  return word.size() > 1 && std::string_view("xgu").find(word[0]) != std::string_view::npos &&
+         word.find_first_not_of("0123456789", 1) == word.npos;
 }
 bool is_text(std::string_view line) {
   return std::none_of(line.begin(), line.end(),
@@ -97,11 +99,17 @@ TimedProblem parse_line(const std::vector<std::string>& words) {
       throw InvalidArgument(fmt::format("there is a fourth number, '{}'", words[next]));
   }
   if (next < words.size() && is_count(words[next])) {
-    const std::optional<std::int64_t> products = size_of_word(std::string_view(words[next]).substr(1));
-    if (!products)
-      throw InvalidArgument(fmt::format("there are '{}' products, which is no whole number from x1 to x{}", words[next],
-                                        most_timed_size));
-    problem.products = *products;
+    const char kind = words[next][0];
+    const std::optional<std::int64_t> count = size_of_word(std::string_view(words[next]).substr(1));
+    if (!count)
+      throw InvalidArgument(fmt::format("there are '{}' {}, which is no whole number from {}1 to {}{}", words[next],
+                                        kind == 'x' ? "products" : "groups", kind, kind, most_timed_size));
+    if (kind == 'x') {
+      problem.products = *count;
+    } else {
+      problem.groups = static_cast<int>(*count);
+      problem.uneven = kind == 'u';
+    }
     ++next;
   }
   for (; next < words.size(); ++next) problem.label += (problem.label.empty() ? "" : " ") + words[next];

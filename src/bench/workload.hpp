@@ -30,13 +30,16 @@ struct TimedProblem {
   std::optional<Orders> orders = {};  ///< none: those of each kernel's kind
   std::string label = {};             ///< what its list calls it
   std::int64_t products = 1;          ///< of a batch
+  int groups = 0;                     ///< Problem::groups
+  bool uneven = false;                ///< of groups: with rows at random, in place of equal parts
   bool operator==(const TimedProblem&) const = default;
 };
 
 /// "4096" of a cube, "128x6144x4096" of others.
 std::string sizes_text(std::int64_t M, std::int64_t N, std::int64_t K);
 
-/// Reads a list: a line is `M N K [RR|RC|CR|CC] [xPRODUCTS] [label]`, a # and what follows it no part of it.
+/// Reads a list: a line is `M N K [RR|RC|CR|CC] [xPRODUCTS|gGROUPS|uGROUPS] [label]`, a # and what follows it no part
+/// of it.
 /// @param file  its name, for messages
 /// @throws InvalidArgument naming file, line and rule
 std::vector<TimedProblem> parse_problems(std::istream& list, std::string_view file);

@@ -67,9 +67,11 @@ std::vector<bench::TimedProblem> problems(const BenchArguments& arguments) {
   for (const std::string& path : arguments.lists) {
     const std::vector<bench::TimedProblem> list = problem_list(path);
     for (const bench::TimedProblem& problem : list)
-      if (problem.products != 1)
-        throw InvalidArgument(fmt::format("{} has {} products of {}; bench times single ones, and regret batches", path,
-                                          problem.products, bench::sizes_text(problem.M, problem.N, problem.K)));
+      if (problem.products != 1 || problem.groups != 0)
+        throw InvalidArgument(fmt::format("{} has {} {} of {}; bench times single products, and regret those too", path,
+                                          problem.groups != 0 ? problem.groups : problem.products,
+                                          problem.groups != 0 ? "groups" : "products",
+                                          bench::sizes_text(problem.M, problem.N, problem.K)));
     problems.insert(problems.end(), list.begin(), list.end());
   }
   if (problems.empty()) problems.push_back({.M = usual, .N = usual, .K = usual});

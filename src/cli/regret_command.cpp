@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/host_problem.hpp"
 #include "bench/receipt.hpp"
 #include "bench/regret.hpp"
 #include "bench/workload.hpp"
@@ -94,9 +95,10 @@ std::string choice_of(const bench::Regret& r) {
                      best.packs_b ? "b" : "");
 }
 
-/// "512", "128x6144x4096", "512 x64" of 64 products.
+/// "512", "128x6144x4096", "512 x64" of 64 products, "512 g64" or "512 u64" of 64 groups.
 std::string sizes_and_products(const bench::TimedProblem& p) {
   const std::string sizes = bench::sizes_text(p.M, p.N, p.K);
+  if (p.groups != 0) return fmt::format("{} {}{}", sizes, p.uneven ? 'u' : 'g', p.groups);
   return p.products == 1 ? sizes : fmt::format("{} x{}", sizes, p.products);
 }
 
@@ -137,13 +139,19 @@ ExitCode regret(const RegretArguments& a) {
     Problem problem = {.kind = types, .M = p.M, .N = p.N, .K = p.K};
     if (p.orders) problem.kind = {types.type, types.result, p.orders->a, p.orders->b};
     if (p.products > 1) problem.batch = one_after_another(resolved(problem), p.products);
-    const bench::Regret r = bench::measure_regret(*device, context, problem, {.bursts = a.bursts});
+    bench::RegretOptions options = {.bursts = a.bursts};
+    if (p.groups > 0) {
+      const bench::RandomProblem groups = bench::in_groups({.problem = resolved(problem)}, p.groups, p.uneven);
+      problem = groups.problem;
+      options.group_ends = groups.group_ends;
+    }
+    const bench::Regret r = bench::measure_regret(*device, context, problem, options);
     if (r.bursts && r.cublas_seconds)
       of_methods.push_back(r.chosen_seconds() / *r.cublas_seconds * *r.bursts->cublas_seconds /
                            r.bursts->chosen_seconds);
     regrets.push_back(r.regret());
     if (!r.cublas.empty()) peer = r.cublas;
-    if (&r.best() != &r.ways.front() && p.products == 1) better += choice_of(r);
+    if (&r.best() != &r.ways.front() && p.products == 1 && p.groups == 0) better += choice_of(r);
     if (r.cublas_seconds) ratios.push_back(*r.cublas_seconds / r.chosen_seconds());
     list.push_back(to_json(r, p.label, device->properties().multiprocessors));
     if (a.json) {

@@ -55,6 +55,14 @@ TEST(ProblemLists, LinesHaveSizesOrdersAndLabels) {
   EXPECT_EQ(problems[4], (TimedProblem{9, 10, 11}));
   EXPECT_EQ(problems[5], (TimedProblem{.M = 12, .N = 13, .K = 14, .label = "rnn"}));
   EXPECT_EQ(problems[6], (TimedProblem{15, 16, 17}));
+  EXPECT_EQ(parsed("1 2 3 RC x64 of some").front(), (TimedProblem{1, 2, 3, RC, "of some", 64}));
+  EXPECT_EQ(parsed("1 2 3 g64 experts").front(),
+            (TimedProblem{.M = 1, .N = 2, .K = 3, .label = "experts", .groups = 64}));
+  EXPECT_EQ(parsed("1 2 3 CR u8").front(),
+            (TimedProblem{.M = 1, .N = 2, .K = 3, .orders = CR, .groups = 8, .uneven = true}));
+  EXPECT_NE(refusal_of("1 2 3 g0").find("there are 'g0' groups, which is no whole number from g1 to g1048576"),
+            std::string::npos)
+      << refusal_of("1 2 3 g0");
   EXPECT_EQ(parsed("1 2 3 - decode").front().label, "- decode");
   EXPECT_EQ(parsed("\xef\xbb\xbf# marked as UTF-8\n1 2 3").size(), 1u);
   EXPECT_EQ(parsed("\xef\xbb\xbf"
