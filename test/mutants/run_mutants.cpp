@@ -169,6 +169,7 @@ int run_all(int argc, char** argv) {
     if (built.kernels[i].traits != known.traits()) continue;
     mutant = {known.traits(), known.rung, known.fallback, {}};
     mutant->batches = known.batches;
+    mutant->groups = known.groups;
     mutant->split = known.split;
     mutant->builds[static_cast<std::size_t>(Build::instrumented)] = &built.kernels[i];
   }
