@@ -58,8 +58,8 @@ struct RowGroups {
   /// Counts the tiles of so many groups, a group or more, of which `from` says where each one ends in a matrix of M
   /// rows; null: of one that has all. By all threads of the block; barriers are within.
   LAPIDARY_DEVICE void count(const std::int64_t* from, int groups, int M) {
-    const int thread = static_cast<int>(threadIdx.x);
-    for (int i = thread; i < groups; i += static_cast<int>(blockDim.x)) {
+    const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
+    for (int i = thread; i < groups; i += threads) {
       const std::int64_t end = from ? from[i] : M;
       ends[i] = end < 0 ? 0 : end > M ? M : static_cast<int>(end);
     }

@@ -93,11 +93,11 @@ __global__ void __launch_bounds__(Config::threads, 1)
   using Tile = typename Config::Tile;
   const auto block = begin_block<Config>(mapA, mapB, g);
   auto& groups = block.shared.groups;
-  const int count = walk.groups > 0 ? walk.groups : 1, cols = walk.tiles.cols;
+  const int count = walk.groups > 0 ? walk.groups : 1, cols = walk.tiles.cols, blocks = static_cast<int>(gridDim.x);
   groups.count(walk.ends, count, static_cast<int>(g.M));
   RingPosition<Config::stages> p;
   const auto for_each_tile = [&](const auto& visit) {
-    for (int i = static_cast<int>(blockIdx.x); i < groups.tiles[count - 1] * cols; i += static_cast<int>(gridDim.x))
+    for (int i = static_cast<int>(blockIdx.x); i < groups.tiles[count - 1] * cols; i += blocks)
       visit(groups.tile(i, count, cols));
   };
   const auto produce = [&] { for_each_tile([&](const GroupTile& at) { Config::Loop::load(block, p, at); }); };
