@@ -85,11 +85,11 @@ struct RowGroups {
     __syncthreads();
   }
 
-  /// Tile number `number` of `cols` a row.
-  LAPIDARY_DEVICE GroupTile tile(int number, int groups, int cols) {
+  /// Tile number `number` of `cols` a row. @param group  of a tile before it, or the first one
+  LAPIDARY_DEVICE GroupTile tile(int number, int group, int groups, int cols) {
     const int row_of_tiles = number / cols;
-    // The first group that has as many rows of tiles, with those before it, and one more.
-    int group = 0, last = groups - 1;
+    // The first group that has as many rows of tiles, with those before it, and one more: of long ones often the same.
+    int last = tiles[group] > row_of_tiles ? group : groups - 1;
     while (group < last) {
       const int middle = (group + last) / 2;
       if (tiles[middle] > row_of_tiles)

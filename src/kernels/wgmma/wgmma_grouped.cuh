@@ -61,8 +61,7 @@ struct Epilogue : wgmma_staged::StagedEpilogue<R, t.tile.m / 64, t.slices, t.col
   template <class Tile, class T>
   LAPIDARY_DEVICE static void store(const Gemm<T, R>& g, const GroupTile& at, int thread,
                                     typename Tile::Accumulators& rD, const TensorMap& map, Storage& shared) {
-    const RowCol<std::int64_t> block = {at.row, at.col};
-    const RowCol<int> origin = Staged::template origin_of<Tile>(block);
+    const RowCol<int> origin = Staged::template origin_of<Tile>({at.row, at.col});
     Gemm<T, R> own = g;
     own.M = at.end;
     // Either way by the same sums: a row's results do not depend on how many there are below it.
@@ -71,7 +70,7 @@ struct Epilogue : wgmma_staged::StagedEpilogue<R, t.tile.m / 64, t.slices, t.col
     if (at.end - origin.row >= Tile::WM)
       Staged::template stage<Tile>(origin, thread, rD, BulkStore{map}, shared, [](int, int) {});
     else if (at.end > origin.row)
-      store_products<Tile, true>(own, block, thread, rD);
+      store_products<Tile, true>(own, {at.row, at.col}, thread, rD);
   }
 };
 
@@ -97,8 +96,9 @@ __global__ void __launch_bounds__(Config::threads, 1)
   groups.count(walk.ends, count, static_cast<int>(g.M));
   RingPosition<Config::stages> p;
   const auto for_each_tile = [&](const auto& visit) {
+    GroupTile at{};
     for (int i = static_cast<int>(blockIdx.x); i < groups.tiles[count - 1] * cols; i += blocks)
-      visit(groups.tile(i, count, cols));
+      visit(at = groups.tile(i, at.group, count, cols));
   };
   const auto produce = [&] { for_each_tile([&](const GroupTile& at) { Config::Loop::load(block, p, at); }); };
   const auto consume = [&](int warpgroup) {
