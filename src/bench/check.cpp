@@ -196,36 +196,49 @@ std::vector<CheckProblem> groups(const KernelEntry& kernel) {
   const std::int64_t sizes[] = {1, m - 1, 0, m, m + 1, 2 * m + 3, 0, 5};
   const auto several = ends_of(8, [&](int i) { return sizes[i]; });
   const auto some = ends_of(5, [&](int i) { return 3 * i + 1; });
+  // Of three groups each, which are those of a lane of 70: the farthest end comes first, in the middle or last, or is
+  // of a group of an earlier lane, and further by one row.
+  std::vector<std::int64_t> decreasing(70);
+  for (std::size_t lane = 0; lane + 6 < decreasing.size() / 3; lane += 6) {
+    const auto height = static_cast<std::int64_t>(10 * lane / 3 + 12);
+    const std::int64_t ends[] = {height, 0, 3, height + 1, height + 2, 0, 0, height + 1, 1, 0, 0, 2, 5, height + 9, 0};
+    std::copy(std::begin(ends), std::end(ends), decreasing.begin() + static_cast<std::ptrdiff_t>(3 * lane));
+  }
   const RandomProblem small = in_groups(apart(some.back(), 5 * vector, 2 * vector), some);
   const auto with = [](RandomProblem spec, auto change) {
     change(spec.problem);
     return spec;
   };
+  int most = 1024;
+  while (!refusal(kernel, with(small, [&](Problem& p) { p.groups = most; }).problem).empty()) most /= 2;
   std::vector<CheckProblem> problems = {
       {in_groups(apart(several.back(), n + 2 * vector, 2 * k + vector), several), "groups of a row to three tiles"},
       {in_groups(apart(several.back() + m + 7, vector, k), several), "groups with rows behind the last one",
        odd_multiprocessors},
       {in_groups(apart(m + 9, n + vector, vector), {0, 0, m + 2, m + 2}), "one group has all rows, and others none"},
-      {in_groups(apart(2 * m + 5, 2 * n + vector, k + vector), {2 * m + 5}), "one group", odd_multiprocessors},
+      {in_groups(apart(2 * m + 9, 2 * n + vector, k + vector), {2 * m + 5}), "one group", odd_multiprocessors},
       {in_groups(apart(9, vector, vector), {0, 0, 0}), "groups without rows"},
       {in_groups(apart(74, vector, 3 * vector), ends_of(37, [](int i) { return i % 4; })), "many small groups",
        odd_multiprocessors},
       {in_groups(apart(130, vector, vector), ends_of(100, [](int i) { return i % 3; })), "more groups than lanes"},
+      {in_groups(apart(90, vector, vector), decreasing), "more groups than lanes, ends that decrease"},
+      {in_groups(apart(most, vector, vector), ends_of(most, [](int i) { return i % 16 == 7; })),
+       "as many groups as there is room for"},
       {in_groups(with_unread_c(with_factors(sized(kernel.kind, several.back(), 3 * vector, 2 * vector), 0.75f, 0)),
                  several),
        "C is NaN, and beta is 0"},
       {in_groups(in_place(with_factors(apart(m + 12, 3 * vector, vector), 0.75f, 1)), {3, m + 4, m + 9}),
        "D is C; beta is 1"},
       {with(small, [](Problem& p) { p.batch.stride_b = 0; }), "groups that share B"},
-      {in_groups(apart(m + 1, n + vector, vector), {7, 3, -5, m + 9, 4}), "ends that decrease, and that lie outside"},
-      {in_groups(apart(m + 1, 2 * vector, vector), {-3, INT64_MIN, INT64_MAX}), "ends that are not of 32 bits"},
+      {in_groups(apart(m + 1, n + vector, vector), {7, 3, -5, m + 2, 4}), "ends that decrease, and that lie outside"},
+      {in_groups(apart(m + 1, 2 * vector, vector), {-3, INT64_MIN + 90, INT64_MAX}), "ends that are not of 32 bits"},
       {with(small, [](Problem& p) { p.batch.stride_b += std::int64_t{1} << 31; }), "B beyond 32 bits of offsets"}};
   const auto refuse = [&](const RandomProblem& spec, std::string tries) {
     problems.push_back({.spec = spec, .tries = std::move(tries), .refused = true});
   };
   refuse(with(small, [&](Problem& p) { p.batch.stride_b += vector / 2; }), "every other B off 16 bytes");
   refuse(with(small, [](Problem& p) { p.batch.stride_b = std::int64_t{1} << 40; }), "B 2^41 bytes apart");
-  refuse(in_groups(small, std::vector<std::int64_t>(1025)), "more groups than a block has room for");
+  refuse(in_groups(small, std::vector<std::int64_t>(static_cast<std::size_t>(most) + 1)), "one group more than that");
   refuse(in_groups(sized(kernel.kind, 255 * m, n << 20, vector), {1, 2, 3}),
          "more tiles than 28 bits can number, if each group begins with one");
   return problems;

@@ -67,8 +67,7 @@ struct RowGroups {
     if (thread < 32) {
       // Neighbours of a lane's own: odd numbers of them, so that lanes have banks of their own.
       const int each = ceil_div(groups, 32) | 1;
-      const int first = thread * each < groups ? thread * each : groups,
-                last = first + each < groups ? first + each : groups;
+      const int first = thread * each, last = first + each < groups ? first + each : groups;
       int farthest = 0;
       for (int i = first; i < last; ++i) farthest = ends[i] > farthest ? ends[i] : farthest;
       int begin = of_lanes_before(farthest, [](int a, int b) { return a > b ? a : b; });

@@ -34,9 +34,8 @@ inline std::int64_t most_rows_of_tiles(const Problem& problem, int BM) {
   return (problem.M + groups * (BM - 1)) / BM;
 }
 
-/// Why a launch that has room for so many groups does not take a problem's; empty if it does, or there are none.
+/// Why a launch that has room for so many groups does not take a problem's; empty if it does.
 inline std::string refusal_of_groups(const Problem& problem, const TileShape& tile, int most) {
-  if (problem.groups == 0) return {};
   if (problem.groups > most)
     return "there are " + std::to_string(problem.groups) + " groups; this kernel has room in shared memory for " +
            std::to_string(most);

@@ -48,7 +48,6 @@ template <class Tile>
 struct OfBatch : Tile {
   using T = typename Tile::T;
   static_assert(Tile::rest == 0 && Tile::sharers == 1);
-
   struct Map {
     typename Tile::Map of;
     int extent;   ///< of a product along M or N, in whole tiles
@@ -58,14 +57,12 @@ struct OfBatch : Tile {
     const TensorSwizzle swizzle = tensor_swizzle(Tile::layout.swizzle(), sizeof(T));
     const TensorBox boxes = boxes_of<T>(problem, matrix, Tile::box, Tile::span, swizzle);
     const int extent = in_whole_tiles(matrix == Matrix::A ? problem.M : problem.N, Tile::MN);
-    const Map map = {{tensor_map(boxes_of_batch(boxes, problem, matrix))}, extent, is_shared(problem.batch, matrix)};
-    return {map, matrix};
+    return {{{tensor_map(boxes_of_batch(boxes, problem, matrix))}, extent, is_shared(problem.batch, matrix)}, matrix};
   }
 
   LAPIDARY_DEVICE static void copy(T* tile, const Map& map, int mn, int k, Mbarrier& full,
                                    CallSite where = CallSite::current()) {
-    const int product = mn / map.extent;
-    copy_of(product, tile, map, mn - product * map.extent, k, full, where);
+    copy_of(mn / map.extent, tile, map, mn % map.extent, k, full, where);
   }
   LAPIDARY_DEVICE static void copy_of(int product, T* tile, const Map& map, int mn, int k, Mbarrier& full,
                                       CallSite where = CallSite::current()) {
@@ -80,7 +77,6 @@ struct OfBatch : Tile {
 template <KernelTraits t, class R = ElementOf<t.kind.result>>
 struct Epilogue : wgmma_staged::StagedEpilogue<R, t.tile.m / 64, t.slices, t.cols> {
   using Staged = wgmma_staged::StagedEpilogue<R, t.tile.m / 64, t.slices, t.cols>;
-
   struct Map {
     TensorMap d;
     int rows, cols;  ///< of a product, in whole tiles

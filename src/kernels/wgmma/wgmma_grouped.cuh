@@ -69,7 +69,7 @@ struct Epilogue : wgmma_staged::StagedEpilogue<R, t.tile.m / 64, t.slices, t.col
     own.alpha = 1, own.beta = 0;
     if (at.end - origin.row >= Tile::WM)
       Staged::template stage<Tile>(origin, thread, rD, BulkStore{map}, shared, [](int, int) {});
-    else if (at.end > origin.row)
+    else
       store_products<Tile, true>(own, {at.row, at.col}, thread, rD);
   }
 };
