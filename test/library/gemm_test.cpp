@@ -153,6 +153,31 @@ TEST_P(Library, RandomProblemsOfEveryTypeAreRight) {
     }
 }
 
+// Of sizes that have many tiles, which are too many for the emulated machine.
+TEST_P(Library, RandomLargeProblemsOfEveryTypeAreRight) {
+  if (GetParam().kind != DeviceKind::gpu) GTEST_SKIP() << "small ones stand for them here";
+  std::mt19937 random(22);
+  for (const GemmKind& types : kinds)
+    for (int i = 0; i < 8; ++i) {
+      RandomProblem spec = random_problem(random, types);
+      Problem& p = spec.problem;
+      for (std::int64_t* const size : {&p.M, &p.N, &p.K}) *size = 1 + static_cast<std::int64_t>(random() % 3000);
+      for (const Matrix matrix : all_matrices) {
+        std::int64_t& ld = bench::leading_dimension(p, matrix);
+        const std::int64_t length = shape_of(p, matrix).length();
+        ld = ld % 16 == 0 ? (length + 31) / 16 * 16 : length + ld % 16;
+      }
+      if (p.in_place) p.ldd = p.ldc;
+      SCOPED_TRACE(describe(p));
+      expect_right(spec);
+      // Another way than the quickest, too.
+      const Plan made = context().plan(resolved(p));
+      const PlannedWay& way = made.ways()[random() % made.ways().size()];
+      SCOPED_TRACE(way.kernel);
+      expect_right(spec, {.kernel = way.kernel});
+    }
+}
+
 TEST_P(Library, RandomBatchesAreRight) {
   std::mt19937 random(21);
   const int each = GetParam().kind == DeviceKind::gpu ? 200 : GetParam().options.check ? 6 : 16;
