@@ -161,6 +161,7 @@ TEST_P(Library, RandomLargeProblemsOfEveryTypeAreRight) {
     for (int i = 0; i < 8; ++i) {
       RandomProblem spec = random_problem(random, types);
       Problem& p = spec.problem;
+      if (spec.alpha == 0) spec.alpha = 0.5F;
       for (std::int64_t* const size : {&p.M, &p.N, &p.K}) *size = 1 + static_cast<std::int64_t>(random() % 3000);
       for (const Matrix matrix : all_matrices) {
         std::int64_t& ld = bench::leading_dimension(p, matrix);

@@ -170,7 +170,7 @@ TEST_P(LargeMatrices, HaveSidesOfMoreThan31Bits) {
 // K is more than 2^31: parts of it are added up one after the other.
 TEST_P(LargeMatrices, HaveSumsOfMoreThan31Bits) {
   const auto [type, result] = GetParam();
-  if (result != Type::s32 && type != Type::f16) GTEST_SKIP() << "one type that rounds, and one that does not";
+  if (type != Type::f32) GTEST_SKIP() << "kernels of f32 alone share out so long a sum; others take minutes";
   if (!fits(2 * bytes_of(type, many))) GTEST_SKIP() << "too little memory";
   const DeviceBuffer a(*device_, bytes_of(type, many), "A");
   const auto b = lines_of(type, many, 1, period), d = poisoned(1);

@@ -316,6 +316,9 @@ TEST(Plan, TakesNoMoreWorkspaceThanItMay) {
   const Problem f16 = problem_of({Type::f16, Type::f16, row, row}, 4096, 4096, 4095);
   EXPECT_GT(plan(f16, "h200").workspace_bytes(), 0u);
   EXPECT_EQ(plan(f16, "h200", {.workspace_bytes = 0}).workspace_bytes(), 0u);
+  // A copy of B in tiles that are 64 columns wide would take 275 GB, and A and B take 9.
+  const Problem thin = problem_of({Type::bf16, Type::bf16, row, column}, 1, 1, (std::int64_t{1} << 31) + 5);
+  EXPECT_LT(plan(thin, "h200").workspace_bytes(), std::size_t{100'000'000'000});
 }
 
 TEST(Plan, RefusesBatchesThatOverlap) {

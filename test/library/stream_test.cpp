@@ -24,6 +24,9 @@ void check(cudaError_t status) {
   if (status != cudaSuccess) throw std::runtime_error(cudaGetErrorString(status));
 }
 
+/// A kernel that reads column-major operands in no other way than as copies in a workspace.
+const GemmOptions copies_both = {.kernel = "multistage_128x128x32_s3_f32"};
+
 class OnStreams : public testing::Test {
  protected:
   void SetUp() override {
@@ -59,7 +62,8 @@ TEST_F(OnStreams, GraphsReplayCopiesAndProducts) {
   const DeviceBuffer a(*device_, bytes, "A"), b(*device_, bytes, "B"), d(*device_, bytes, "D");
   const auto gemm = [&](cudaStream_t stream) {
     context_->gemm({.cuda = stream}, 1, column_major_view(a.data(), Type::f32, n, n),
-                   column_major_view(b.data(), Type::f32, n, n), 0, {}, row_major_view(d.data(), Type::f32, n, n));
+                   column_major_view(b.data(), Type::f32, n, n), 0, {}, row_major_view(d.data(), Type::f32, n, n),
+                   copies_both);
   };
   cudaStream_t stream = nullptr;
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
@@ -113,7 +117,7 @@ TEST_F(OnStreams, SeveralAtATimeHaveWorkspacesOfTheirOwn) {
     for (const Work& work : all)
       context_->gemm({.cuda = work.stream}, 1, column_major_view(work.a->data(), Type::f32, n, n),
                      column_major_view(work.b->data(), Type::f32, n, n), 0, {},
-                     row_major_view(work.d->data(), Type::f32, n, n));
+                     row_major_view(work.d->data(), Type::f32, n, n), copies_both);
   check(cudaDeviceSynchronize());
   for (const Work& work : all) {
     std::vector<float> found(work.expected.size());
@@ -185,7 +189,8 @@ TEST_F(OnStreams, ThreadsHaveWorkspacesOfTheirOwnOnStreamsOfTheirOwn) {
       device_->upload(b.data(), numbers(n, 2 * t + 1).data(), bytes);
       for (int round = 0; round < rounds; ++round)
         context_->gemm({.cuda = cudaStreamPerThread}, 1, column_major_view(a.data(), Type::f32, n, n),
-                       column_major_view(b.data(), Type::f32, n, n), 0, {}, row_major_view(d.data(), Type::f32, n, n));
+                       column_major_view(b.data(), Type::f32, n, n), 0, {}, row_major_view(d.data(), Type::f32, n, n),
+                       copies_both);
       if (cudaStreamSynchronize(cudaStreamPerThread) != cudaSuccess) return;
       std::vector<float>& values = found[static_cast<std::size_t>(t)];
       values.resize(n * n);
@@ -208,7 +213,7 @@ TEST_F(OnStreams, TheDeviceMayBeReset) {
       device_->upload(a.data(), left.data(), bytes);
       device_->upload(b.data(), right.data(), bytes);
       gemm({}, 1, column_major_view(a.data(), Type::f32, n, n), column_major_view(b.data(), Type::f32, n, n), 0, {},
-           row_major_view(d.data(), Type::f32, n, n));
+           row_major_view(d.data(), Type::f32, n, n), copies_both);
       std::vector<float> found(left.size());
       device_->download(found.data(), d.data(), bytes);
       ASSERT_EQ(found, expected) << round;
@@ -325,7 +330,8 @@ TEST_F(OnStreams, SeveralDevicesWorkAtATime) {
       own->upload(b.data(), numbers(n, 2 * number + 1).data(), bytes);
       for (int round = 0; round < rounds; ++round)
         gemm(own->stream(), 1, column_major_view(a.data(), Type::f32, n, n),
-             column_major_view(b.data(), Type::f32, n, n), 0, {}, row_major_view(d.data(), Type::f32, n, n));
+             column_major_view(b.data(), Type::f32, n, n), 0, {}, row_major_view(d.data(), Type::f32, n, n),
+             copies_both);
       contexts[static_cast<std::size_t>(number)] = &default_context(own->stream());
       std::vector<float>& values = found[static_cast<std::size_t>(number)];
       values.resize(n * n);
