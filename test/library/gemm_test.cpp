@@ -995,6 +995,30 @@ TEST_P(Library, DefaultContextsAreOfOneDeviceEachAndCleared) {
   }
 }
 
+// On the emulated machine any handle stands for a stream.
+TEST(Workspaces, AreOfFewStreams) {
+  const auto device = open_emulator();
+  Context context(*device);
+  constexpr std::int64_t n = 65;
+  const Integers a = Integers::random(*device, Type::f32, n * n, 1), d = Integers::random(*device, Type::f32, n * n, 2);
+  const auto view = column_major_view(a.data(), Type::f32, n, n);
+  const std::size_t before = bytes_taken(*device);
+  for (std::uintptr_t handle = 1; handle <= 300; ++handle) {
+    const Stream stream = {.machine = device->stream().machine, .cuda = reinterpret_cast<void*>(handle << 8)};
+    context.gemm(stream, 1, view, view, 0, {}, row_major_view(d.data(), Type::f32, n, n),
+                 {.kernel = "multistage_128x128x32_s3_f32"});
+  }
+  const std::size_t each = context
+                               .plan(
+                                   product_of(1, view, view, 0, {}, row_major_view(d.data(), Type::f32, n, n)).problem,
+                                   {.kernel = "multistage_128x128x32_s3_f32"})
+                               .workspace_bytes();
+  EXPECT_GT(each, 0U);
+  EXPECT_EQ(bytes_taken(*device), before + 64 * each);
+  context.clear();
+  EXPECT_EQ(bytes_taken(*device), before);
+}
+
 #if LAPIDARY_WITH_INSTRUMENTED
 TEST(CountingMachine, CountsTheMultiplyAddsOfWholeTiles) {
   const auto device = open_emulator({.count = true});

@@ -225,6 +225,56 @@ TEST_F(OnStreams, TheDeviceMayBeReset) {
   }
 }
 
+// What a later product of the stream outgrows.
+TEST_F(OnStreams, GraphsKeepTheirWorkspace) {
+  constexpr std::int64_t n = 97, larger = 1031;
+  const std::size_t bytes = n * n * sizeof(float);
+  const DeviceBuffer a(*device_, bytes, "A"), b(*device_, bytes, "B"), d(*device_, bytes, "D");
+  const std::vector<float> left = numbers(n, 1), right = numbers(n, 2);
+  device_->upload(a.data(), left.data(), bytes);
+  device_->upload(b.data(), right.data(), bytes);
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  const auto gemm = [&](std::int64_t size, const DeviceBuffer& x, const DeviceBuffer& y, const DeviceBuffer& z) {
+    context_->gemm({.cuda = stream}, 1, column_major_view(x.data(), Type::f32, size, size),
+                   column_major_view(y.data(), Type::f32, size, size), 0, {},
+                   row_major_view(z.data(), Type::f32, size, size), copies_both);
+  };
+  gemm(n, a, b, d);
+  cudaGraph_t graph = nullptr;
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  gemm(n, a, b, d);
+  check(cudaStreamEndCapture(stream, &graph));
+  cudaGraphExec_t replay = nullptr;
+  check(cudaGraphInstantiate(&replay, graph, 0));
+  const DeviceBuffer large(*device_, larger * larger * sizeof(float), "large"),
+      result(*device_, larger * larger * sizeof(float), "D");
+  gemm(larger, large, large, result);
+  check(cudaStreamSynchronize(stream));
+  // Whoever is given memory that was freed.
+  const std::vector<std::uint32_t> pattern(2 * bytes / sizeof(std::uint32_t), 0x5ac3);
+  std::vector<std::unique_ptr<DeviceBuffer>> others;
+  for (int i = 0; i < 100; ++i) {
+    others.push_back(std::make_unique<DeviceBuffer>(*device_, 2 * bytes, "another's"));
+    device_->upload(others.back()->data(), pattern.data(), 2 * bytes);
+  }
+  check(cudaMemset(d.data(), 0xff, bytes));
+  check(cudaDeviceSynchronize());
+  check(cudaGraphLaunch(replay, stream));
+  check(cudaStreamSynchronize(stream));
+  std::vector<float> found(left.size());
+  device_->download(found.data(), d.data(), bytes);
+  EXPECT_EQ(found, product(left, right, n));
+  for (const auto& other : others) {
+    std::vector<std::uint32_t> kept(pattern.size());
+    device_->download(kept.data(), other->data(), 2 * bytes);
+    ASSERT_EQ(kept, pattern);
+  }
+  check(cudaGraphExecDestroy(replay));
+  check(cudaGraphDestroy(graph));
+  check(cudaStreamDestroy(stream));
+}
+
 /// What a product is launched as.
 struct Captured {
   const char* what;
