@@ -246,13 +246,17 @@ std::optional<WayTime> time_of(const Way& way, const Batch& batch, const BuiltIn
                  : cost.depth > 0 ? time_of_warps(way, card, resident)
                                   : time_of_warpgroups(way, card, resident);
   time.seconds += time_of_epilogue(way, card, resident);
-  const double count = number(way.launches(batch.count)), gap = (*card.calibration)["launch_gap"] * 1e-9;
-  double copying = 0, next = first_launch * gap;
-  for (const auto& [packed, stride] : {std::pair(&way.a, batch.stride_a), {&way.b, batch.stride_b}}) {
-    if (!*packed || (*packed)->prepared) continue;
-    copying += (time_of(**packed, card) + std::exchange(next, next_launch * gap)) * (stride == 0 ? 1 : count);
+  const double count = number(way.launches(batch.count));
+  double copying = 0, finishing = 0;
+  if (way.a || way.b || way.finishing) {
+    const double gap = (*card.calibration)["launch_gap"] * 1e-9;
+    double next = first_launch * gap;
+    for (const auto& [packed, stride] : {std::pair(&way.a, batch.stride_a), {&way.b, batch.stride_b}}) {
+      if (!*packed || (*packed)->prepared) continue;
+      copying += (time_of(**packed, card) + std::exchange(next, next_launch * gap)) * (stride == 0 ? 1 : count);
+    }
+    if (way.finishing) finishing = (time_of(*way.finishing, card) + next) * count;
   }
-  const double finishing = way.finishing ? (time_of(*way.finishing, card) + next) * count : 0;
   if (std::max(copying, finishing) > time.seconds * count)
     time.limiter = copying > finishing ? "copies" : "the second launch";
   time.seconds = time.seconds * count + copying + finishing;
