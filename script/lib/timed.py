@@ -89,6 +89,13 @@ def is_one_launch(way):
     return way["kernel"].startswith("wgmma_batched_")
 
 
+def type_of(document):
+    """With the orders of A and B, where all problems have the same and another than both row-major."""
+    type_ = document["type"].split()[0]
+    orders = {plan_of(problem["plan"]).orders[:2] for problem in document["problems"]}
+    return f"{type_} {orders.pop()}" if len(orders) == 1 and orders != {"RR"} else type_
+
+
 def key_of_problem(id_):
     """Of a plan's id: types, orders, size and batch, which are the problem where leading dimensions are the least."""
     plan = plan_of(id_)

@@ -10,12 +10,13 @@ from functools import cache
 from typing import NamedTuple
 
 from lib.project import load
-from lib.timed import KERNEL, TIMES, ceil_div, held, is_one_launch, key_of_problem, mean, places, plan_of, way_name, work
+from lib.timed import KERNEL, TIMES, ceil_div, held, is_one_launch, key_of_problem, mean, places, plan_of, type_of, way_name, work
 from pages.markdown import table
 from pages.shape_charts import Panel, chart
 
 CHOICES = "results/emulator/shape_choices.json"  # what script/shapes writes
 MOST_LOSSES = 6  # in the table of a class, and
+SIZES_OF_LAUNCHES = (256, 512, 640, 768, 1024, 1280, 1536, 2048)
 MOST_OF_A_TYPE = 3  # of a type where there are several
 
 TEXTS = {
@@ -69,6 +70,7 @@ class List(NamedTuple):
     peer: str
     card: dict
     problems: list  # Timed
+    in_graphs: bool
 
     @property
     def known(self):
@@ -104,7 +106,7 @@ def lists():
             today = next((way for way in p["ways"] if way_name(way) == choices[key]), None)
             shown = p["ways"][0] if seen == "unseen" else today
             problems.append(Timed(plan_of(p["plan"]), p["label"], p["ways"], shown, today, p["cublas_s"], seen == "unseen"))
-        found.append(List(name, seen == "unseen", document["type"], document["peer"], document["receipt"]["card"], problems))
+        found.append(List(name, seen == "unseen", type_of(document), document["peer"], document["receipt"]["card"], problems, "graphs" in document["method"]))
     return sorted(found, key=lambda each: (not each.unseen, each.name))
 
 
@@ -216,7 +218,7 @@ def of_lists(name):
         worst = min(problems, key=lambda p: p.ratio)
         result.append(
             [
-                each.text,
+                each.text + ("" if each.in_graphs else "; launch by launch"),
                 each.type,
                 "unseen" if each.unseen else "fitted",
                 f"{len(problems)}" + (f" of {len(each.problems)}" if len(problems) < len(each.problems) else ""),
@@ -348,5 +350,25 @@ def outdated():
     return table(columns, result)
 
 
-REGIONS = {f"shapes-{name}": region(name) for name in CLASSES} | {"shapes-outdated": outdated}
+def launches():
+    """Cubes whose launches the host began one by one, and in graphs: the way that was chosen in the latter, and cuBLAS."""
+    rows = []
+    graphs = {p["plan"].split(".")[3]: p for p in load("results/h200/regret/fitted_shapes_cubes_f16_RC.json")["problems"]}
+    for by_host in load("results/h200/launched_by_host.json")["problems"]:
+        size = plan_of(by_host["plan"]).M
+        way = graphs[f"{size}x{size}x{size}"]["ways"][0]
+        same = next((w for w in by_host["ways"] if way_name(w) == way_name(way)), None)
+        if same is None or size not in SIZES_OF_LAUNCHES:
+            continue
+        measured = (same["measured_s"], by_host["cublas_s"], way["measured_s"], graphs[f"{size}x{size}x{size}"]["cublas_s"])
+        ours, theirs, ours_in_graph, theirs_in_graph = (1e6 * s for s in measured)
+        rows.append(
+            [f"{size}³", f"`{way_name(way)}`", f"{ours:.1f}", f"{theirs:.1f}", f"{theirs / ours:.2f}"]
+            + [f"{ours_in_graph:.1f}", f"{theirs_in_graph:.1f}", f"{theirs_in_graph / ours_in_graph:.2f}"]
+        )
+    columns = ["", "kernel", "by the host, us:", "cuBLAS, us:", "cuBLAS's time over ours:", "in graphs, us:", "cuBLAS, us:", "cuBLAS's time over ours:"]
+    return table(columns, rows)
+
+
+REGIONS = {f"shapes-{name}": region(name) for name in CLASSES} | {"shapes-outdated": outdated, "shapes-launches": launches}
 FILES = {f"docs/shapes/{name}.svg": (lambda name=name: picture(name)) for name in CLASSES}

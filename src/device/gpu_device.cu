@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/refusal.hpp"
+#include "device/capture.hpp"
 #include "device/cuda_check.hpp"
 #include "device/device.hpp"
 #include "device/gpu_refusal.hpp"
@@ -156,6 +157,13 @@ void enable_on_gpu(const void* kernel, const LaunchShape& shape) {
     check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), shape.kernel);
   if (cluster)
     check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), shape.kernel);
+}
+
+bool is_captured(const Stream& stream) {
+  if (stream.machine) return false;
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  return cudaStreamIsCapturing(static_cast<cudaStream_t>(stream.cuda), &status) != cudaSuccess ||
+         status != cudaStreamCaptureStatusNone;
 }
 
 std::unique_ptr<Device> open_gpu() {

@@ -1,5 +1,6 @@
 // Stands in for gpu_device.cu in a build without CUDA.
 #include "core/refusal.hpp"
+#include "device/capture.hpp"
 #include "device/device.hpp"
 
 namespace lapidary {
@@ -20,5 +21,6 @@ namespace {
 std::unique_ptr<Device> open_gpu() { no_gpu(); }
 Card gpu_card() { no_gpu(); }
 int current_gpu() { no_gpu(); }
+bool is_captured(const Stream&) { return false; }
 
 }  // namespace lapidary

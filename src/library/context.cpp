@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/refusal.hpp"
+#include "device/capture.hpp"
 #include "device/prepared.hpp"
 #include "kernels/finishing.hpp"
 #include "kernels/packing.hpp"
@@ -176,7 +177,7 @@ bool drops_products(const Problem& problem, const Operands& operands) {
 
 struct Context::State {
   // Beyond these everything of a kind is dropped and made anew.
-  static constexpr std::size_t most_plans = 4096, most_launches = 4096;
+  static constexpr std::size_t most_plans = 4096, most_launches = 4096, most_workspaces = 64;
 
   State(Device& device_, const library::BuiltInCard& card_) : device(device_), card(card_) {
     if (const char* const file = std::getenv("LAPIDARY_LOG"); file && *file) log = file;
@@ -189,10 +190,17 @@ struct Context::State {
     void* workspace = nullptr;
   };
 
+  struct Workspace {
+    DeviceBuffer memory;
+    std::uint64_t last_use = 0;
+    bool in_graph = false;
+  };
+
   Plan plan(const Problem& problem, const GemmOptions& options);
   Plan without_products(const Plan& plan);
   std::shared_ptr<const Prepared> prepared(const Plan& plan, Build build, const Stream& stream);
   void* workspace(const Stream& stream, std::size_t bytes);
+  void workspace_is_over(std::map<library::StreamKey, Workspace>::iterator which);
   void run(const Plan& plan, const Stream& stream, std::span<const Operands> products, void* workspace);
   static void launch(const Use& use, Build build, const Stream& stream, const Operands& operands);
   void write_log(const Plan& plan) const;
@@ -206,9 +214,11 @@ struct Context::State {
     std::array<std::shared_ptr<const Prepared>, 3> by_build;
   };
   std::unordered_map<const PlanData*, Launches> launches;
-  std::map<library::StreamKey, DeviceBuffer> workspaces;
-  std::string log;  ///< a file, "-" for standard error, empty for none
-  std::mutex turn;  ///< of those who use an emulated machine, or a workspace of the context
+  std::map<library::StreamKey, Workspace> workspaces;
+  std::vector<DeviceBuffer> of_graphs;  ///< workspaces that their streams have outgrown, or no longer have
+  std::uint64_t uses = 0;               ///< of workspaces
+  std::string log;                      ///< a file, "-" for standard error, empty for none
+  std::mutex turn;                      ///< of those who use an emulated machine, or a workspace of the context
 };
 
 Plan Context::State::plan(const Problem& problem, const GemmOptions& options) {
@@ -249,17 +259,35 @@ std::shared_ptr<const Prepared> Context::State::prepared(const Plan& plan, Build
   return made;
 }
 
+// A graph that was captured runs at any time: what it uses stays. All else is free()d, which waits for what is under
+// way.
+void Context::State::workspace_is_over(std::map<library::StreamKey, Workspace>::iterator which) {
+  if (which->second.in_graph) of_graphs.push_back(std::move(which->second.memory));
+  workspaces.erase(which);
+}
+
 void* Context::State::workspace(const Stream& stream, std::size_t bytes) {
   if (bytes == 0) return nullptr;
+  const bool captured = is_captured(stream);
   const std::unique_lock lock(mutex);
   const library::StreamKey key = library::key_of(stream);
   auto found = workspaces.find(key);
-  if (found != workspaces.end() && found->second.bytes() < bytes) {
-    workspaces.erase(found);
+  if (found != workspaces.end() && found->second.memory.bytes() < bytes) {
+    workspace_is_over(found);
     found = workspaces.end();
   }
-  if (found == workspaces.end()) found = workspaces.emplace(key, DeviceBuffer(device, bytes, "workspace")).first;
-  return found->second.data();
+  if (found == workspaces.end()) {
+    // While a graph is captured nothing may be free()d.
+    if (workspaces.size() >= most_workspaces && !captured)
+      workspace_is_over(std::min_element(workspaces.begin(), workspaces.end(), [](const auto& x, const auto& y) {
+        return x.second.last_use < y.second.last_use;
+      }));
+    found = workspaces.emplace(key, Workspace{DeviceBuffer(device, bytes, "workspace")}).first;
+  }
+  Workspace& own = found->second;
+  own.last_use = ++uses;
+  own.in_graph = own.in_graph || captured;
+  return own.memory.data();
 }
 
 /// @param products  checked
@@ -380,6 +408,7 @@ void Context::clear() {
   state_->plans.clear();
   state_->launches.clear();
   state_->workspaces.clear();
+  state_->of_graphs.clear();
 }
 
 }  // namespace lapidary

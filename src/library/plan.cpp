@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -54,12 +55,15 @@ std::vector<Candidate> candidates(const Problem& asked, const BuiltInCard& card,
   return found;
 }
 
-/// The same, the quickest first.
-std::vector<Candidate> sorted(std::vector<Candidate> candidates) {
+/// The same, the quickest first; behind them those whose copies are more than a card of so much memory holds.
+std::vector<Candidate> sorted(std::vector<Candidate> candidates, std::int64_t memory_bytes) {
   // By numbers, as candidates are long.
   std::vector<std::size_t> order(candidates.size());
   std::iota(order.begin(), order.end(), 0);
-  const auto rank = [&](std::size_t i) { return std::pair(candidates[i].time.seconds, candidates[i].copies()); };
+  const auto rank = [&](std::size_t i) {
+    const Candidate& one = candidates[i];
+    return std::tuple(std::cmp_greater(one.way.workspace_bytes, memory_bytes), one.time.seconds, one.copies());
+  };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return rank(i) < rank(j); });
   std::vector<Candidate> found;
   found.reserve(order.size());
@@ -125,7 +129,7 @@ std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card
     options.kernel = kernel_of_any_rows(problem, card, options);
     if (options.kernel.empty()) return {};
   }
-  return sorted(candidates(problem, card, options));
+  return sorted(candidates(problem, card, options), card.gpu.dram_bytes);
 }
 
 const PackedMatrix* prepared_copy(const PlanData& plan, Matrix matrix) {

@@ -203,6 +203,32 @@ TEST_P(Library, RandomProblemsOfEveryTypeAreRight) {
     }
 }
 
+// Of sizes that have many tiles, which are too many for the emulated machine.
+TEST_P(Library, RandomLargeProblemsOfEveryTypeAreRight) {
+  if (GetParam().kind != DeviceKind::gpu) GTEST_SKIP() << "small ones stand for them here";
+  std::mt19937 random(22);
+  for (const GemmKind& types : kinds)
+    for (int i = 0; i < 8; ++i) {
+      RandomProblem spec = random_problem(random, types);
+      Problem& p = spec.problem;
+      if (spec.alpha == 0) spec.alpha = 0.5F;
+      for (std::int64_t* const size : {&p.M, &p.N, &p.K}) *size = 1 + static_cast<std::int64_t>(random() % 3000);
+      for (const Matrix matrix : all_matrices) {
+        std::int64_t& ld = bench::leading_dimension(p, matrix);
+        const std::int64_t length = shape_of(p, matrix).length();
+        ld = ld % 16 == 0 ? (length + 31) / 16 * 16 : length + ld % 16;
+      }
+      if (p.in_place) p.ldd = p.ldc;
+      SCOPED_TRACE(describe(p));
+      expect_right(spec);
+      // Another way than the quickest, too.
+      const Plan made = context().plan(resolved(p));
+      const PlannedWay& way = made.ways()[random() % made.ways().size()];
+      SCOPED_TRACE(way.kernel);
+      expect_right(spec, {.kernel = way.kernel});
+    }
+}
+
 TEST_P(Library, RandomBatchesAreRight) {
   std::mt19937 random(21);
   const int each = GetParam().kind == DeviceKind::gpu ? 200 : GetParam().options.check ? 6 : 16;
@@ -1062,6 +1088,30 @@ TEST_P(Library, DefaultContextsAreOfOneDeviceEachAndCleared) {
     default_context(stream).clear();
     EXPECT_LE(bytes_taken(*on), before + page) << "it is let go of";
   }
+}
+
+// On the emulated machine any handle stands for a stream.
+TEST(Workspaces, AreOfFewStreams) {
+  const auto device = open_emulator();
+  Context context(*device);
+  constexpr std::int64_t n = 65;
+  const Integers a = Integers::random(*device, Type::f32, n * n, 1), d = Integers::random(*device, Type::f32, n * n, 2);
+  const auto view = column_major_view(a.data(), Type::f32, n, n);
+  const std::size_t before = bytes_taken(*device);
+  for (std::uintptr_t handle = 1; handle <= 300; ++handle) {
+    const Stream stream = {.machine = device->stream().machine, .cuda = reinterpret_cast<void*>(handle << 8)};
+    context.gemm(stream, 1, view, view, 0, {}, row_major_view(d.data(), Type::f32, n, n),
+                 {.kernel = "multistage_128x128x32_s3_f32"});
+  }
+  const std::size_t each = context
+                               .plan(
+                                   product_of(1, view, view, 0, {}, row_major_view(d.data(), Type::f32, n, n)).problem,
+                                   {.kernel = "multistage_128x128x32_s3_f32"})
+                               .workspace_bytes();
+  EXPECT_GT(each, 0U);
+  EXPECT_EQ(bytes_taken(*device), before + 64 * each);
+  context.clear();
+  EXPECT_EQ(bytes_taken(*device), before);
 }
 
 #if LAPIDARY_WITH_INSTRUMENTED

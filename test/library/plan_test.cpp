@@ -13,6 +13,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -366,6 +367,9 @@ TEST(Plan, TakesNoMoreWorkspaceThanItMay) {
   const Problem f16 = problem_of({Type::f16, Type::f16, row, row}, 4096, 4096, 4095);
   EXPECT_GT(plan(f16, "h200").workspace_bytes(), 0u);
   EXPECT_EQ(plan(f16, "h200", {.workspace_bytes = 0}).workspace_bytes(), 0u);
+  // A copy of B in tiles that are 64 columns wide would take 275 GB, and A and B take 9.
+  const Problem thin = problem_of({Type::bf16, Type::bf16, row, column}, 1, 1, (std::int64_t{1} << 31) + 5);
+  EXPECT_LT(plan(thin, "h200").workspace_bytes(), std::size_t{100'000'000'000});
 }
 
 TEST(Plan, RefusesBatchesThatOverlap) {
@@ -477,6 +481,15 @@ std::string id_with_known_kernel(const nlohmann::json& problem, const Costs& cos
   return id;
 }
 
+/// What was timed launch by launch, as script/fit-costs takes it: without the time between launches that graphs do not
+/// take.
+double as_in_a_graph(double seconds, const std::string& kernel) {
+  static const std::regex overlapping(
+      "wgmma_(overlapped|shared|waves|batched|fused|split_k|skinny|deferred|equal_areas)_.*");
+  if (seconds >= 1e-4) return seconds;
+  return seconds - std::min(std::regex_match(kernel, overlapping) ? 0.65e-6 : 1.5e-6, seconds / 5);
+}
+
 // script/fit-costs has a formula of times, and the library has it too.
 TEST(Times, AreAsFarOffTheTimingsAsWhenTheyWereFitted) {
   std::map<std::string, const library::MeasuredCost*, std::less<>> costs;
@@ -489,6 +502,7 @@ TEST(Times, AreAsFarOffTheTimingsAsWhenTheyWereFitted) {
   const std::filesystem::path timings = fmt::format("{}/results/h200/regret", LAPIDARY_SOURCE_DIR);
   for (const auto& file : std::filesystem::directory_iterator(timings)) {
     const nlohmann::json document = nlohmann::json::parse(std::ifstream(file.path()));
+    const bool in_graphs = document["method"].get<std::string>().find("graphs") != std::string::npos;
     for (const auto& problem : document["problems"]) {
       const Plan timed = plan_of(id_with_known_kernel(problem, costs));
       std::map<std::string, double> predicted;
@@ -504,7 +518,9 @@ TEST(Times, AreAsFarOffTheTimingsAsWhenTheyWereFitted) {
         if (timed.problem().batch.count > 1 && !kernel.starts_with("wgmma_batched_")) continue;
         ASSERT_EQ(predicted.count(kernel), 1u) << kernel << " for " << timed.id();
         Errors& of = errors[costs[kernel]];
-        of.squares += std::pow(std::log(predicted[kernel] / way["measured_s"].get<double>()), 2);
+        const double measured = way["measured_s"];
+        const double seconds = in_graphs ? measured : as_in_a_graph(measured, kernel);
+        of.squares += std::pow(std::log(predicted[kernel] / seconds), 2);
         ++of.count;
       }
     }

@@ -1,8 +1,10 @@
-// On a GPU products are captured in CUDA graphs and replayed, run on several streams at a time, in order with copies on
-// the default one, and reach beyond 2^31 elements; and the device may be reset.
+// On a GPU products are captured in CUDA graphs and replayed, run on several streams and devices at a time, and in
+// order with copies on the default stream; and the device may be reset.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include "lapidary/gemm.hpp"
+#include "library/elements.hpp"
 #include "library/stream_key.hpp"
 
 namespace lapidary {
@@ -20,6 +23,9 @@ namespace {
 void check(cudaError_t status) {
   if (status != cudaSuccess) throw std::runtime_error(cudaGetErrorString(status));
 }
+
+/// A kernel that reads column-major operands in no other way than as copies in a workspace.
+const GemmOptions copies_both = {.kernel = "multistage_128x128x32_s3_f32"};
 
 class OnStreams : public testing::Test {
  protected:
@@ -56,7 +62,8 @@ TEST_F(OnStreams, GraphsReplayCopiesAndProducts) {
   const DeviceBuffer a(*device_, bytes, "A"), b(*device_, bytes, "B"), d(*device_, bytes, "D");
   const auto gemm = [&](cudaStream_t stream) {
     context_->gemm({.cuda = stream}, 1, column_major_view(a.data(), Type::f32, n, n),
-                   column_major_view(b.data(), Type::f32, n, n), 0, {}, row_major_view(d.data(), Type::f32, n, n));
+                   column_major_view(b.data(), Type::f32, n, n), 0, {}, row_major_view(d.data(), Type::f32, n, n),
+                   copies_both);
   };
   cudaStream_t stream = nullptr;
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
@@ -110,7 +117,7 @@ TEST_F(OnStreams, SeveralAtATimeHaveWorkspacesOfTheirOwn) {
     for (const Work& work : all)
       context_->gemm({.cuda = work.stream}, 1, column_major_view(work.a->data(), Type::f32, n, n),
                      column_major_view(work.b->data(), Type::f32, n, n), 0, {},
-                     row_major_view(work.d->data(), Type::f32, n, n));
+                     row_major_view(work.d->data(), Type::f32, n, n), copies_both);
   check(cudaDeviceSynchronize());
   for (const Work& work : all) {
     std::vector<float> found(work.expected.size());
@@ -182,7 +189,8 @@ TEST_F(OnStreams, ThreadsHaveWorkspacesOfTheirOwnOnStreamsOfTheirOwn) {
       device_->upload(b.data(), numbers(n, 2 * t + 1).data(), bytes);
       for (int round = 0; round < rounds; ++round)
         context_->gemm({.cuda = cudaStreamPerThread}, 1, column_major_view(a.data(), Type::f32, n, n),
-                       column_major_view(b.data(), Type::f32, n, n), 0, {}, row_major_view(d.data(), Type::f32, n, n));
+                       column_major_view(b.data(), Type::f32, n, n), 0, {}, row_major_view(d.data(), Type::f32, n, n),
+                       copies_both);
       if (cudaStreamSynchronize(cudaStreamPerThread) != cudaSuccess) return;
       std::vector<float>& values = found[static_cast<std::size_t>(t)];
       values.resize(n * n);
@@ -205,7 +213,7 @@ TEST_F(OnStreams, TheDeviceMayBeReset) {
       device_->upload(a.data(), left.data(), bytes);
       device_->upload(b.data(), right.data(), bytes);
       gemm({}, 1, column_major_view(a.data(), Type::f32, n, n), column_major_view(b.data(), Type::f32, n, n), 0, {},
-           row_major_view(d.data(), Type::f32, n, n));
+           row_major_view(d.data(), Type::f32, n, n), copies_both);
       std::vector<float> found(left.size());
       device_->download(found.data(), d.data(), bytes);
       ASSERT_EQ(found, expected) << round;
@@ -217,28 +225,174 @@ TEST_F(OnStreams, TheDeviceMayBeReset) {
   }
 }
 
-/// One column of ones times one row of them, and the other way round: D, or A and B, of more than 2^31 elements.
-TEST_F(OnStreams, MatricesMayHaveMoreThan31BitsOfElements) {
-  constexpr std::int64_t large = 46341;  // 46341^2 > 2^31
-  const std::size_t bytes = static_cast<std::size_t>(large) * large * 2;
-  if (device_->properties().free_bytes < 2 * bytes + (std::size_t{1} << 30)) GTEST_SKIP() << "too little memory";
-  const std::vector<std::uint16_t> ones(static_cast<std::size_t>(large) * 8, 0x3c00);
-  const DeviceBuffer vector(*device_, ones.size() * 2, "vector"), matrix(*device_, bytes, "matrix"),
-      result(*device_, ones.size() * 4, "result");
-  device_->upload(vector.data(), ones.data(), vector.bytes());
-  const Stream stream = device_->stream();
-  // D = 1 1^T has 46341 x 46341 ones.
-  context_->gemm(stream, 1, row_major_view(vector.data(), Type::f16, large, 1),
-                 row_major_view(vector.data(), Type::f16, 1, large), 0, {},
-                 row_major_view(matrix.data(), Type::f16, large, large));
-  // Each of its rows adds up to 46341, in f32.
-  context_->gemm(stream, 1, row_major_view(matrix.data(), Type::f16, large, large),
-                 row_major_view(vector.data(), Type::f16, large, 8), 0, {},
-                 row_major_view(result.data(), Type::f32, large, 8));
-  device_->synchronize();
-  std::vector<float> sums(static_cast<std::size_t>(large) * 8);
-  device_->download(sums.data(), result.data(), sums.size() * 4);
-  for (const float sum : sums) ASSERT_EQ(sum, static_cast<float>(large));
+// What a later product of the stream outgrows.
+TEST_F(OnStreams, GraphsKeepTheirWorkspace) {
+  constexpr std::int64_t n = 97, larger = 1031;
+  const std::size_t bytes = n * n * sizeof(float);
+  const DeviceBuffer a(*device_, bytes, "A"), b(*device_, bytes, "B"), d(*device_, bytes, "D");
+  const std::vector<float> left = numbers(n, 1), right = numbers(n, 2);
+  device_->upload(a.data(), left.data(), bytes);
+  device_->upload(b.data(), right.data(), bytes);
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  const auto gemm = [&](std::int64_t size, const DeviceBuffer& x, const DeviceBuffer& y, const DeviceBuffer& z) {
+    context_->gemm({.cuda = stream}, 1, column_major_view(x.data(), Type::f32, size, size),
+                   column_major_view(y.data(), Type::f32, size, size), 0, {},
+                   row_major_view(z.data(), Type::f32, size, size), copies_both);
+  };
+  gemm(n, a, b, d);
+  cudaGraph_t graph = nullptr;
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  gemm(n, a, b, d);
+  check(cudaStreamEndCapture(stream, &graph));
+  cudaGraphExec_t replay = nullptr;
+  check(cudaGraphInstantiate(&replay, graph, 0));
+  const DeviceBuffer large(*device_, larger * larger * sizeof(float), "large"),
+      result(*device_, larger * larger * sizeof(float), "D");
+  gemm(larger, large, large, result);
+  check(cudaStreamSynchronize(stream));
+  // Whoever is given memory that was freed.
+  const std::vector<std::uint32_t> pattern(2 * bytes / sizeof(std::uint32_t), 0x5ac3);
+  std::vector<std::unique_ptr<DeviceBuffer>> others;
+  for (int i = 0; i < 100; ++i) {
+    others.push_back(std::make_unique<DeviceBuffer>(*device_, 2 * bytes, "another's"));
+    device_->upload(others.back()->data(), pattern.data(), 2 * bytes);
+  }
+  check(cudaMemset(d.data(), 0xff, bytes));
+  check(cudaDeviceSynchronize());
+  check(cudaGraphLaunch(replay, stream));
+  check(cudaStreamSynchronize(stream));
+  std::vector<float> found(left.size());
+  device_->download(found.data(), d.data(), bytes);
+  EXPECT_EQ(found, product(left, right, n));
+  for (const auto& other : others) {
+    std::vector<std::uint32_t> kept(pattern.size());
+    device_->download(kept.data(), other->data(), 2 * bytes);
+    ASSERT_EQ(kept, pattern);
+  }
+  check(cudaGraphExecDestroy(replay));
+  check(cudaGraphDestroy(graph));
+  check(cudaStreamDestroy(stream));
+}
+
+/// What a product is launched as.
+struct Captured {
+  const char* what;
+  Type type;
+  std::int64_t M, N, K, count;
+  bool finishes;  ///< has an epilogue
+};
+constexpr Captured all_captured[] = {
+    {"clusters", Type::f16, 2048, 2048, 512, 1, false},      {"an epilogue", Type::f16, 1024, 768, 512, 1, true},
+    {"a second pass", Type::f32, 200, 136, 264, 1, true},    {"a batch", Type::bf16, 256, 256, 256, 6, false},
+    {"a loop of launches", Type::f32, 72, 40, 96, 5, false}, {"a long sum", Type::bf16, 64, 64, 16384, 1, false},
+    {"few rows", Type::f16, 8, 4096, 4096, 1, false},        {"copied operands", Type::bf16, 129, 255, 511, 1, false},
+};
+
+// Each node of a graph begins as soon as the one before it lets it, if kernels overlap: results of one are operands of
+// the next one, time after time.
+TEST_F(OnStreams, GraphsReplayEveryKindOfLaunch) {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  for (const Captured& one : all_captured) {
+    SCOPED_TRACE(one.what);
+    // A and B as few bits as they may have; D is A of a second product, whose B is square.
+    const std::int64_t M = one.M, N = one.N, K = one.K, count = one.count;
+    const auto elements = [&](std::int64_t rows, std::int64_t cols) {
+      return static_cast<std::size_t>(count * rows * cols);
+    };
+    const auto fill = [&](const DeviceBuffer& to, std::size_t values, int seed) {
+      std::vector<float> numbers(values);
+      for (std::size_t i = 0; i < values; ++i)
+        numbers[i] = static_cast<float>(static_cast<int>((i * 7 + i / 31 + static_cast<std::size_t>(seed)) % 5) - 2);
+      test::upload_as(*device_, to.data(), one.type, numbers);
+    };
+    const auto buffer = [&](std::size_t values) {
+      return DeviceBuffer(*device_, values * static_cast<std::size_t>(size_of(one.type)), "matrix");
+    };
+    const DeviceBuffer a = buffer(elements(M, K)), b = buffer(elements(K, N)), square = buffer(elements(N, N)),
+                       middle = buffer(elements(M, N)), last = buffer(elements(M, N)), bias = buffer(elements(1, N));
+    fill(b, elements(K, N), 1);
+    fill(square, elements(N, N), 2);
+    fill(bias, elements(1, N), 3);
+    GemmEpilogue epilogue;
+    if (one.finishes)
+      epilogue = {.bias = Bias::of_columns, .bias_data = bias.data(), .activation = Activation::gelu_tanh};
+    const auto run = [&](Context& context, cudaStream_t on) {
+      const auto rows = [&](const DeviceBuffer& x, std::int64_t r, std::int64_t c) {
+        return row_major_view(x.data(), one.type, r, c).batched(count, r * c);
+      };
+      context.gemm({.cuda = on}, 0.125F, rows(a, M, K), rows(b, N, K).transposed(), 0, {}, rows(middle, M, N),
+                   epilogue);
+      context.gemm({.cuda = on}, 0.125F, rows(middle, M, N), rows(square, N, N).transposed(), 0, {}, rows(last, M, N),
+                   epilogue);
+    };
+    fill(a, elements(M, K), 9);
+    run(*context_, stream);  // makes the workspaces
+    check(cudaStreamSynchronize(stream));
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    for (int i = 0; i < 3; ++i) run(*context_, stream);
+    check(cudaStreamEndCapture(stream, &graph));
+    cudaGraphExec_t replay = nullptr;
+    check(cudaGraphInstantiate(&replay, graph, 0));
+    for (int round = 0; round < 3; ++round) {
+      fill(a, elements(M, K), round);
+      check(cudaMemset(middle.data(), 0xff, middle.bytes()));
+      check(cudaMemset(last.data(), 0xff, last.bytes()));
+      check(cudaDeviceSynchronize());
+      for (int times = 0; times < 5; ++times) check(cudaGraphLaunch(replay, stream));
+      check(cudaStreamSynchronize(stream));
+      const std::vector<float> found = test::download_of(*device_, last.data(), one.type, elements(M, N));
+      // One after the other, with a wait in between, and by a context of its own.
+      check(cudaMemset(last.data(), 0xff, last.bytes()));
+      Context other(*device_);
+      run(other, nullptr);
+      const std::vector<float> expected = test::download_of(*device_, last.data(), one.type, elements(M, N));
+      ASSERT_EQ(found, expected) << round;
+      float most = 0;
+      for (const float value : expected) most = std::max(most, std::abs(value));
+      EXPECT_GT(most, 1) << "there is something to be seen";
+    }
+    check(cudaGraphExecDestroy(replay));
+    check(cudaGraphDestroy(graph));
+  }
+  check(cudaStreamDestroy(stream));
+}
+
+// Each thread has a device that is its current one, and the default context of that.
+TEST_F(OnStreams, SeveralDevicesWorkAtATime) {
+  int devices = 0;
+  check(cudaGetDeviceCount(&devices));
+  if (devices < 2) GTEST_SKIP() << "there is one GPU";
+  constexpr std::int64_t n = 97;  // both operands are copied
+  constexpr int rounds = 50;
+  const std::size_t bytes = n * n * sizeof(float);
+  std::vector<std::vector<float>> found(static_cast<std::size_t>(devices));
+  std::vector<const Context*> contexts(found.size());
+  std::vector<std::thread> running;
+  for (int number = 0; number < devices; ++number)
+    running.emplace_back([&, number] {
+      check(cudaSetDevice(number));
+      const std::unique_ptr<Device> own = open_gpu();
+      const DeviceBuffer a(*own, bytes, "A"), b(*own, bytes, "B"), d(*own, bytes, "D");
+      own->upload(a.data(), numbers(n, number).data(), bytes);
+      own->upload(b.data(), numbers(n, 2 * number + 1).data(), bytes);
+      for (int round = 0; round < rounds; ++round)
+        gemm(own->stream(), 1, column_major_view(a.data(), Type::f32, n, n),
+             column_major_view(b.data(), Type::f32, n, n), 0, {}, row_major_view(d.data(), Type::f32, n, n),
+             copies_both);
+      contexts[static_cast<std::size_t>(number)] = &default_context(own->stream());
+      std::vector<float>& values = found[static_cast<std::size_t>(number)];
+      values.resize(n * n);
+      own->download(values.data(), d.data(), bytes);
+    });
+  for (std::thread& thread : running) thread.join();
+  for (int number = 0; number < devices; ++number) {
+    EXPECT_EQ(found[static_cast<std::size_t>(number)], product(numbers(n, number), numbers(n, 2 * number + 1), n))
+        << number;
+    EXPECT_EQ(std::count(contexts.begin(), contexts.end(), contexts[static_cast<std::size_t>(number)]), 1);
+  }
 }
 
 }  // namespace

@@ -89,6 +89,7 @@ def check_list(where, row, document, found):
     if row[2] == "unseen":
         printed(row[9], geometric_mean([p["today"] for p in found]), where, f"{row[0]}: as chosen today")
     expect(row[1] == document["type"], where, f"{row[0]}: the type")
+    expect(row[0].endswith("launch by launch") != ("graphs" in document["method"]), where, f"{row[0]}: how it was timed")
 
 
 def check_loss(where, row, found):
@@ -142,6 +143,9 @@ def main():
     today, older = {}, {}
     for path in sorted((ROOT / "results/h200/regret").glob("*.json")):
         document, found, unknown = timed(path)
+        orders = {problem["plan"].split(".")[2][-3:-1] for problem in document["problems"]} - {"RR"}
+        all_alike = len({problem["plan"].split(".")[2][-3:-1] for problem in document["problems"]}) == 1
+        document["type"] = " ".join([document["type"].split()[0], *(orders if all_alike else [])])
         for p in found:
             p["unseen"] = path.stem.startswith("unseen")
         of_today = 10 * unknown <= len(document["problems"])
