@@ -152,7 +152,8 @@ class Plan {
   const Problem& problem() const;  ///< resolved
   const std::string& card() const;
   const PlannedWay& way() const;
-  /// All ways that were weighed, the quickest first; of a plan made from its id, the one.
+  /// All ways that were weighed, the quickest first, those that the card has no memory for last; of a plan made from
+  /// its id, the one.
   const std::vector<PlannedWay>& ways() const;
   /// Why this way and not the next best: one sentence.
   std::string why() const;

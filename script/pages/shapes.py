@@ -16,7 +16,6 @@ from pages.shape_charts import Panel, chart
 
 CHOICES = "results/emulator/shape_choices.json"  # what script/shapes writes
 MOST_LOSSES = 6  # in the table of a class, and
-SIZES_OF_LAUNCHES = (256, 512, 640, 768, 1024, 1280, 1536, 2048)
 MOST_OF_A_TYPE = 3  # of a type where there are several
 
 TEXTS = {
@@ -28,6 +27,15 @@ TEXTS = {
     "shapes_rectangles": "M, N and K from 320 to 4096, multiples of 8, K none of 64",
     "shapes_batches": "2 to 256 products of 64 to 1024 rows and columns, K from 64 to 1024",
     "shapes_grid": "K = 64, 64 or 128 rows, of `data/shapes/grid.txt`",
+    "deepbench": "products of DeepBench",
+    "llm": "layers of language models, of `data/shapes/llm.txt`",
+    "layers": "layers of other models, 3 to 6000 rows",
+    "grid": "powers of two, of `data/shapes/grid.txt`",
+    "random": "random sizes, of `data/shapes/random.txt`",
+    "odd": "odd sizes",
+    "odd_n": "N odd, K a multiple of 8",
+    "odd_cube": "cubes of 4096 of which sizes are one less",
+    "methods": "30 sizes of all lists",
     "wide": "sizes from 64 to 10240, all multiples of 64",
     "drawn": "random sizes, many of them odd",
     "drawn2": "other random sizes",
@@ -137,7 +145,7 @@ def narrow(p):
 
 
 def even(p):
-    return p.plan.M % 128 == 0
+    return all(size % 128 == 0 for size in (p.plan.M, p.plan.N, p.plan.K))
 
 
 # fmt: off
@@ -163,7 +171,7 @@ CLASSES = {
         ("of others", lambda p: not even(p)),
     )),
     "types": Class("Other types, results of 32 bits", ("wide",), "FLOP", lambda p: p.flop),
-    "all-kinds": Class("Sizes of all kinds, f32 and types of 8 bits", (), "FLOP", lambda p: p.flop),
+    "all-kinds": Class("All other lists", (), "FLOP", lambda p: p.flop),
 }
 # fmt: on
 
@@ -358,7 +366,7 @@ def launches():
         size = plan_of(by_host["plan"]).M
         way = graphs[f"{size}x{size}x{size}"]["ways"][0]
         same = next((w for w in by_host["ways"] if way_name(w) == way_name(way)), None)
-        if same is None or size not in SIZES_OF_LAUNCHES:
+        if same is None:
             continue
         measured = (same["measured_s"], by_host["cublas_s"], way["measured_s"], graphs[f"{size}x{size}x{size}"]["cublas_s"])
         ours, theirs, ours_in_graph, theirs_in_graph = (1e6 * s for s in measured)

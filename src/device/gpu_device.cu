@@ -162,8 +162,13 @@ void enable_on_gpu(const void* kernel, const LaunchShape& shape) {
 bool is_captured(const Stream& stream) {
   if (stream.machine) return false;
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  return cudaStreamIsCapturing(static_cast<cudaStream_t>(stream.cuda), &status) != cudaSuccess ||
-         status != cudaStreamCaptureStatusNone;
+  const cudaError_t error = cudaStreamIsCapturing(static_cast<cudaStream_t>(stream.cuda), &status);
+  if (error == cudaErrorStreamCaptureImplicit) {
+    cudaGetLastError();
+    return true;
+  }
+  check_cuda(error, "cudaStreamIsCapturing");
+  return status != cudaStreamCaptureStatusNone;
 }
 
 std::unique_ptr<Device> open_gpu() {

@@ -273,12 +273,12 @@ void* Context::State::workspace(const Stream& stream, std::size_t bytes) {
   const library::StreamKey key = library::key_of(stream);
   auto found = workspaces.find(key);
   if (found != workspaces.end() && found->second.memory.bytes() < bytes) {
+    found->second.in_graph |= captured;  // nothing may be free()d meanwhile
     workspace_is_over(found);
     found = workspaces.end();
   }
   if (found == workspaces.end()) {
-    // While a graph is captured nothing may be free()d.
-    if (workspaces.size() >= most_workspaces && !captured)
+    while (workspaces.size() >= most_workspaces && !captured)
       workspace_is_over(std::min_element(workspaces.begin(), workspaces.end(), [](const auto& x, const auto& y) {
         return x.second.last_use < y.second.last_use;
       }));
@@ -286,7 +286,7 @@ void* Context::State::workspace(const Stream& stream, std::size_t bytes) {
   }
   Workspace& own = found->second;
   own.last_use = ++uses;
-  own.in_graph = own.in_graph || captured;
+  own.in_graph |= captured;
   return own.memory.data();
 }
 

@@ -55,14 +55,27 @@ std::vector<Candidate> candidates(const Problem& asked, const BuiltInCard& card,
   return found;
 }
 
-/// The same, the quickest first; behind them those whose copies are more than a card of so much memory holds.
-std::vector<Candidate> sorted(std::vector<Candidate> candidates, std::int64_t memory_bytes) {
+/// Bytes of all matrices of a problem.
+double operand_bytes(const Problem& p) {
+  double bytes = 0;
+  for (const Matrix matrix : all_matrices) {
+    if (matrix == Matrix::C && (!p.reads_c() || p.in_place)) continue;
+    const bool shared = (matrix == Matrix::A && p.batch.stride_a == 0) ||
+                        (matrix == Matrix::B && p.batch.stride_b == 0);
+    bytes += static_cast<double>(shape_of(p, matrix).bytes()) * (shared ? 1 : static_cast<double>(p.batch.count));
+  }
+  return bytes;
+}
+
+/// The same, the quickest first; behind them those that need more memory, with all matrices, than the card has.
+std::vector<Candidate> sorted(std::vector<Candidate> candidates, const Problem& problem, const BuiltInCard& card) {
+  const double room = static_cast<double>(card.gpu.dram_bytes) - operand_bytes(problem);
   // By numbers, as candidates are long.
   std::vector<std::size_t> order(candidates.size());
   std::iota(order.begin(), order.end(), 0);
   const auto rank = [&](std::size_t i) {
     const Candidate& one = candidates[i];
-    return std::tuple(std::cmp_greater(one.way.workspace_bytes, memory_bytes), one.time.seconds, one.copies());
+    return std::tuple(static_cast<double>(one.way.workspace_bytes) > room, one.time.seconds, one.copies());
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return rank(i) < rank(j); });
   std::vector<Candidate> found;
@@ -129,7 +142,7 @@ std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card
     options.kernel = kernel_of_any_rows(problem, card, options);
     if (options.kernel.empty()) return {};
   }
-  return sorted(candidates(problem, card, options), card.gpu.dram_bytes);
+  return sorted(candidates(problem, card, options), problem, card);
 }
 
 const PackedMatrix* prepared_copy(const PlanData& plan, Matrix matrix) {

@@ -11,6 +11,8 @@
 #include <memory>
 #include <numeric>
 #include <stdexcept>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "lapidary/gemm.hpp"
@@ -23,7 +25,9 @@ void check(cudaError_t status) {
   if (status != cudaSuccess) throw std::runtime_error(cudaGetErrorString(status));
 }
 
-constexpr std::int64_t side = 46341;  ///< its square is more than 2^31
+/// Of squares. The first one has more than 2^31 elements in all; of the second one, whose lines are aligned, so that it
+/// is read and stored in bulk as it is, half lie beyond 2^31 and more than 2^32 bytes even of the narrowest type.
+constexpr std::int64_t sides[] = {46341, 66048};
 constexpr std::int64_t many = (std::int64_t{1} << 31) + 5;
 /// After so many elements numbers come again: no power of two, nor near a multiple of one.
 constexpr std::int64_t period = 13 * 11;
@@ -40,8 +44,13 @@ constexpr Kind kinds[] = {{Type::f32, Type::f32},  {Type::f16, Type::f16}, {Type
 std::string name_of_kind(const testing::TestParamInfo<Kind>& info) {
   return fmt::format("{}_{}", name_of(info.param.type), name_of(info.param.result));
 }
+std::string name_of_square(const testing::TestParamInfo<std::tuple<Kind, std::int64_t>>& info) {
+  const auto& [kind, side] = info.param;
+  return fmt::format("{}_{}_{}", name_of(kind.type), name_of(kind.result), side);
+}
 
-class LargeMatrices : public testing::TestWithParam<Kind> {
+/// On the GPU.
+class Large : public testing::Test {
  protected:
   void SetUp() override {
     if (gpu_count() == 0) GTEST_SKIP() << "there is no GPU";
@@ -67,19 +76,19 @@ class LargeMatrices : public testing::TestWithParam<Kind> {
     return buffer;
   }
   /// Filled with what is no result: NaN, and of s32 -1.
-  std::unique_ptr<DeviceBuffer> poisoned(std::int64_t count) {
-    auto buffer = std::make_unique<DeviceBuffer>(*device_, bytes_of(GetParam().result, count), "D");
+  std::unique_ptr<DeviceBuffer> poisoned(Type result, std::int64_t count) {
+    auto buffer = std::make_unique<DeviceBuffer>(*device_, bytes_of(result, count), "D");
     check(cudaMemset(buffer->data(), 0xff, buffer->bytes()));
     return buffer;
   }
-  std::vector<std::int32_t> results(const DeviceBuffer& buffer, std::int64_t first, std::int64_t count) {
-    const auto* const from = static_cast<const char*>(buffer.data()) + bytes_of(GetParam().result, first);
+  std::vector<std::int32_t> results(Type result, const DeviceBuffer& buffer, std::int64_t first, std::int64_t count) {
+    const auto* const from = static_cast<const char*>(buffer.data()) + bytes_of(result, first);
     std::vector<std::int32_t> whole(static_cast<std::size_t>(count));
-    if (GetParam().result == Type::s32) {
+    if (result == Type::s32) {
       device_->download(whole.data(), from, whole.size() * sizeof(std::int32_t));
       return whole;
     }
-    const std::vector<float> values = test::download_of(*device_, from, GetParam().result, whole.size());
+    const std::vector<float> values = test::download_of(*device_, from, result, whole.size());
     for (std::size_t i = 0; i < whole.size(); ++i)
       whole[i] = values[i] == values[i] ? static_cast<std::int32_t>(values[i]) : -1'000'000;
     return whole;
@@ -92,30 +101,38 @@ class LargeMatrices : public testing::TestWithParam<Kind> {
   std::unique_ptr<Device> device_;
   std::unique_ptr<Context> context_;
 };
-INSTANTIATE_TEST_SUITE_P(Of, LargeMatrices, testing::ValuesIn(kinds), name_of_kind);
+class LargeSquares : public Large, public testing::WithParamInterface<std::tuple<Kind, std::int64_t>> {};
+class LongSides : public Large, public testing::WithParamInterface<Kind> {};
+INSTANTIATE_TEST_SUITE_P(Of, LargeSquares, testing::Combine(testing::ValuesIn(kinds), testing::ValuesIn(sides)),
+                         name_of_square);
+INSTANTIATE_TEST_SUITE_P(Of, LongSides, testing::ValuesIn(kinds), name_of_kind);
 
 // A column times a row: (i, j) is a_i * b_j.
-TEST_P(LargeMatrices, HaveRightResultsEverywhere) {
-  const auto [type, result] = GetParam();
+TEST_P(LargeSquares, HaveRightResultsEverywhere) {
+  const auto [kind, side] = GetParam();
+  const auto [type, result] = kind;
   if (!fits(bytes_of(result, side * side))) GTEST_SKIP() << "too little memory";
-  const auto column = lines_of(type, side, 1, period), row = lines_of(type, side, 1, period), d = poisoned(side * side);
+  const auto column = lines_of(type, side, 1, period), row = lines_of(type, side, 1, period),
+             d = poisoned(result, side * side);
   gemm(row_major_view(column->data(), type, side, 1), row_major_view(row->data(), type, 1, side),
        row_major_view(d->data(), result, side, side));
-  for (std::int64_t i = 0; i < side; i = i + 1000 < side || i == side - 1 ? i + 1000 : side - 1) {
-    const std::vector<std::int32_t> found = results(*d, i * side, side);
+  // A row in 101, and all of the last ones.
+  for (std::int64_t i = 0; i < side; i += i + 1101 < side ? 101 : 1) {
+    const std::vector<std::int32_t> found = results(result, *d, i * side, side);
     for (std::int64_t j = 0; j < side; ++j)
       ASSERT_EQ(found[static_cast<std::size_t>(j)], number_at(i % period) * number_at(j % period)) << i << ", " << j;
   }
 }
 
 // Either operand is large; what a row or a column adds up to says which one it is.
-TEST_P(LargeMatrices, AreReadEverywhere) {
-  const auto [type, result] = GetParam();
-  constexpr std::int64_t few = 8, different = 13;
+TEST_P(LargeSquares, AreReadEverywhere) {
+  const auto [kind, side] = GetParam();
+  const auto [type, result] = kind;
+  constexpr std::int64_t few = 16, different = 13;
   if (!fits(bytes_of(type, side * side))) GTEST_SKIP() << "too little memory";
-  const auto large = lines_of(type, side, side, different), d = poisoned(side * few);
+  const auto large = lines_of(type, side, side, different), d = poisoned(result, side * few);
   const DeviceBuffer narrow(*device_, bytes_of(type, few * side), "narrow");
-  // Sums that 16 bits do not hold are rounded: one in 64 of the numbers is not 0.
+  // Sums that 16 bits do not hold are rounded: one in 63 of the numbers is not 0.
   std::vector<float> thin(static_cast<std::size_t>(few * side));
   for (std::size_t i = 0; i < thin.size(); i += 63) thin[i] = 1;
   test::upload_as(*device_, narrow.data(), type, thin);
@@ -133,7 +150,7 @@ TEST_P(LargeMatrices, AreReadEverywhere) {
       gemm(B.transposed(), A.transposed(), row_major_view(d->data(), result, few, side));
     else
       gemm(A, B, row_major_view(d->data(), result, side, few));
-    const std::vector<std::int32_t> found = results(*d, 0, side * few);
+    const std::vector<std::int32_t> found = results(result, *d, 0, side * few);
     for (std::int64_t line = 0; line < side; ++line)
       for (std::int64_t j = 0; j < few; ++j)
         ASSERT_EQ(found[static_cast<std::size_t>(swapped ? j * side + line : line * few + j)],
@@ -143,11 +160,11 @@ TEST_P(LargeMatrices, AreReadEverywhere) {
 }
 
 // M or N is more than 2^31: the problem is cut up.
-TEST_P(LargeMatrices, HaveSidesOfMoreThan31Bits) {
+TEST_P(LongSides, HaveMoreThan31Bits) {
   const auto [type, result] = GetParam();
   constexpr std::int64_t K = 2;
   if (!fits(bytes_of(type, many * K) + bytes_of(result, many))) GTEST_SKIP() << "too little memory";
-  const auto long_one = lines_of(type, many, K, period), two = lines_of(type, 1, K, 1), d = poisoned(many);
+  const auto long_one = lines_of(type, many, K, period), two = lines_of(type, 1, K, 1), d = poisoned(result, many);
   const float first = number_at(0), second = number_at(1);
   for (const bool swapped : {false, true}) {
     check(cudaMemset(d->data(), 0xff, d->bytes()));
@@ -159,7 +176,7 @@ TEST_P(LargeMatrices, HaveSidesOfMoreThan31Bits) {
       gemm(A, B, row_major_view(d->data(), result, many, 1));
     constexpr std::int64_t window = 1 << 20;
     for (const std::int64_t at : {std::int64_t{0}, many / 4, many / 2 - window / 2, many / 3 * 2, many - window})
-      for (std::int64_t i = at; const std::int32_t value : results(*d, at, window)) {
+      for (std::int64_t i = at; const std::int32_t value : results(result, *d, at, window)) {
         const std::int64_t line = i++ % period;
         ASSERT_EQ(value, number_at(line * K) * first + number_at(line * K + 1) * second)
             << i - 1 << (swapped ? ", N" : ", M");
@@ -168,12 +185,12 @@ TEST_P(LargeMatrices, HaveSidesOfMoreThan31Bits) {
 }
 
 // K is more than 2^31: parts of it are added up one after the other.
-TEST_P(LargeMatrices, HaveSumsOfMoreThan31Bits) {
+TEST_P(LongSides, AreAddedUp) {
   const auto [type, result] = GetParam();
   if (type != Type::f32) GTEST_SKIP() << "kernels of f32 alone share out so long a sum; others take minutes";
   if (!fits(2 * bytes_of(type, many))) GTEST_SKIP() << "too little memory";
   const DeviceBuffer a(*device_, bytes_of(type, many), "A");
-  const auto b = lines_of(type, many, 1, period), d = poisoned(1);
+  const auto b = lines_of(type, many, 1, period), d = poisoned(result, 1);
   // Few numbers of A are not 0, at both ends and around 2^30 and 2^31.
   check(cudaMemset(a.data(), 0, a.bytes()));
   std::int64_t expected = 0;
@@ -185,7 +202,7 @@ TEST_P(LargeMatrices, HaveSumsOfMoreThan31Bits) {
   }
   gemm(row_major_view(a.data(), type, 1, many), column_major_view(b->data(), type, many, 1),
        row_major_view(d->data(), result, 1, 1));
-  EXPECT_EQ(results(*d, 0, 1)[0], expected);
+  EXPECT_EQ(results(result, *d, 0, 1)[0], expected);
 }
 
 }  // namespace

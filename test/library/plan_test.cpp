@@ -367,9 +367,20 @@ TEST(Plan, TakesNoMoreWorkspaceThanItMay) {
   const Problem f16 = problem_of({Type::f16, Type::f16, row, row}, 4096, 4096, 4095);
   EXPECT_GT(plan(f16, "h200").workspace_bytes(), 0u);
   EXPECT_EQ(plan(f16, "h200", {.workspace_bytes = 0}).workspace_bytes(), 0u);
-  // A copy of B in tiles that are 64 columns wide would take 275 GB, and A and B take 9.
-  const Problem thin = problem_of({Type::bf16, Type::bf16, row, column}, 1, 1, (std::int64_t{1} << 31) + 5);
-  EXPECT_LT(plan(thin, "h200").workspace_bytes(), std::size_t{100'000'000'000});
+  // Copies that the card holds, but not beside A, B and D, and others that it does not hold at all.
+  for (const Problem& large : {problem_of({Type::f16, Type::f16, row, row}, 150001, 150001, 150001),
+                               problem_of({Type::bf16, Type::bf16, row, column}, 1, 1, (std::int64_t{1} << 31) + 5)}) {
+    double bytes = 0;
+    for (const Matrix matrix : {Matrix::A, Matrix::B, Matrix::D})
+      bytes += static_cast<double>(shape_of(resolved(large), matrix).bytes());
+    const Plan made = plan(large, "h200");
+    EXPECT_LT(bytes + static_cast<double>(made.workspace_bytes()), 141e9) << made.id();
+    EXPECT_GT(
+        std::count_if(made.ways().begin(), made.ways().end(),
+                      [&](const PlannedWay& way) { return bytes + static_cast<double>(way.workspace_bytes) > 141e9; }),
+        0)
+        << "there is a way for which it has no memory";
+  }
 }
 
 TEST(Plan, RefusesBatchesThatOverlap) {
