@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/batch.hpp"
 #include "core/refusal.hpp"
 #include "lapidary/gemm.hpp"
 #include "library/canonical.hpp"
@@ -60,8 +61,7 @@ double operand_bytes(const Problem& p) {
   double bytes = 0;
   for (const Matrix matrix : all_matrices) {
     if (matrix == Matrix::C && (!p.reads_c() || p.in_place)) continue;
-    const bool shared = (matrix == Matrix::A && p.batch.stride_a == 0) ||
-                        (matrix == Matrix::B && p.batch.stride_b == 0);
+    const bool shared = stride_of(p.batch, matrix) == 0;
     bytes += static_cast<double>(shape_of(p, matrix).bytes()) * (shared ? 1 : static_cast<double>(p.batch.count));
   }
   return bytes;

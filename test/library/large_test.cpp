@@ -6,24 +6,20 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <memory>
-#include <numeric>
-#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "lapidary/gemm.hpp"
 #include "library/elements.hpp"
+#include "library/on_gpu.hpp"
 
 namespace lapidary {
 namespace {
 
-void check(cudaError_t status) {
-  if (status != cudaSuccess) throw std::runtime_error(cudaGetErrorString(status));
-}
+using test::check;
 
 /// Of squares. The first one has more than 2^31 elements in all; of the second one, whose lines are aligned, so that it
 /// is read and stored in bulk as it is, half lie beyond 2^31 and more than 2^32 bytes even of the narrowest type.
@@ -49,15 +45,8 @@ std::string name_of_square(const testing::TestParamInfo<std::tuple<Kind, std::in
   return fmt::format("{}_{}_{}", name_of(kind.type), name_of(kind.result), side);
 }
 
-/// On the GPU.
-class Large : public testing::Test {
+class Large : public test::OnGpu {
  protected:
-  void SetUp() override {
-    if (gpu_count() == 0) GTEST_SKIP() << "there is no GPU";
-    device_ = open_gpu();
-    context_ = std::make_unique<Context>(*device_);
-  }
-
   static constexpr std::size_t bytes_of(Type type, std::int64_t count) {
     return static_cast<std::size_t>(count) * static_cast<std::size_t>(size_of(type));
   }
@@ -97,9 +86,6 @@ class Large : public testing::Test {
     context_->gemm(device_->stream(), 1, a, b, 0, {}, d);
     device_->synchronize();
   }
-
-  std::unique_ptr<Device> device_;
-  std::unique_ptr<Context> context_;
 };
 class LargeSquares : public Large, public testing::WithParamInterface<std::tuple<Kind, std::int64_t>> {};
 class LongSides : public Large, public testing::WithParamInterface<Kind> {};

@@ -7,34 +7,25 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "lapidary/gemm.hpp"
 #include "library/elements.hpp"
+#include "library/on_gpu.hpp"
 #include "library/stream_key.hpp"
 
 namespace lapidary {
 namespace {
 
-/// Ends the test if CUDA fails, whatever function is in between.
-void check(cudaError_t status) {
-  if (status != cudaSuccess) throw std::runtime_error(cudaGetErrorString(status));
-}
+using test::check;
 
 /// A kernel that reads column-major operands in no other way than as copies in a workspace.
 const GemmOptions copies_both = {.kernel = "multistage_128x128x32_s3_f32"};
 
-class OnStreams : public testing::Test {
+class OnStreams : public test::OnGpu {
  protected:
-  void SetUp() override {
-    if (gpu_count() == 0) GTEST_SKIP() << "there is no GPU";
-    device_ = open_gpu();
-    context_ = std::make_unique<Context>(*device_);
-  }
-
   /// n x n integers that products and sums of f32 hold exactly.
   std::vector<float> numbers(std::int64_t n, int seed) const {
     std::vector<float> values(static_cast<std::size_t>(n * n));
@@ -51,9 +42,6 @@ class OnStreams : public testing::Test {
                                                     b[static_cast<std::size_t>(j * n + k)];
     return d;
   }
-
-  std::unique_ptr<Device> device_;
-  std::unique_ptr<Context> context_;
 };
 
 TEST_F(OnStreams, GraphsReplayCopiesAndProducts) {
