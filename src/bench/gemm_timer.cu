@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 #include "bench/clock_probe.hpp"
@@ -100,29 +101,34 @@ int launches_in(double seconds, double launch_ms, int least) {
   return std::max(least, static_cast<int>(std::min(std::round(seconds * 1e3 / launch_ms), most)));
 }
 
-/// Launches captured in a CUDA graph.
+struct DestroyGraph {
+  void operator()(cudaGraph_t graph) const { cudaGraphDestroy(graph); }
+};
+using CapturedGraph = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, DestroyGraph>;
+
+/// @param enqueue  puts launches on the stream, which is none that others wait for
+template <class Enqueue>
+CapturedGraph captured(cudaStream_t stream, const Enqueue& enqueue) {
+  check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  std::exception_ptr failed;
+  try {
+    enqueue();
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  cudaGraph_t ended = nullptr;
+  const cudaError_t status = cudaStreamEndCapture(stream, &ended);
+  CapturedGraph graph(ended);
+  if (failed) std::rethrow_exception(failed);
+  check_cuda(status, "cudaStreamEndCapture");
+  return graph;
+}
+
+/// Launches that were captured, to be launched together.
 class Graph {
  public:
-  /// @param enqueue  puts them on the stream, which is none that others wait for
-  template <class Enqueue>
-  Graph(cudaStream_t stream, const Enqueue& enqueue) {
-    cudaGraph_t graph = nullptr;
-    check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-    std::exception_ptr failed;
-    try {
-      enqueue();
-    } catch (...) {
-      failed = std::current_exception();
-    }
-    const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
-    if (failed) {
-      if (graph) cudaGraphDestroy(graph);
-      std::rethrow_exception(failed);
-    }
-    check_cuda(ended, "cudaStreamEndCapture");
-    const cudaError_t made = cudaGraphInstantiate(&launches_, graph, 0);
-    cudaGraphDestroy(graph);
-    check_cuda(made, "cudaGraphInstantiate");
+  explicit Graph(const CapturedGraph& graph) {
+    check_cuda(cudaGraphInstantiate(&launches_, graph.get(), 0), "cudaGraphInstantiate");
   }
   Graph(Graph&& other) noexcept : launches_(std::exchange(other.launches_, nullptr)) {}
   Graph& operator=(Graph&&) = delete;
@@ -150,7 +156,7 @@ class LaunchRow {
     if (launch_ms > short_ms) return;
     in_graph_ = launches_in(graph_s, launch_ms, 1);
     for (std::size_t done = 0; done < std::min(operands.copies(), most); done += static_cast<std::size_t>(in_graph_))
-      graphs_.emplace_back(cuda(), [&] { begin_each(in_graph_); });
+      graphs_.emplace_back(captured(cuda(), [&] { begin_each(in_graph_); }));
   }
 
   /// The number of launches that begin() begins if it is to begin so many: whole graphs.
@@ -432,6 +438,13 @@ GemmTimer::GemmTimer(Device& device, const Problem& problem, std::span<const std
 GemmTimer::~GemmTimer() = default;
 
 const Problem& GemmTimer::problem() const { return state_->operands.problem(); }
+
+std::vector<CapturedKernel> GemmTimer::kernels_of(const Contestant& contestant) {
+  const Contestant::Launch one = contestant.prepare(problem());
+  one(state_->stream, state_->operands.next());  // what it loads and allocates the first time
+  const auto stream = static_cast<cudaStream_t>(state_->stream.cuda);
+  return captured_kernels(captured(stream, [&] { one(state_->stream, state_->operands.next()); }).get());
+}
 
 Measurements GemmTimer::burst(std::span<const Contestant> contestants, std::span<const Contestant> peers,
                               const BurstOptions& options, const OnProgress& progress) {

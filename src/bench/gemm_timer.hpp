@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "bench/captured_kernels.hpp"
 #include "bench/contestant.hpp"
 #include "bench/parallel.hpp"
 #include "bench/rates.hpp"
@@ -74,6 +75,9 @@ class GemmTimer {
 
   /// What is timed: resolved, and its matrices are aligned to 256 bytes.
   const Problem& problem() const;
+
+  /// The kernels by which a contestant computes the problem.
+  std::vector<CapturedKernel> kernels_of(const Contestant& contestant);
 
   /// @throws Error if a rate is above the ceiling, DeviceError if a launch fails
   Measurements burst(std::span<const Contestant> contestants, std::span<const Contestant> peers,

@@ -106,7 +106,7 @@ Regret measure_regret(Device& device, Context& context, const Problem& problem, 
   timed.epilogue = problem.epilogue;
   timed = resolved(timed);
   const EpilogueOperands others(device, timed);
-  Regret result{context.plan(timed, options.choice), {}, {}, {}, {}, {}};
+  Regret result{context.plan(timed, options.choice), {}, {}, {}, {}, {}, {}};
   std::vector<Contestant> contestants;
   for (const PlannedWay& way : result.plan.ways()) {
     if (way.seconds > options.most_predicted * result.plan.way().seconds) break;
@@ -136,7 +136,10 @@ Regret measure_regret(Device& device, Context& context, const Problem& problem, 
     std::optional<std::size_t> best;
     for (std::size_t i = 0; i < all.size(); ++i)
       if (!all[i].fast_accumulation && (!best || tried[i].launch_ms.median < tried[*best].launch_ms.median)) best = i;
-    if (best) peers.push_back(all[*best]);
+    if (best) {
+      peers.push_back(all[*best]);
+      result.cublas_kernels = timer.kernels_of(all[*best]);
+    }
   }
   const Measurements measured = timer.burst(contestants, peers, blocks, progress);
   for (std::size_t i = 0; i < result.ways.size(); ++i)

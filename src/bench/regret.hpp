@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/captured_kernels.hpp"
 #include "bench/parallel.hpp"
 #include "device/device.hpp"
 #include "lapidary/gemm.hpp"
@@ -30,6 +31,7 @@ struct Regret {
   std::vector<TimedWay> ways;            ///< those that were timed, in the order of the plan: the chosen one first
   std::optional<double> cublas_seconds;  ///< by the fastest of its algorithms; none for what it does not know
   std::string cublas;                    ///< its version
+  std::vector<CapturedKernel> cublas_kernels;  ///< by which that algorithm computes a problem without groups
   std::optional<double>
       alone_seconds;                 ///< of the product that the library chooses where no epilogue follows; if one does
   std::optional<BurstTimes> bursts;  ///< if they were asked for

@@ -35,6 +35,7 @@ struct RegretArguments {
   std::string type = "f16";
   int every = 1;
   double most_seconds = 1e9;
+  double within = 3;
   bool bursts = false;
   bool json = false;
   std::string output, table;
@@ -76,10 +77,17 @@ Json to_json(const bench::Regret& r, const std::string& label, int multiprocesso
                     {"predicted_s", way.way.seconds},
                     {"measured_s", way.seconds}});
   }
+  Json kernels = Json::array();
+  for (const bench::CapturedKernel& kernel : r.cublas_kernels)
+    kernels.push_back({{"name", kernel.name},
+                       {"grid", {kernel.grid.x, kernel.grid.y, kernel.grid.z}},
+                       {"cluster", {kernel.cluster.x, kernel.cluster.y, kernel.cluster.z}},
+                       {"threads", kernel.threads}});
   return {{"plan", r.plan.id()},
           {"label", label},
           {"regret", r.regret()},
           {"cublas_s", measured_json(r.cublas_seconds)},
+          {"cublas_kernels", kernels},
           {"bursts", measured_json(r.bursts)},
           {"ways", ways}};
 }
@@ -139,7 +147,7 @@ ExitCode regret(const RegretArguments& a) {
     Problem problem = {.kind = types, .M = p.M, .N = p.N, .K = p.K};
     if (p.orders) problem.kind = {types.type, types.result, p.orders->a, p.orders->b};
     if (p.products > 1) problem.batch = one_after_another(resolved(problem), p.products);
-    bench::RegretOptions options = {.bursts = a.bursts};
+    bench::RegretOptions options = {.most_predicted = a.within, .bursts = a.bursts};
     if (p.groups > 0) {
       const bench::RandomProblem groups = bench::in_groups({.problem = resolved(problem)}, p.groups, p.uneven);
       problem = groups.problem;
@@ -217,6 +225,9 @@ Command add_regret(App program) {
       .type_name("TYPE");
   app.add_option("--every", a->every, "only every so many of them (1)").check(in_range(1, 1000000));
   app.add_option("--seconds", a->most_seconds, "begin none after that").check(in_range(1, 1000000));
+  app.add_option("--within", a->within,
+                 "leave out ways of which more than so many times the choice's time is expected (3)")
+      .check(in_range(1, 1000000));
   app.add_option("--table", a->table, "write what was quicker than the choice as a table for GemmOptions::table")
       .type_name("FILE");
   app.add_flag("--bursts", a->bursts, "time the choice and cuBLAS by bursts after rests too, as bench does");
