@@ -1,23 +1,24 @@
 #pragma once
 #include "core/cluster_places.hpp"
-#include "kernels/wgmma/wgmma_overlapped.cuh"
+#include "kernels/wgmma/wgmma_waves.cuh"
 
 namespace lapidary::inline LAPIDARY_BUILD::wgmma_shared {
 
 constexpr RungInfo info = {
     .name = "wgmma_shared",
     .parent = "wgmma_overlapped",
-    .idea = "clusters share both operands, for lines that begin anywhere",
+    .idea = "clusters of up to eight share both operands, for lines that begin anywhere",
     .change =
-        "Clusters of 2 x 2 blocks in place of 2 x 1: each block copies half of its rows of A, too, and receives the others",
+        "Clusters of any shape, and tiles of 64 to 192 rows: where two or four blocks of a cluster have the same rows of A "
+        "each copies its share of them, too, and receives the others",
     .why =
         "Of rows of 128 bytes that begin at multiples of 16 all blocks together never received more than 47 in a "
-        "nanosecond, of those at multiples of 128 over 120 (docs/tried.md). Of a product of 1432 x 1432 x 1432 in 16 "
-        "bits the 96 tiles of 128 x 192 wait for 320 rows a step each; in clusters of 2 x 2 they copy 160",
-    .counter = "reads of L2: half of those of A, as of B",
+        "nanosecond, of those at multiples of 128 over 120 (docs/tried.md). Of a product of 1080 x 1080 x 1080 in 16 "
+        "bits the 108 tiles of 128 x 96 wait for 224 rows a step each; in clusters of 2 x 4 they copy 80",
+    .counter = "reads of L2: of A and of B a block's share alone",
     .cost =
-        "Where lines begin at multiples of 128 bytes copies are as quick as products, and there is nothing to gain; "
-        "clusters of four hang over the edges of D as a whole, and have room on 120 of 132 multiprocessors",
+        "Clusters hang over the edges of D as a whole; those of four or eight have room on 120 of 132 multiprocessors. "
+        "Where lines begin at multiples of 128 bytes pairs gain a few hundredths, and larger ones little",
     .exercise =
         "`lapidary gemm -m 1432 -n 1432 -k 1432 --type \"f16 RC\" --gpu h200`, then with 1408 three times: what is chosen "
         "where lines of A and B are whole?",
@@ -39,27 +40,40 @@ struct InClusters : Tiles {
 };
 
 template <KernelTraits t>
-struct Config : wgmma_overlapped::Config<t> {
+struct Config : wgmma_waves::Config<t> {
+  using Cluster = typename wgmma_overlapped::Config<t>::Cluster;
   using Walk = InClusters<wgmma_persistent::TileByTile>;
 };
 
-/// Of tiles of 128 rows and `BN` columns, whose results are staged in so many slices at a time.
-constexpr KernelTraits of(Type type, Order b, int BN, int stages, int slices = 2, int cols = 64) {
-  KernelTraits t = wgmma_overlapped::smaller(BN, stages, type, b);
-  t.cluster = {.down = 2, .across = 2};
-  t.slices = slices;
-  t.cols = cols;
+constexpr KernelTraits of(Type type, Order b, int BM, int BN, int slices, int cols, int down, int across) {
+  KernelTraits t = wgmma_waves::of(type, type, b, BM, BN, slices, cols);
+  t.cluster = {.down = down, .across = across};
   return t;
 }
-/// Of widths that leave few multiprocessors idle in the last round, of 30 clusters.
+/// Clusters of eight where lines begin anywhere, of which 15 have room; pairs where lines are whole, which all
+/// multiprocessors take. Widths that leave few places empty in the last round.
 template <class... Types>
 constexpr auto traits(Types... types) {
   constexpr Order row = Order::row_major, column = Order::column_major;
-  return std::array{of(types, column, 144, 5, 2, 72)..., of(types, column, 64, 8)...,
-                    of(types, column, 96, 7, 4, 24)...,  of(types, column, 128, 6)...,
-                    of(types, column, 192, 4)...,        of(types, column, 240, 4, 2, 40)...,
-                    of(types, column, 256, 4)...,        of(types, row, 128, 6)...,
-                    of(types, row, 192, 4)...,           of(types, row, 256, 4)...};
+  return std::array{of(types, column, 64, 80, 2, 40, 4, 2)...,    of(types, column, 64, 144, 2, 72, 4, 2)...,
+                    of(types, column, 128, 72, 1, 72, 4, 2)...,   of(types, column, 128, 96, 4, 24, 2, 4)...,
+                    of(types, column, 128, 112, 2, 56, 2, 4)...,  of(types, column, 128, 144, 2, 72, 4, 2)...,
+                    of(types, column, 128, 168, 2, 56, 4, 2)...,  of(types, column, 64, 64, 1, 64, 2, 2)...,
+                    of(types, column, 64, 128, 2, 64, 2, 2)...,   of(types, column, 128, 128, 2, 64, 2, 2)...,
+                    of(types, column, 128, 192, 2, 64, 2, 2)...,  of(types, column, 128, 240, 2, 40, 2, 2)...,
+                    of(types, column, 128, 256, 2, 64, 2, 2)...,  of(types, column, 64, 112, 2, 56, 4, 1)...,
+                    of(types, column, 64, 144, 2, 72, 4, 1)...,   of(types, column, 64, 176, 1, 88, 2, 1)...,
+                    of(types, column, 128, 144, 2, 72, 2, 1)...,  of(types, column, 192, 144, 2, 72, 2, 1)...,
+                    of(types, column, 192, 192, 2, 64, 2, 1)...,  of(types, column, 192, 200, 2, 40, 2, 1)...,
+                    of(types, column, 128, 104, 1, 104, 1, 2)..., of(types, column, 128, 112, 2, 56, 1, 2)...,
+                    of(types, column, 128, 168, 2, 56, 1, 2)...,  of(types, row, 64, 80, 2, 40, 4, 2)...,
+                    of(types, row, 128, 96, 4, 24, 2, 4)...,      of(types, row, 128, 112, 2, 56, 2, 4)...,
+                    of(types, row, 128, 128, 2, 64, 4, 2)...,     of(types, row, 128, 144, 2, 72, 4, 2)...,
+                    of(types, row, 128, 168, 2, 56, 4, 2)...,     of(types, row, 128, 200, 2, 40, 4, 2)...,
+                    of(types, row, 64, 64, 1, 64, 2, 2)...,       of(types, row, 128, 128, 2, 64, 2, 2)...,
+                    of(types, row, 128, 192, 2, 64, 2, 2)...,     of(types, row, 128, 256, 2, 64, 2, 2)...,
+                    of(types, row, 64, 112, 2, 56, 4, 1)...,      of(types, row, 64, 144, 2, 72, 4, 1)...,
+                    of(types, row, 128, 144, 2, 72, 2, 1)...,     of(types, row, 192, 192, 2, 64, 2, 1)...};
 }
 constexpr auto all_traits = traits(Type::bf16, Type::f16);
 constexpr auto build = [](auto t) { return built_wgmma<info, Config<t.value>>(); };
