@@ -227,7 +227,7 @@ Command add_regret(App program) {
   app.add_option("--seconds", a->most_seconds, "begin none after that").check(in_range(1, 1000000));
   app.add_option("--within", a->within,
                  "leave out ways of which more than so many times the choice's time is expected (3)")
-      .check(in_range(1, 1000000));
+      .check(in_range(1.0, 1e6));
   app.add_option("--table", a->table, "write what was quicker than the choice as a table for GemmOptions::table")
       .type_name("FILE");
   app.add_flag("--bursts", a->bursts, "time the choice and cuBLAS by bursts after rests too, as bench does");
