@@ -6,6 +6,7 @@ fitted to the list, with the way that is chosen today.
 """
 import json
 import math
+import re
 from functools import cache
 from typing import NamedTuple
 
@@ -40,6 +41,7 @@ TEXTS = {
     "drawn": "random sizes, many of them odd",
     "drawn2": "other random sizes",
     "drawn3": "others again",
+    "drawn4": "8 to 5000 rows, columns and steps, half of them odd",
 }
 
 
@@ -378,5 +380,22 @@ def launches():
     return table(columns, rows)
 
 
-REGIONS = {f"shapes-{name}": region(name) for name in CLASSES} | {"shapes-outdated": outdated, "shapes-launches": launches}
+def groups():
+    """Products of groups of rows in one launch, and a call of cuBLAS for each group."""
+    rows = []
+    for problem in load("results/h200/grouped.json")["problems"]:
+        plan, count = plan_of(problem["plan"]), re.search(r"\.g(\d+)\.", problem["plan"])[1]
+        ours, theirs = problem["ways"][0]["measured_s"], problem["cublas_s"]
+        rows.append(
+            [f"{plan.M}x{plan.N}x{plan.K}", plan.orders[:2], count, problem["label"], f"`{problem['ways'][0]['kernel']}`"]
+            + [f"{1e6 * ours:.0f}", f"{1e6 * theirs:.0f}", times(theirs / ours)]
+        )
+    return table(["M x N x K", "orders", "groups:", "their ends", "kernel", "us:", "cuBLAS, us:", "cuBLAS's time over ours:"], rows)
+
+
+REGIONS = {f"shapes-{name}": region(name) for name in CLASSES} | {
+    "shapes-outdated": outdated,
+    "shapes-groups": groups,
+    "shapes-launches": launches,
+}
 FILES = {f"docs/shapes/{name}.svg": (lambda name=name: picture(name)) for name in CLASSES}

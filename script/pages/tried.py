@@ -89,4 +89,25 @@ def rows_beyond():
     return table(["kernel", *(f"M = {M}:" for M in rows)], lines)
 
 
-REGIONS = {"crooked-lines": crooked_lines, "rows-by-alignment": rows_by_alignment, "rows-beyond": rows_beyond}
+def shapes_of_clusters():
+    """Of products of 16 bits that cuBLAS computes by one kernel: the blocks of its clusters, by what lines begin at."""
+    counts = {}
+    for path in sorted(TIMES.glob("*.json")):
+        for problem in json.loads(path.read_text())["problems"]:
+            plan, kernels = plan_of(problem["plan"]), problem.get("cublas_kernels", [])
+            if len(kernels) != 1 or not kernels[0]["name"].startswith("nvjet") or plan.orders[:2] != "RC" or plan.products > 1:
+                continue
+            if not all(256 <= side <= 4096 for side in (plan.M, plan.N, plan.K)):
+                continue
+            of = counts.setdefault(math.gcd(plan.K * plan.size, 128), {})
+            of.setdefault(math.prod(kernels[0]["cluster"]), set()).add((plan.M, plan.N, plan.K, plan.type))
+    blocks = sorted({n for of in counts.values() for n in of})
+    columns = ["lines begin at multiples of, in bytes", "problems:", *(f"{n}:" for n in blocks)]
+    lines = []
+    for multiple, of in sorted(counts.items()):
+        each = [len(of.get(n, ())) for n in blocks]
+        lines.append([str(multiple), str(sum(each)), *(str(n) for n in each)])
+    return table(columns, lines)
+
+
+REGIONS = {"crooked-lines": crooked_lines, "clusters-of-cublas": shapes_of_clusters, "rows-by-alignment": rows_by_alignment, "rows-beyond": rows_beyond}
