@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -110,8 +111,9 @@ ExitCode run(const RunArguments& arguments) {
   const Rung& rung = find_rung(arguments.kernel);
   const GemmKind kind = arguments.type ? parse_kind(*arguments.type) : rung.kernels.front().kind;
   const KernelEntry& kernel = rung.kernel(kind, arguments.tile);
-  const std::unique_ptr<Device> device = open_device(arguments.device,
-                                                     {.count = arguments.count, .check = arguments.check});
+  emulator::Options options = {.count = arguments.count, .check = arguments.check};
+  options.multiprocessors = std::max(options.multiprocessors, kernel.cluster.down * kernel.cluster.across);
+  const std::unique_ptr<Device> device = open_device(arguments.device, options);
   bench::require_support(rung, kind, *device);
   const bench::RandomProblem spec = spec_of(arguments, kind, device->kind());
   Json json = json_of(rung, kernel, *device, spec);

@@ -28,6 +28,7 @@ int run_block(const KernelEntry& kernel, const Problem& problem, const Visit& vi
   };
   std::vector<Range> matrices;
   emulator::Options options{.count = true, .multiply = false, .threads = 1};
+  options.multiprocessors = std::max(options.multiprocessors, kernel.cluster.down * kernel.cluster.across);
   options.sample = [](const LaunchShape&) { return std::vector<emulator::BlockSample>{{0, 1}}; };
   options.observe = [&](const ObservedAccess& seen) {
     if (!is_global(seen.kind) || seen.block != 0) return;  // others of its cluster come along

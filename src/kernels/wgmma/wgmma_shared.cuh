@@ -55,11 +55,11 @@ constexpr KernelTraits of(Type type, Order b, int BM, int BN, int slices, int co
 template <class... Types>
 constexpr auto traits(Types... types) {
   constexpr Order row = Order::row_major, column = Order::column_major;
-  return std::array{of(types, column, 128, 144, 2, 72, 4, 2)...,  of(types, column, 64, 80, 2, 40, 4, 2)...,
-                    of(types, column, 64, 144, 2, 72, 4, 2)...,   of(types, column, 128, 72, 1, 72, 4, 2)...,
-                    of(types, column, 128, 96, 4, 24, 2, 4)...,   of(types, column, 128, 112, 2, 56, 2, 4)...,
-                    of(types, column, 128, 168, 2, 56, 4, 2)...,  of(types, column, 64, 64, 1, 64, 2, 2)...,
-                    of(types, column, 64, 128, 2, 64, 2, 2)...,   of(types, column, 128, 128, 2, 64, 2, 2)...,
+  return std::array{of(types, column, 128, 128, 2, 64, 2, 2)...,  of(types, column, 128, 144, 2, 72, 4, 2)...,
+                    of(types, column, 64, 80, 2, 40, 4, 2)...,    of(types, column, 64, 144, 2, 72, 4, 2)...,
+                    of(types, column, 128, 72, 1, 72, 4, 2)...,   of(types, column, 128, 96, 4, 24, 2, 4)...,
+                    of(types, column, 128, 112, 2, 56, 2, 4)...,  of(types, column, 128, 168, 2, 56, 4, 2)...,
+                    of(types, column, 64, 64, 1, 64, 2, 2)...,    of(types, column, 64, 128, 2, 64, 2, 2)...,
                     of(types, column, 128, 192, 2, 64, 2, 2)...,  of(types, column, 128, 240, 2, 40, 2, 2)...,
                     of(types, column, 128, 256, 2, 64, 2, 2)...,  of(types, column, 64, 112, 2, 56, 4, 1)...,
                     of(types, column, 64, 144, 2, 72, 4, 1)...,   of(types, column, 64, 176, 1, 88, 2, 1)...,
