@@ -7,7 +7,7 @@ namespace lapidary::inline LAPIDARY_BUILD::wgmma_shared {
 constexpr RungInfo info = {
     .name = "wgmma_shared",
     .parent = "wgmma_overlapped",
-    .idea = "clusters of up to eight share both operands, for lines that begin anywhere",
+    .idea = "clusters of up to eight blocks share both operands",
     .change =
         "Clusters of any shape, and tiles of 64 to 192 rows: where two or four blocks of a cluster have the same rows of A "
         "each copies its share of them, too, and receives the others",
@@ -56,24 +56,21 @@ template <class... Types>
 constexpr auto traits(Types... types) {
   constexpr Order row = Order::row_major, column = Order::column_major;
   return std::array{of(types, column, 128, 128, 2, 64, 2, 2)...,  of(types, column, 128, 144, 2, 72, 4, 2)...,
-                    of(types, column, 64, 80, 2, 40, 4, 2)...,    of(types, column, 64, 144, 2, 72, 4, 2)...,
-                    of(types, column, 128, 72, 1, 72, 4, 2)...,   of(types, column, 128, 96, 4, 24, 2, 4)...,
-                    of(types, column, 128, 112, 2, 56, 2, 4)...,  of(types, column, 128, 168, 2, 56, 4, 2)...,
-                    of(types, column, 64, 64, 1, 64, 2, 2)...,    of(types, column, 64, 128, 2, 64, 2, 2)...,
-                    of(types, column, 128, 192, 2, 64, 2, 2)...,  of(types, column, 128, 240, 2, 40, 2, 2)...,
-                    of(types, column, 128, 256, 2, 64, 2, 2)...,  of(types, column, 64, 112, 2, 56, 4, 1)...,
-                    of(types, column, 64, 144, 2, 72, 4, 1)...,   of(types, column, 64, 176, 1, 88, 2, 1)...,
-                    of(types, column, 128, 144, 2, 72, 2, 1)...,  of(types, column, 192, 144, 2, 72, 2, 1)...,
+                    of(types, column, 64, 80, 2, 40, 4, 2)...,    of(types, column, 128, 72, 1, 72, 4, 2)...,
+                    of(types, column, 128, 96, 4, 24, 2, 4)...,   of(types, column, 128, 112, 2, 56, 2, 4)...,
+                    of(types, column, 128, 168, 2, 56, 4, 2)...,  of(types, column, 64, 64, 1, 64, 2, 2)...,
+                    of(types, column, 64, 128, 2, 64, 2, 2)...,   of(types, column, 128, 192, 2, 64, 2, 2)...,
+                    of(types, column, 128, 240, 2, 40, 2, 2)...,  of(types, column, 128, 256, 2, 64, 2, 2)...,
+                    of(types, column, 64, 112, 2, 56, 4, 1)...,   of(types, column, 64, 144, 2, 72, 4, 1)...,
+                    of(types, column, 64, 176, 1, 88, 2, 1)...,   of(types, column, 192, 144, 2, 72, 2, 1)...,
                     of(types, column, 192, 192, 2, 64, 2, 1)...,  of(types, column, 192, 200, 2, 40, 2, 1)...,
-                    of(types, column, 128, 104, 1, 104, 1, 2)..., of(types, column, 128, 112, 2, 56, 1, 2)...,
-                    of(types, column, 128, 168, 2, 56, 1, 2)...,  of(types, row, 64, 80, 2, 40, 4, 2)...,
-                    of(types, row, 128, 96, 4, 24, 2, 4)...,      of(types, row, 128, 112, 2, 56, 2, 4)...,
-                    of(types, row, 128, 128, 2, 64, 4, 2)...,     of(types, row, 128, 144, 2, 72, 4, 2)...,
-                    of(types, row, 128, 168, 2, 56, 4, 2)...,     of(types, row, 128, 200, 2, 40, 4, 2)...,
-                    of(types, row, 64, 64, 1, 64, 2, 2)...,       of(types, row, 128, 128, 2, 64, 2, 2)...,
-                    of(types, row, 128, 192, 2, 64, 2, 2)...,     of(types, row, 128, 256, 2, 64, 2, 2)...,
-                    of(types, row, 64, 112, 2, 56, 4, 1)...,      of(types, row, 64, 144, 2, 72, 4, 1)...,
-                    of(types, row, 128, 144, 2, 72, 2, 1)...,     of(types, row, 192, 192, 2, 64, 2, 1)...};
+                    of(types, column, 128, 104, 1, 104, 1, 2)..., of(types, row, 128, 192, 2, 64, 2, 2)...,
+                    of(types, row, 64, 80, 2, 40, 4, 2)...,       of(types, row, 128, 96, 4, 24, 2, 4)...,
+                    of(types, row, 128, 112, 2, 56, 2, 4)...,     of(types, row, 128, 128, 2, 64, 4, 2)...,
+                    of(types, row, 128, 144, 2, 72, 4, 2)...,     of(types, row, 128, 168, 2, 56, 4, 2)...,
+                    of(types, row, 128, 200, 2, 40, 4, 2)...,     of(types, row, 64, 64, 1, 64, 2, 2)...,
+                    of(types, row, 128, 256, 2, 64, 2, 2)...,     of(types, row, 64, 112, 2, 56, 4, 1)...,
+                    of(types, row, 64, 144, 2, 72, 4, 1)...,      of(types, row, 192, 192, 2, 64, 2, 1)...};
 }
 constexpr auto all_traits = traits(Type::bf16, Type::f16);
 constexpr auto build = [](auto t) { return built_wgmma<info, Config<t.value>>(); };
