@@ -112,6 +112,11 @@ class Ladder : public testing::TestWithParam<Configuration> {
   const Rung& rung = *GetParam().rung;
   const KernelEntry& kernel = *GetParam().kernel;
 
+  /// An emulated card that has room for a cluster of the kernel.
+  std::unique_ptr<Device> emulated(emulator::Options options = {}) const {
+    options.multiprocessors = std::max(options.multiprocessors, kernel.cluster.down * kernel.cluster.across);
+    return open_emulator(options);
+  }
   void expect_right(Device& device, const std::vector<RandomProblem>& specs) {
     for (const RandomProblem& spec : specs) {
       const auto result = bench::run_gemm(device, rung, kernel, build_for(device.stream()), spec);
@@ -129,7 +134,7 @@ INSTANTIATE_TEST_SUITE_P(Rung, Ladder, testing::ValuesIn(all_configurations()), 
 
 #if LAPIDARY_WITH_INSTRUMENTED
 TEST_P(Ladder, IsRightAndWithoutFaultsWhenChecked) {
-  const auto device = open_emulator({.check = true});
+  const auto device = emulated({.check = true});
   expect_right(*device, edge_cases(kernel.kind, kernel.tile));
   // Two blocks share K: what a larger cluster does as well may be missing of these alone.
   if (kernel.split)
@@ -138,7 +143,7 @@ TEST_P(Ladder, IsRightAndWithoutFaultsWhenChecked) {
 
 TEST_P(Ladder, IsWithoutRacesInRandomOrder) {
   for (const std::uint64_t seed : {1, 2, 3}) {
-    const auto device = open_emulator({.check = true, .seed = seed});
+    const auto device = emulated({.check = true, .seed = seed});
     const std::int64_t k = kernel.tile.k ? kernel.tile.k : 8;
     expect_right(*device, {of_kind(kernel.kind, {.problem = {.M = 40, .N = 36, .K = 5 * k}, .beta = 1})});
   }
@@ -146,7 +151,7 @@ TEST_P(Ladder, IsWithoutRacesInRandomOrder) {
 #endif
 
 TEST_P(Ladder, IsRightOnSeveralTilesOfThePlainBuild) {
-  const auto device = open_emulator();
+  const auto device = emulated();
   expect_right(*device, large_cases(kernel.kind));
 }
 
