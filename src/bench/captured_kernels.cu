@@ -16,7 +16,8 @@ Function driver_function(const char* name, unsigned version) {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
   check_cuda(cudaGetDriverEntryPointByVersion(name, &function, version, cudaEnableDefault, &found), name);
-  if (found != cudaDriverEntryPointSuccess) throw DeviceError(std::string("the driver has no ") + name);
+  if (found != cudaDriverEntryPointSuccess)
+    throw DeviceError(std::string("the driver has no ") + name + "; install one for CUDA 12.3 or later");
   return reinterpret_cast<Function>(function);
 }
 

@@ -15,7 +15,8 @@ struct CapturedKernel {
   int threads;  ///< of a block
 };
 
-/// The kernels of a graph, in the order in which they were captured on one stream.
+/// The kernels of a graph, in the order in which CUDA lists its nodes, which it does not promise to be that of the
+/// calls.
 /// @throws DeviceError if the driver is older than CUDA 12.3, which names them
 std::vector<CapturedKernel> captured_kernels(CUgraph_st* graph);
 
