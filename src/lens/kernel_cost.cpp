@@ -10,6 +10,7 @@
 #include "library/kernel_cost.hpp"
 #include "model/calibration.hpp"
 #include "model/multiprocessor.hpp"
+#include "model/sass.hpp"
 
 namespace lapidary::lens {
 namespace {
@@ -36,32 +37,37 @@ void add_passes(library::KernelCost& cost, const Explanation& e) {
   }
 }
 
+/// Into how many D is cut.
+std::int64_t tiles(const KernelEntry& kernel, const Problem& p, int multiprocessors) {
+  if (kernel.order.tiles) return kernel.order.tiles(p.M, p.N, multiprocessors);
+  const auto [rows, columns] = tiles_of(kernel, p.M, p.N);
+  return rows * columns;
+}
+
 }  // namespace
 
 std::string kernel_cost_table() {
   const model::Gpu gpu = model::find_gpu("H200");
+  const Card card = {gpu.compute_capability, gpu.sms};
   std::string table = "// written by lapidary report --costs: the rows of library/kernel_cost.hpp\n";
   for (const std::string_view name : library::library_rungs()) {
     const Rung& rung = find_rung(name);
     for (const KernelEntry& kernel : rung.kernels) {
       Problem problem = page_problem(kernel);
-      // What warpgroups multiply is fitted to timings, so that one step tells all of the kernel; of others the main
-      // loop is simulated.
-      problem.K = std::max(kernel.tile.k, 16);
-      Explanation e = explain({&rung, &kernel, problem, gpu});
-      const bool simulated = e.observation.written.total.wgmma.instructions == 0;
-      if (simulated) {
-        problem.K = 1024;
-        e = explain({&rung, &kernel, problem, gpu});
-      }
       const std::string id = kernel.id();
+      const LaunchShape launch = prepare(kernel, Build::plain, problem, card).shape;
+      const auto [x, y, z] = launch.block;
       library::KernelCost cost;
       cost.id = id;
-      cost.persistent = e.observation.blocks < e.observation.tiles;
-      cost.threads = e.observation.threads();
-      cost.registers = e.compiled ? e.compiled->registers : 0;
-      cost.shared_bytes = static_cast<int>(e.observation.launch.shared_bytes);
-      if (simulated) add_passes(cost, e);
+      cost.persistent = std::int64_t{launch.grid.x} * launch.grid.y * launch.grid.z < tiles(kernel, problem, gpu.sms);
+      cost.threads = static_cast<int>(x * y * z);
+      cost.shared_bytes = static_cast<int>(launch.shared_bytes);
+      if (const auto compiled = model::find_compiled(id)) cost.registers = compiled->registers;
+      // What warpgroups multiply is fitted to timings; of others the main loop is simulated.
+      if (rung.family != "wgmma") {
+        problem.K = 1024;
+        add_passes(cost, explain({&rung, &kernel, problem, gpu}));
+      }
       table += to_source(cost);
     }
   }
