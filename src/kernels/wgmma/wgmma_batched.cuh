@@ -123,9 +123,7 @@ Prepared prepare(const Problem& problem, const Card& card) {
 }
 
 constexpr KernelTraits of(const GemmKind& kind, int BM, int BN) {
-  KernelTraits t = wgmma_waves::of(kind.type, kind.result, kind.b, BM, BN, BN > 64 ? 2 : 1, 64);
-  t.kind.a = kind.a;
-  return t;
+  return wgmma_waves::of(kind, BM, BN, BN > 64 ? 2 : 1, 64);
 }
 /// Wide tiles have the fewest bytes for each product; small ones are for products that are small, and few.
 template <class... Kinds>

@@ -123,7 +123,7 @@ Prepared prepare(const Problem& problem, const Card& card) {
 
 /// Tiles for long groups, and for groups of few rows. As many stages as leave room for many groups, or else four.
 constexpr KernelTraits of(Type type, Order b, int BM, int BN) {
-  KernelTraits t = wgmma_waves::of(type, type, b, BM, BN, 2, 64);
+  KernelTraits t = wgmma_waves::of({type, type, Order::row_major, b}, BM, BN, 2, 64);
   while (t.stages > 4 && room_for_groups(t) < 1024) --t.stages;
   return t;
 }

@@ -107,8 +107,9 @@ struct Config : WgmmaConfig<t, warpgroups> {
   static constexpr KSplit split = {};
 };
 
-constexpr KernelTraits of(TileShape tile, int stages, Type type, Type result, Order b = Order::column_major) {
-  return {.tile = tile, .kind = {type, result, Order::row_major, b}, .stages = stages};
+constexpr KernelTraits of(TileShape tile, int stages, Type type, Type result, Order b = Order::column_major,
+                          Order a = Order::row_major) {
+  return {.tile = tile, .kind = {type, result, a, b}, .stages = stages};
 }
 constexpr std::array all_traits = {
     of({64, 64, 128}, 6, Type::bf16, Type::bf16),
@@ -132,6 +133,16 @@ constexpr std::array all_traits = {
     of({64, 64, 64}, 6, Type::tf32, Type::f32),
     of({128, 64, 32}, 8, Type::tf32, Type::f32),
     of({128, 128, 32}, 5, Type::tf32, Type::f32),
+    of({64, 16, 64}, 12, Type::bf16, Type::bf16, Order::row_major, Order::column_major),
+    of({64, 16, 64}, 12, Type::f16, Type::f16, Order::row_major, Order::column_major),
+    of({64, 32, 64}, 12, Type::bf16, Type::bf16, Order::row_major, Order::column_major),
+    of({64, 32, 64}, 12, Type::f16, Type::f16, Order::row_major, Order::column_major),
+    of({64, 16, 128}, 10, Type::bf16, Type::bf16, Order::column_major, Order::column_major),
+    of({64, 16, 128}, 10, Type::f16, Type::f16, Order::column_major, Order::column_major),
+    of({64, 32, 128}, 9, Type::bf16, Type::bf16, Order::column_major, Order::column_major),
+    of({64, 32, 128}, 9, Type::f16, Type::f16, Order::column_major, Order::column_major),
+    of({64, 64, 128}, 6, Type::bf16, Type::bf16, Order::column_major, Order::column_major),
+    of({64, 64, 128}, 6, Type::f16, Type::f16, Order::column_major, Order::column_major),
     of({64, 64, 256}, 6, Type::s8, Type::s32),
     of({128, 64, 128}, 8, Type::s8, Type::s32),
     of({128, 128, 128}, 5, Type::s8, Type::s32),

@@ -70,21 +70,18 @@ struct Config : wgmma_overlapped::Config<t> {
 
 /// A tile of BM x BN, whose results are staged in `slices` at a time of `cols` columns, with all the stages that there
 /// is room for. Columns that are neighbours, where B is row-major, take the room of the next multiple of 64.
-constexpr KernelTraits of(Type type, Type result, Order b, int BM, int BN, int slices, int cols) {
+constexpr KernelTraits of(const GemmKind& kind, int BM, int BN, int slices, int cols) {
   constexpr int line = 128, barriers = 1024;  // as far as the next array's alignment
-  KernelTraits t = {.tile = {BM, BN, line / size_of(type)},
-                    .kind = {type, result, Order::row_major, b},
-                    .slices = slices,
-                    .cols = cols};
-  const int stage = (BM + (b == Order::row_major ? round_up(BN, 64) : BN)) * line;
-  const int staged = round_up(BM * slices * cols * size_of(result), 1024);
+  KernelTraits t = {.tile = {BM, BN, line / size_of(kind.type)}, .kind = kind, .slices = slices, .cols = cols};
+  const int stage = (BM + (kind.b == Order::row_major ? round_up(BN, 64) : BN)) * line;
+  const int staged = round_up(BM * slices * cols * size_of(kind.result), 1024);
   t.stages = (static_cast<int>(LaunchLimits::shared_bytes_opt_in) - staged - barriers) / stage;
   return t;
 }
 /// Widths for every size, tiles of 64 rows for small ones: below, what they fill.
 constexpr auto column_major(Type type) {
   const auto tile = [=](int BM, int BN, int slices, int cols) {
-    return of(type, type, Order::column_major, BM, BN, slices, cols);
+    return of({type, type, Order::row_major, Order::column_major}, BM, BN, slices, cols);
   };
   return std::array{tile(128, 176, 1, 88),  tile(128, 88, 1, 88),  tile(128, 104, 1, 104), tile(128, 112, 2, 56),
                     tile(128, 120, 1, 120), tile(128, 128, 2, 64), tile(128, 168, 2, 56),  tile(128, 192, 2, 64),
@@ -92,15 +89,20 @@ constexpr auto column_major(Type type) {
                     tile(64, 64, 1, 64),    tile(64, 128, 2, 64)};
 }
 constexpr auto row_major(Type type) {
+  const auto tile = [=](int BM, int BN, int slices, int cols) { return of({type, type}, BM, BN, slices, cols); };
+  return std::array{tile(128, 128, 2, 64), tile(128, 192, 2, 64), tile(64, 64, 1, 64), tile(64, 128, 2, 64)};
+}
+constexpr auto column_major_a(Type type, Order b) {
   const auto tile = [=](int BM, int BN, int slices, int cols) {
-    return of(type, type, Order::row_major, BM, BN, slices, cols);
+    return of({type, type, Order::column_major, b}, BM, BN, slices, cols);
   };
   return std::array{tile(128, 128, 2, 64), tile(128, 192, 2, 64), tile(64, 64, 1, 64), tile(64, 128, 2, 64)};
 }
 /// Results of 32 bits, between wgmma_split_k's tiles and wgmma_staged_f32's.
 template <class... Types>
 constexpr auto wide_results(int BN, int cols, Types... types) {
-  return std::array{of(types, types == Type::s8 ? Type::s32 : Type::f32, Order::column_major, 128, BN, 1, cols)...};
+  constexpr Order row = Order::row_major, column = Order::column_major;
+  return std::array{of({types, types == Type::s8 ? Type::s32 : Type::f32, row, column}, 128, BN, 1, cols)...};
 }
 template <std::size_t... counts>
 constexpr auto joined(const std::array<KernelTraits, counts>&... lists) {
@@ -129,8 +131,10 @@ constexpr double least_share = [] {
 }();
 static_assert(least_share > 0.89);
 
-constexpr auto all_traits = joined(column_major(Type::bf16), wide, column_major(Type::f16), row_major(Type::bf16),
-                                   row_major(Type::f16));
+constexpr auto all_traits = joined(
+    column_major(Type::bf16), wide, column_major(Type::f16), row_major(Type::bf16), row_major(Type::f16),
+    column_major_a(Type::bf16, Order::row_major), column_major_a(Type::f16, Order::row_major),
+    column_major_a(Type::bf16, Order::column_major), column_major_a(Type::f16, Order::column_major));
 constexpr auto build = [](auto t) {
   using C = Config<t.value>;
   constexpr auto stage = (C::A::size + C::B::size) * sizeof(typename C::Element);

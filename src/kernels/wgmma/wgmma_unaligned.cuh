@@ -1,0 +1,216 @@
+#pragma once
+#include <array>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "kernels/wgmma/wgmma_split_k.cuh"
+#include "ptx/barrier.hpp"
+#include "tile/row_epilogue.hpp"
+
+namespace lapidary::inline LAPIDARY_BUILD::wgmma_unaligned {
+
+constexpr RungInfo info = {
+    .name = "wgmma_unaligned",
+    .parent = "wgmma_split_k",
+    .idea = "eight warps load what bulk copies cannot",
+    .change =
+        "Not one thread asks for boxes: eight warps load the lines of A and B, each lane two neighbours of 16 bits, and "
+        "write them to shared memory in the pattern of the swizzle, where wgmma finds them as before",
+    .why =
+        "Bulk copies begin at multiples of 16 bytes, and so must lines of a matrix that are copied; one whose lines do not "
+        "is packed first, by a launch that takes longer than a small product as a whole",
+    .counter = "loads of global memory: by all lanes of eight warps, where there were none",
+    .cost =
+        "An instruction loads 64 elements at most, and they pass through registers: 9061 x 3853 x 1719 takes two and a half "
+        "times as long as packing A and B and multiplying then; small products are what gains",
+    .exercise =
+        "`lapidary explain wgmma_unaligned -m 99 -n 99 -k 99`, then with 100 three times: how many instructions load "
+        "where lines begin at multiples of 4 bytes?",
+    .architecture = 90,
+    .fallback = "mma_multistage",
+};
+
+/// Warpgroups multiply, and eight warps behind them load.
+template <int warpgroups>
+struct WarpsLoad {
+  static constexpr int consumers = 128 * warpgroups, producers = 256, threads = consumers + producers;
+};
+
+/// A tile of A or B as TmaTile has it in shared memory, by lines: a warp takes 128 bytes of one at a time, each lane
+/// two neighbours.
+template <class T_, Major major, int MN, int BK, int producers>
+struct LoadedTile : TmaTile<T_, major, MN, BK> {
+  using Boxes = TmaTile<T_, major, MN, BK>;
+  using T = T_;
+  using Boxes::k_major, Boxes::span, Boxes::slab, Boxes::slabs, Boxes::layout, Boxes::length;
+  struct Map {};
+  static constexpr int warps = producers / 32, lines = slab / warps;  // of each warp, in a slab
+  static_assert(span == 64 && slab % warps == 0);
+
+  /// A thread's elements of a tile, on their way: the bits of two neighbours, or of each in a register of its own. As
+  /// halves of one register they took 16 % longer on an H200, in the mean of 64 products.
+  struct Pairs {
+    std::uint32_t low[slabs][lines], high[slabs][lines];
+  };
+  LAPIDARY_HD static constexpr int line(int thread, int i) { return thread / 32 % warps + i * warps; }
+  LAPIDARY_HD static constexpr int along(int thread) { return thread % 32 * 2; }
+  LAPIDARY_HD static constexpr int place(int thread, int s, int i) {
+    return k_major ? offset_in<layout>(line(thread, i), s, along(thread))
+                   : offset_in<layout>(s, along(thread), line(thread, i));
+  }
+  static_assert(wavefronts(warp_access<T, 2>([](int lane) { return place(lane, 0, 0); }), true) == 1, "the minimum");
+
+  /// Those of the tile at (mn, k) of a matrix of so many `mn_size` x `k_size`; zeros beyond its edges.
+  LAPIDARY_DEVICE static void load(Pairs& pairs, const T* matrix, std::int64_t ld, std::int64_t mn_size,
+                                   std::int64_t k_size, std::int64_t mn, std::int64_t k, int thread) {
+    const std::int64_t first = (k_major ? mn : k) + line(thread, 0), begin = (k_major ? k : mn) + along(thread);
+    const std::int64_t size = k_major ? k_size : mn_size;
+    const int lines_left = left_in_tile(k_major ? mn_size : k_size, first, slab);
+    const int left = left_in_tile(size, begin, length - along(thread));
+    const T* const from = matrix + first * ld + begin;
+    const auto load_each = [&](auto in_pairs) {
+      constexpr int span = Boxes::span;
+#pragma unroll
+      for (int s = 0; s < slabs; ++s)
+#pragma unroll
+        for (int i = 0; i < lines; ++i) {
+          const T* const two = from + i * warps * ld + s * span;
+          const bool inside = i * warps < lines_left;
+          std::uint32_t low = 0, high = 0;
+          if constexpr (in_pairs.value) {
+            if (inside && s * span < left) low = as<std::uint32_t>(*two);
+          } else {
+            if (inside && s * span < left) low = as<std::uint16_t>(two[0]);
+            if (inside && s * span + 1 < left) high = as<std::uint16_t>(two[1]);
+          }
+          pairs.low[s][i] = low;
+          pairs.high[s][i] = high;
+        }
+    };
+    if (size % 2 == 0 && in_pairs(matrix, ld))
+      load_each(std::true_type());
+    else
+      load_each(std::false_type());
+  }
+
+  LAPIDARY_DEVICE static void write(const Pairs& pairs, T* tile, int thread) {
+#pragma unroll
+    for (int s = 0; s < slabs; ++s)
+#pragma unroll
+      for (int i = 0; i < lines; ++i)
+        as<std::uint32_t>(tile[place(thread, s, i)]) = pairs.low[s][i] | pairs.high[s][i] << 16;
+  }
+};
+
+/// Sums of a tile that a block has to itself go to rows of D that begin anywhere by way of shared memory.
+template <class Summed, class R, int warps>
+struct ByRowsIfAlone : Summed {
+  using Rows = RowEpilogue<R, warps>;
+  struct Storage : Summed::Storage {
+    typename Rows::Storage rows;
+  };
+
+  template <class Tile, class T>
+  LAPIDARY_DEVICE static void store(const Gemm<T, R>& g, const RowCol<std::int64_t>& origin, int thread,
+                                    typename Tile::Accumulators& rD, const typename Summed::Map& map, Storage& shared) {
+    if (OfOneTile::ranks() == 1 && !(g.N % 2 == 0 && in_pairs(g.D, g.ldd)))
+      Rows::template store<Tile>(g, origin, thread, rD, {}, shared.rows);
+    else
+      Summed::template store<Tile>(g, origin, thread, rD, map, shared);
+  }
+};
+
+template <KernelTraits t>
+struct Config : wgmma_split_k::Config<t, t.tile.m / 64> {
+  using Parent = wgmma_split_k::Config<t, t.tile.m / 64>;
+  using Roles = WarpsLoad<t.tile.m / 64>;
+  using A = LoadedTile<typename Parent::Element, major_of_a(t.kind.a), t.tile.m, t.tile.k, Roles::producers>;
+  using B = LoadedTile<typename Parent::Element, major_of_b(t.kind.b), t.tile.n, t.tile.k, Roles::producers>;
+  using Tile = WgmmaTile<A, B, t.tile.m / 64>;
+  using Epilogue = std::conditional_t<t.tile.n % 64 == 0,
+                                      ByRowsIfAlone<typename Parent::Epilogue, typename Parent::Result, t.tile.m / 16>,
+                                      typename Parent::Epilogue>;
+  static constexpr int threads = Roles::threads;
+  static constexpr KSplit split = {.least_k = 64, .fit = t.tile.m == 64 ? 2 : 1};
+};
+
+/// The walk of the producers along a block's part of K. All loads of a step are on their way at a time.
+template <class Config, class T, class R>
+LAPIDARY_DEVICE void produce(const WgmmaBlock<Config>& block, const Gemm<T, R>& g, const RowCol<int>& at) {
+  using A = typename Config::A;
+  using B = typename Config::B;
+  const int steps = Config::Loop::part_of(block).steps;
+  const int begin = part_begin(block.steps, block.rank, Config::Cluster::ranks());
+  const int thread = static_cast<int>(threadIdx.x) - Config::Roles::consumers;
+  RingPosition<Config::stages> p;
+  for (int step = 0; step < steps; ++step, p.advance()) {
+    const std::int64_t k = std::int64_t{begin + step} * A::BK;
+    typename A::Pairs a;
+    typename B::Pairs b;
+    A::load(a, g.A, g.lda, g.M, g.K, std::int64_t{at.row} * A::MN, k, thread);
+    B::load(b, g.B, g.ldb, g.N, g.K, std::int64_t{at.col} * B::MN, k, thread);
+    block.pipeline.wait_empty(p);
+    A::write(a, &block.shared.a[p.stage * A::size], thread);
+    B::write(b, &block.shared.b[p.stage * B::size], thread);
+    fence_proxy_async();
+    barrier_sync(1, Config::Roles::producers);  // all have written, for products to read
+    if (thread == 0) mbarrier_arrive(block.pipeline.full(p));
+  }
+}
+
+template <class Config, class T = typename Config::Element, class R = typename Config::Result>
+__global__ void __launch_bounds__(Config::threads, 1) kernel(const Gemm<T, R> g, const typename Config::Walk walk) {
+  using Tile = typename Config::Tile;
+  const typename Config::A::Map mapA{};
+  const typename Config::B::Map mapB{};
+  const TilesOfBlock<Config> tiles = {walk, Config::Cluster::rank()};
+  const auto block = begin_block<Config>(mapA, mapB, g);
+  const RowCol<int> at = tiles.tile(tiles.first);
+  const int warp = warp_of_block();
+  if (warp >= Config::Roles::consumers / 32) return produce(block, g, at);
+  RingPosition<Config::stages> p;
+  typename Tile::Accumulators rD;
+  Config::Loop::multiply(block, p, rD, warp / 4);
+  const RowCol<std::int64_t> origin = {std::int64_t{at.row} * Tile::BM, std::int64_t{at.col} * Tile::BN};
+  Config::Epilogue::template store<Tile>(g, origin, static_cast<int>(threadIdx.x), rD, {}, block.shared);
+}
+
+template <class Config>
+Prepared prepare(const Problem& problem, const Card& card) {
+  const auto walk = walk_of<Config>(problem.M, problem.N, Config::traits.tile);
+  const int tiles = walk.rows * walk.cols, blocks = Config::split.blocks(tiles, problem.K, card.multiprocessors);
+  const LaunchShape shape = {.kernel = info.name,
+                             .grid = std::int64_t{tiles} * blocks,
+                             .block = Config::threads,
+                             .shared_bytes = sizeof(WgmmaStorage<Config>),
+                             .cluster = blocks,
+                             .overlaps = Config::Start::overlaps};
+  return prepared(problem, shape, kernel<Config>, gemm_of<typename Config::Element, typename Config::Result>(problem),
+                  walk);
+}
+
+/// Of both types of 16 bits, in all orders of A and B. Small tiles have few elements to wait for, wide ones the fewest
+/// for each product.
+constexpr auto all_traits = [] {
+  constexpr Order row = Order::row_major, column = Order::column_major;
+  std::array<KernelTraits, 24> all{};
+  auto next = all.begin();
+  for (const TileShape& tile : {TileShape{64, 64, 64}, {64, 32, 64}, {128, 128, 64}})
+    for (const auto& [a, b] : {std::pair{row, column}, {row, row}, {column, row}, {column, column}})
+      for (const Type type : {Type::bf16, Type::f16}) *next++ = {.tile = tile, .kind = {type, type, a, b}, .stages = 3};
+  return all;
+}();
+constexpr auto build = [](auto t) {
+  using C = Config<t.value>;
+  BuiltKernel kernel = built_parts<C>(prepare<C>);
+  kernel.refusal = [](const Problem& problem) {
+    return problem.K > 0 ? std::string() : "K is 0; sums begin with a step along K";
+  };
+  kernel.split = &C::split;
+  return kernel;
+};
+template <class Unit>
+constexpr auto built_kernels = built_wgmma_list<Unit, all_traits>(build);
+
+}  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_unaligned
