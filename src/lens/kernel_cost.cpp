@@ -8,6 +8,7 @@
 #include "core/math.hpp"
 #include "lens/explain.hpp"
 #include "library/kernel_cost.hpp"
+#include "library/measured_cost.hpp"
 #include "model/calibration.hpp"
 #include "model/multiprocessor.hpp"
 #include "model/sass.hpp"
@@ -44,6 +45,17 @@ std::int64_t tiles(const KernelEntry& kernel, const Problem& p, int multiprocess
   return rows * columns;
 }
 
+/// Of a thread, by the record of the kernel's machine code, or of that of one that differs in types of 16 bits or in
+/// orders alone; 0 without one.
+int registers(const Rung& rung, const KernelEntry& kernel) {
+  if (const auto own = model::find_compiled(kernel.id())) return own->registers;
+  for (const KernelEntry& other : rung.kernels) {
+    if (library::key_of(rung.name(), other) != library::key_of(rung.name(), kernel)) continue;
+    if (const auto compiled = model::find_compiled(other.id())) return compiled->registers;
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::string kernel_cost_table() {
@@ -62,7 +74,7 @@ std::string kernel_cost_table() {
       cost.persistent = std::int64_t{launch.grid.x} * launch.grid.y * launch.grid.z < tiles(kernel, problem, gpu.sms);
       cost.threads = static_cast<int>(x * y * z);
       cost.shared_bytes = static_cast<int>(launch.shared_bytes);
-      if (const auto compiled = model::find_compiled(id)) cost.registers = compiled->registers;
+      cost.registers = registers(rung, kernel);
       // What warpgroups multiply is fitted to timings; of others the main loop is simulated.
       if (rung.family != "wgmma") {
         problem.K = 1024;
