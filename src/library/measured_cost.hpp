@@ -10,15 +10,16 @@ namespace lapidary::library {
 /// How long a kernel took on an H200, as script/fit-costs has fitted it to timings of problems of all shapes. In
 /// microseconds,
 ///
-///   fixed + ragged * (sum over rounds of blocks (max(multiplying, arriving * share)) + odd * D / d_rate)
+///   fixed + ragged * (sum over rounds of blocks (longest(multiplying, arriving * share)) + odd * D / d_rate)
 ///         + singly * whole * rounds
 ///   multiplying = start + steps * max(alone, loaded * share)
-///   arriving = max((A / a_rate + B / b_rate) * (1 + outside * beyond), crooked) / rounds
+///   arriving = longest((A / a_rate + B / b_rate) * (1 + outside * beyond), crooked) / rounds
 ///
-/// with A, B and D in bytes; `share` the part of the card's places for blocks that a round fills; `beyond` the part of
-/// what tiles copy that lies outside of the matrices, rows of A below its last one above all; `crooked` how long pieces
-/// of 128 bytes take that are asked for of lines that begin at no multiples of that; `whole` the part of a tile that D
-/// fills.
+/// with A, B and D in bytes; longest(a, b) the longer one where they differ, and more where they do not, as what takes
+/// as long as something else is not hidden behind it altogether: (a^4 + b^4)^(1/4); `share` the part of the card's
+/// places for blocks that a round fills; `beyond` the part of what tiles copy that lies outside of the matrices, rows
+/// of A below its last one above all; `crooked` how long pieces of 128 bytes take that are asked for of lines that
+/// begin at no multiples of that; `whole` the part of a tile that D fills.
 struct MeasuredCost {
   std::string_view kernel;  ///< its key_of()
   double fixed;             ///< from one launch to the next, if there is next to nothing to do

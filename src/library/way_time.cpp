@@ -151,6 +151,9 @@ double crooked_microseconds(const Problem& p, const KernelEntry& kernel, const L
   return work.blocks * work.steps * lines * k * size_of(p.kind.type) / 128;
 }
 
+/// As library/measured_cost.hpp has it.
+double longest(double a, double b) { return std::sqrt(std::sqrt(a * a * a * a + b * b * b * b)); }
+
 /// As it was measured on an H200, at the clock and with the memory of another card with its chip.
 WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   const MeasuredCost& m = *way.kernel->measured;
@@ -167,13 +170,12 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
                b = number(p.K) * number(p.N) * size * products(p, Matrix::B);
   const double operands = (a / m.a_rate + b / m.b_rate) * (1 + m.outside * outside_of(p, kernel)) / bandwidth;
   const double crooked = slower * crooked_microseconds(p, kernel, work);
-  const double arriving = std::max(operands, crooked);
+  const double arriving = longest(operands, crooked);
   const auto multiplying = [&](double share) {
     return slower * (m.start + work.steps * std::max(m.alone, m.loaded * share));
   };
   const auto over_rounds = [&](const auto& round) { return full * round(1) + (rest > 0 ? round(rest) : 0); };
-  const double walk = over_rounds(
-      [&](double share) { return std::max(multiplying(share), arriving / rounds * share); });
+  const double walk = over_rounds([&](double share) { return longest(multiplying(share), arriving / rounds * share); });
   const bool odd = p.N % 2 != 0 || p.ldd % 2 != 0 || p.aligned.D % (2 * size_of(p.kind.result)) != 0;
   const double results = (odd ? m.odd : 1) * number(p.M) * number(p.N) * size_of(p.kind.result) *
                          products(p, Matrix::D) / m.d_rate / bandwidth;

@@ -1,6 +1,6 @@
 #pragma once
 #include <array>
-#include <string>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 
@@ -28,7 +28,6 @@ constexpr RungInfo info = {
         "`lapidary explain wgmma_unaligned -m 99 -n 99 -k 99`, then with 100 three times: how many instructions load "
         "where lines begin at multiples of 4 bytes?",
     .architecture = 90,
-    .fallback = "mma_multistage",
 };
 
 /// Warpgroups multiply, and eight warps behind them load.
@@ -170,7 +169,7 @@ __global__ void __launch_bounds__(Config::threads, 1) kernel(const Gemm<T, R> g,
   const int warp = warp_of_block();
   if (warp >= Config::Roles::consumers / 32) return produce(block, g, at);
   RingPosition<Config::stages> p;
-  typename Tile::Accumulators rD;
+  typename Tile::Accumulators rD = {};  // what is left of a sum without steps
   Config::Loop::multiply(block, p, rD, warp / 4);
   const RowCol<std::int64_t> origin = {std::int64_t{at.row} * Tile::BM, std::int64_t{at.col} * Tile::BN};
   Config::Epilogue::template store<Tile>(g, origin, static_cast<int>(threadIdx.x), rD, {}, block.shared);
@@ -197,16 +196,14 @@ constexpr auto all_traits = [] {
   std::array<KernelTraits, 24> all{};
   auto next = all.begin();
   for (const TileShape& tile : {TileShape{64, 64, 64}, {64, 32, 64}, {128, 128, 64}})
-    for (const auto& [a, b] : {std::pair{row, column}, {row, row}, {column, row}, {column, column}})
+    for (const auto& [a, b] : {std::pair{row, row}, {row, column}, {column, row}, {column, column}})
       for (const Type type : {Type::bf16, Type::f16}) *next++ = {.tile = tile, .kind = {type, type, a, b}, .stages = 3};
   return all;
 }();
 constexpr auto build = [](auto t) {
   using C = Config<t.value>;
   BuiltKernel kernel = built_parts<C>(prepare<C>);
-  kernel.refusal = [](const Problem& problem) {
-    return problem.K > 0 ? std::string() : "K is 0; sums begin with a step along K";
-  };
+  kernel.refusal = nullptr;
   kernel.split = &C::split;
   return kernel;
 };
