@@ -164,12 +164,13 @@ __global__ void __launch_bounds__(Config::threads, 1) kernel(const Gemm<T, R> g,
   const typename Config::A::Map mapA{};
   const typename Config::B::Map mapB{};
   const TilesOfBlock<Config> tiles = {walk, Config::Cluster::rank()};
-  const auto block = begin_block<Config>(mapA, mapB, g);
+  auto block = begin_block<Config>(mapA, mapB, g);
+  if (block.steps == 0) block.steps = 1;  // of zeros, with which sums begin
   const RowCol<int> at = tiles.tile(tiles.first);
   const int warp = warp_of_block();
   if (warp >= Config::Roles::consumers / 32) return produce(block, g, at);
   RingPosition<Config::stages> p;
-  typename Tile::Accumulators rD = {};  // what is left of a sum without steps
+  typename Tile::Accumulators rD;
   Config::Loop::multiply(block, p, rD, warp / 4);
   const RowCol<std::int64_t> origin = {std::int64_t{at.row} * Tile::BM, std::int64_t{at.col} * Tile::BN};
   Config::Epilogue::template store<Tile>(g, origin, static_cast<int>(threadIdx.x), rD, {}, block.shared);
