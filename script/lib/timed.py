@@ -78,6 +78,11 @@ def work(way, plan):
     return way.get("blocks", tiles), way.get("steps", ceil_div(plan.K, bk))
 
 
+def shares_k(way, plan):
+    """Whether blocks share the sums of a tile."""
+    return work(way, plan)[1] < ceil_div(plan.K, int(KERNEL.match(way["kernel"])[3]))
+
+
 def places(way, multiprocessors):
     """On how many multiprocessors its blocks run at the same time: as src/core/cluster_places.hpp has it."""
     down, across = (int(n or 1) for n in KERNEL.match(way["kernel"]).groups()[3:5])

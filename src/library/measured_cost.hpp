@@ -11,15 +11,15 @@ namespace lapidary::library {
 /// microseconds,
 ///
 ///   fixed + ragged * (sum over rounds of blocks (longest(multiplying, arriving * share)) + odd * D / d_rate)
-///         + singly * whole * rounds
+///         + singly * whole * rounds + summing
 ///   multiplying = start + steps * max(alone, loaded * share)
 ///   arriving = longest((A / a_rate + B / b_rate) * (1 + outside * beyond), crooked) / rounds
 ///
 /// with A, B and D in bytes; longest(a, b) the longer one where they differ, and more where they do not, as what takes
-/// as long as something else is not hidden behind it altogether: (a^4 + b^4)^(1/4); `share` the part of the card's
-/// places for blocks that a round fills; `beyond` the part of what tiles copy that lies outside of the matrices, rows
-/// of A below its last one above all; `crooked` how long pieces of 128 bytes take that are asked for of lines that
-/// begin at no multiples of that; `whole` the part of a tile that D fills.
+/// as long as something else is not hidden behind it altogether: (a^4 + b^4)^(1/4), or of kernels whose warps multiply
+/// the longer one; `share` the part of the card's places for blocks that a round fills; `beyond` the part of what tiles
+/// copy that lies outside of the matrices, rows of A below its last one above all; `crooked` how long pieces of 128
+/// bytes take that are asked for of lines that begin at no multiples of that; `whole` the part of a tile that D fills.
 struct MeasuredCost {
   std::string_view kernel;  ///< its key_of()
   double fixed;             ///< from one launch to the next, if there is next to nothing to do
@@ -33,8 +33,9 @@ struct MeasuredCost {
   double ragged;
   /// How many times as long results take if they cannot be stored in pairs; 1 for who asks for aligned lines.
   double odd;
-  double singly;  ///< a whole tile's results, one by one, if lines are not aligned or cannot be stored in pairs
-  double error;   ///< root mean square of the logarithms of these times over the timings
+  double singly;   ///< a whole tile's results, one by one, if lines are not aligned or cannot be stored in pairs
+  double summing;  ///< if blocks share the sums of a tile; 0 for who never has them do so
+  double error;    ///< root mean square of the logarithms of these times over the timings
 
   /// Pieces that come to all multiprocessors together in a microsecond, whatever the kernel, of lines that begin at
   /// multiples of 16, 32 or 64 bytes and no more (docs/tried.md, "Lines that begin anywhere").

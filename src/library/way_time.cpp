@@ -151,9 +151,6 @@ double crooked_microseconds(const Problem& p, const KernelEntry& kernel, const L
   return work.blocks * work.steps * lines * k * size_of(p.kind.type) / 128;
 }
 
-/// As library/measured_cost.hpp has it.
-double longest(double a, double b) { return std::sqrt(std::sqrt(a * a * a * a + b * b * b * b)); }
-
 /// As it was measured on an H200, at the clock and with the memory of another card with its chip.
 WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   const MeasuredCost& m = *way.kernel->measured;
@@ -170,6 +167,9 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
                b = number(p.K) * number(p.N) * size * products(p, Matrix::B);
   const double operands = (a / m.a_rate + b / m.b_rate) * (1 + m.outside * outside_of(p, kernel)) / bandwidth;
   const double crooked = slower * crooked_microseconds(p, kernel, work);
+  const auto longest = [&](double a, double b) {
+    return cost.depth > 0 ? std::max(a, b) : std::sqrt(std::sqrt(a * a * a * a + b * b * b * b));
+  };
   const double arriving = longest(operands, crooked);
   const auto multiplying = [&](double share) {
     return slower * (m.start + work.steps * std::max(m.alone, m.loaded * share));
@@ -183,7 +183,8 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   const double ragged = unaligned ? m.ragged : 1;
   const double whole = std::min(1.0, number(p.M) / kernel.tile.m) * std::min(1.0, number(p.N) / kernel.tile.n);
   const double stores = odd || unaligned ? slower * m.singly * whole * std::ceil(rounds) : 0;
-  const double microseconds = m.fixed + ragged * (walk + results) + stores;
+  const double summing = work.share > 1 ? slower * m.summing : 0;
+  const double microseconds = m.fixed + ragged * (walk + results) + stores + summing;
   const char* const limiter = m.fixed > microseconds / 2            ? "launch overhead"
                               : ragged > 1                          ? "lines that are not aligned"
                               : results > walk                      ? "results"

@@ -103,9 +103,7 @@ struct Config : wgmma_split_k::Config<t, warpgroups> {
                 })) == (sizeof(typename Parent::Result) == 2 ? 8 : 16),
                 "whole ones: 16 columns of 8 rows");
 
-  // Rows of A that are neighbours take the room of the next multiple of 64.
-  static constexpr int room = t.kind.a == Order::column_major ? round_up(t.tile.m, 64) : t.tile.m;
-  static constexpr KSplit split = split_of_streams({room, t.tile.n, t.tile.k}, t.stages, size_of(t.kind.type));
+  static constexpr KSplit split = split_of_streams(t.tile, t.stages, size_of(t.kind.type));
 };
 
 constexpr int most_rows = 64;
@@ -117,9 +115,8 @@ std::string refusal_of_rows(const Problem& problem) {
   return refusal_of<Config>(problem);
 }
 
-constexpr KernelTraits of(int m, int n, int stages, Type type, Order b = Order::column_major, int k = 64,
-                          Order a = Order::row_major) {
-  return {.tile = {m, n, k}, .kind = {type, type, a, b}, .stages = stages};
+constexpr KernelTraits of(int m, int n, int stages, Type type, Order b = Order::column_major, int k = 64) {
+  return {.tile = {m, n, k}, .kind = {type, type, Order::row_major, b}, .stages = stages};
 }
 constexpr std::array all_traits = {
     of(16, 64, 6, Type::bf16),
@@ -140,14 +137,6 @@ constexpr std::array all_traits = {
     of(64, 64, 6, Type::bf16, Order::row_major),
     of(16, 64, 6, Type::f16, Order::row_major),
     of(64, 64, 6, Type::f16, Order::row_major),
-    of(16, 64, 5, Type::bf16, Order::row_major, 64, Order::column_major),
-    of(64, 64, 6, Type::bf16, Order::row_major, 64, Order::column_major),
-    of(16, 64, 5, Type::f16, Order::row_major, 64, Order::column_major),
-    of(64, 64, 6, Type::f16, Order::row_major, 64, Order::column_major),
-    of(16, 64, 5, Type::bf16, Order::column_major, 64, Order::column_major),
-    of(64, 64, 6, Type::bf16, Order::column_major, 64, Order::column_major),
-    of(16, 64, 5, Type::f16, Order::column_major, 64, Order::column_major),
-    of(64, 64, 6, Type::f16, Order::column_major, 64, Order::column_major),
 };
 constexpr auto build = [](auto t) {
   using Chosen = Config<t.value, t.value.tile.n / 64>;
