@@ -140,14 +140,17 @@ double outside_of(const Problem& p, const KernelEntry& kernel) {
 }
 
 /// Microseconds for which L2 is busy with what all blocks ask it for of lines that begin at no multiples of 128 bytes.
-double crooked_microseconds(const Problem& p, const KernelEntry& kernel, const LibraryKernel::Work& work) {
+double crooked_microseconds(const Problem& p, const KernelEntry& kernel, const LibraryKernel::Work& work,
+                            bool in_bulk) {
   const auto& [m, n, k] = kernel.tile;
-  const auto of_each = [](const MatrixShape& x) {
-    const std::int64_t begins = std::gcd(x.ld * size_of(x.type), std::int64_t{128});
-    return begins == 128 ? 0 : 1 / MeasuredCost::crooked_rows(begins);
+  const auto of_each = [&](const MatrixShape& x, bool along_k) {
+    const std::int64_t begins = std::gcd(x.ld * size_of(x.type), std::int64_t{128}),
+                       line = x.length() * size_of(x.type);
+    const bool is_short = in_bulk && !along_k && line < 128;
+    return begins == 128 ? 0 : MeasuredCost::of_short_line(is_short ? line : 128) / MeasuredCost::crooked_rows(begins);
   };
-  const double lines = 1.0 * m / kernel.cluster.across * of_each(shape_of(p, Matrix::A)) +
-                       1.0 * n / kernel.cluster.down * of_each(shape_of(p, Matrix::B));
+  const double lines = 1.0 * m / kernel.cluster.across * of_each(shape_of(p, Matrix::A), p.kind.a == Order::row_major) +
+                       1.0 * n / kernel.cluster.down * of_each(shape_of(p, Matrix::B), p.kind.b == Order::column_major);
   return work.blocks * work.steps * lines * k * size_of(p.kind.type) / 128;
 }
 
@@ -166,7 +169,8 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   const double size = size_of(p.kind.type), a = number(p.M) * number(p.K) * size * products(p, Matrix::A),
                b = number(p.K) * number(p.N) * size * products(p, Matrix::B);
   const double operands = (a / m.a_rate + b / m.b_rate) * (1 + m.outside * outside_of(p, kernel)) / bandwidth;
-  const double crooked = slower * crooked_microseconds(p, kernel, work);
+  const bool in_bulk = cost.depth == 0 && !kernel.fallback.empty();  // who loads otherwise takes all there is
+  const double crooked = slower * crooked_microseconds(p, kernel, work, in_bulk);
   const auto longest = [&](double a, double b) {
     return cost.depth > 0 ? std::max(a, b) : std::sqrt(std::sqrt(a * a * a * a + b * b * b * b));
   };
