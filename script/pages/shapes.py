@@ -43,7 +43,7 @@ TEXTS = {
     "drawn3": "others again",
     "drawn4": "8 to 5000 rows, columns and steps, half of them odd",
     "drawn5": "1 to 16384 rows, columns and steps, every fourth of them odd",
-    "drawn6": "the same, drawn anew",
+    "drawn6": "1 to 16384 rows, columns and steps, every fourth of them odd, drawn anew",
 }
 
 

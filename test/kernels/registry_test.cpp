@@ -291,6 +291,13 @@ TEST(Registry, SplitsKAmongAsManyBlocksAsThereIsRoomFor) {
   EXPECT_EQ(split("wgmma_split_k", square, 512, 768, 3072), blocks(1, 96));
   EXPECT_EQ(split("wgmma_split_k", square, 64, 64, 1024), blocks(4, 4));
   EXPECT_EQ(split("wgmma_split_k", square, 64, 64, 504), blocks(1, 1));
+  // Two blocks a multiprocessor, of which each has 64 of K at least; one with the largest tile.
+  EXPECT_EQ(split("wgmma_unaligned", "64x64x64", 65, 65, 255), blocks(2, 8));
+  EXPECT_EQ(split("wgmma_unaligned", "64x64x64", 65, 65, 256), blocks(4, 16));
+  EXPECT_EQ(split("wgmma_unaligned", "64x64x64", 64, 61 * 64, 1001), blocks(2, 122));
+  EXPECT_EQ(split("wgmma_unaligned", "64x64x64", 64, 60 * 64, 1001), blocks(4, 240));
+  EXPECT_EQ(split("wgmma_unaligned", "128x128x64", 128, 60 * 128, 1001), blocks(2, 120));
+  EXPECT_EQ(split("wgmma_unaligned", "64x64x64", 3, 5, 0), blocks(1, 1));
   EXPECT_EQ(split("wgmma_skinny", "16x64x64", 16, 4096, 8192), blocks(4, 256));
   EXPECT_EQ(split("wgmma_skinny", "16x64x64", 1, 8192, 8192), blocks(2, 256));
   EXPECT_EQ(split("wgmma_skinny", "16x64x64", 16, 10240, 8192), blocks(2, 320));
