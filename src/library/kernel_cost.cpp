@@ -33,6 +33,10 @@ const KernelCost* cost_of(const KernelEntry& kernel) {
   return found == std::end(costs) ? nullptr : &*found;
 }
 
+bool takes_no_odd_lines(const KernelEntry& kernel) {
+  return !refusal(kernel, resolved({.kind = kernel.kind, .M = 3, .N = 3, .K = 3})).empty();
+}
+
 }  // namespace
 
 LibraryKernel::Work LibraryKernel::work(const Problem& p, int multiprocessors) const {
@@ -50,8 +54,8 @@ std::span<const LibraryKernel> library_kernels() {
     for (const Rung& rung : ladder())
       for (const KernelEntry& entry : rung.kernels)
         if (const KernelCost* const cost = cost_of(entry))
-          found.push_back(
-              {entry.id(), &rung, &entry, cost, measured_cost_of(entry), parse_kernel_id(cost->id).rung != entry.rung});
+          found.push_back({entry.id(), &rung, &entry, cost, measured_cost_of(entry), takes_no_odd_lines(entry),
+                           parse_kernel_id(cost->id).rung != entry.rung});
     return found;
   }();
   return known;

@@ -37,6 +37,7 @@ struct LibraryKernel {
   const KernelEntry* kernel;
   const KernelCost* cost;
   const MeasuredCost* measured;  ///< null if it was not
+  bool in_bulk;                  ///< it refuses lines that begin anywhere, as bulk copies do
   bool as_parent;                ///< it is for epilogues, and costs what its parent does, which is for what has none
 
   /// Whether the order in which a result's products are added up depends on how many results there are beside it:

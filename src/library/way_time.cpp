@@ -169,7 +169,7 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   const double size = size_of(p.kind.type), a = number(p.M) * number(p.K) * size * products(p, Matrix::A),
                b = number(p.K) * number(p.N) * size * products(p, Matrix::B);
   const double operands = (a / m.a_rate + b / m.b_rate) * (1 + m.outside * outside_of(p, kernel)) / bandwidth;
-  const bool in_bulk = cost.depth == 0 && !kernel.fallback.empty();  // who loads otherwise takes all there is
+  const bool in_bulk = cost.depth == 0 && way.kernel->in_bulk;
   const double crooked = slower * crooked_microseconds(p, kernel, work, in_bulk);
   const auto longest = [&](double a, double b) {
     return cost.depth > 0 ? std::max(a, b) : std::sqrt(std::sqrt(a * a * a * a + b * b * b * b));

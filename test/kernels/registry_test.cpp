@@ -173,6 +173,14 @@ TEST(Registry, RefusesWhatNoKernelTakes) {
   refused([](Problem& p) { p.kind = Type::f16; }, "instantiated for f32");
 }
 
+TEST(Registry, CountsStepsInAsManyBitsAsThereAre) {
+  const KernelEntry& kernel = find_rung("wgmma_unaligned").kernels.front();
+  constexpr std::int64_t most = std::int64_t{1} << 32;
+  const auto of_k = [&](std::int64_t K) { return resolved({.kind = kernel.kind, .M = 1, .N = 2, .K = K}); };
+  EXPECT_EQ(refusal(kernel, of_k(most)), "");
+  EXPECT_EQ(refusal(kernel, of_k(most + 1)), "K is 4294967297; this kernel takes at most 4294967296");
+}
+
 // What is in device memory is not taken from the host instead.
 TEST(Run, RefusesFactorsInDeviceMemory) {
   const auto device = open_emulator();

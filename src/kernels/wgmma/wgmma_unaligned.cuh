@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -15,8 +16,8 @@ constexpr RungInfo info = {
     .parent = "wgmma_split_k",
     .idea = "eight warps load what bulk copies cannot",
     .change =
-        "Not one thread asks for boxes: eight warps load the lines of A and B, each lane two neighbours of 16 bits, and "
-        "write them to shared memory in the pattern of the swizzle, where wgmma finds them as before",
+        "No thread asks for boxes any more: eight warps load the lines of A and B, each lane two neighbours of 16 bits, "
+        "and write them to shared memory in the pattern of the swizzle, where wgmma finds them as before",
     .why =
         "Bulk copies begin at multiples of 16 bytes, and so must lines of a matrix that are copied; one whose lines do not "
         "is packed first, by a launch that takes longer than a small product as a whole",
@@ -28,6 +29,7 @@ constexpr RungInfo info = {
         "`lapidary explain wgmma_unaligned -m 99 -n 99 -k 99`, then with 100 three times: how many instructions load "
         "where lines begin at multiples of 4 bytes?",
     .architecture = 90,
+    .fallback = "mma_multistage",
 };
 
 /// Warpgroups multiply, and eight warps behind them load.
@@ -176,6 +178,13 @@ __global__ void __launch_bounds__(Config::threads, 1) kernel(const Gemm<T, R> g,
   Config::Epilogue::template store<Tile>(g, origin, static_cast<int>(threadIdx.x), rD, {}, block.shared);
 }
 
+/// 16 blocks count their parts of the steps along K in 31 bits.
+constexpr std::int64_t most_k = std::int64_t{1} << 32;
+inline std::string refusal(const Problem& problem) {
+  const std::int64_t K = problem.K;
+  return K <= most_k ? "" : "K is " + std::to_string(K) + "; this kernel takes at most " + std::to_string(most_k);
+}
+
 template <class Config>
 Prepared prepare(const Problem& problem, const Card& card) {
   const auto walk = walk_of<Config>(problem.M, problem.N, Config::traits.tile);
@@ -204,7 +213,7 @@ constexpr auto all_traits = [] {
 constexpr auto build = [](auto t) {
   using C = Config<t.value>;
   BuiltKernel kernel = built_parts<C>(prepare<C>);
-  kernel.refusal = nullptr;
+  kernel.refusal = refusal;
   kernel.split = &C::split;
   return kernel;
 };
