@@ -125,9 +125,7 @@ Prepared prepare(const Problem& problem, const Card&) {
 }
 
 template <class Config>
-constexpr BuiltKernel of() {
-  return built<Config>(prepare<Config>);
-}
+constexpr auto of = [] { return built<Config>(prepare<Config>); };
 template <class>
 constexpr BuiltKernel built_kernels[] = {of<Default<bf16, bf16>>(),
                                          of<Config<256, 128, 64, 3, bf16, bf16>>(),
