@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/math.hpp"
 #include "lens/explain.hpp"
+#include "lens/observe.hpp"
 #include "library/kernel_cost.hpp"
 #include "library/measured_cost.hpp"
 #include "model/calibration.hpp"
@@ -38,13 +39,6 @@ void add_passes(library::KernelCost& cost, const Explanation& e) {
   }
 }
 
-/// Into how many D is cut.
-std::int64_t tiles(const KernelEntry& kernel, const Problem& p, int multiprocessors) {
-  if (kernel.order.tiles) return kernel.order.tiles(p.M, p.N, multiprocessors);
-  const auto [rows, columns] = tiles_of(kernel, p.M, p.N);
-  return rows * columns;
-}
-
 /// Of a thread, by the record of the kernel's machine code, or of that of one that differs in types of 16 bits or in
 /// orders alone; 0 without one.
 int registers(const Rung& rung, const KernelEntry& kernel) {
@@ -71,7 +65,8 @@ std::string kernel_cost_table() {
       const auto [x, y, z] = launch.block;
       library::KernelCost cost;
       cost.id = id;
-      cost.persistent = std::int64_t{launch.grid.x} * launch.grid.y * launch.grid.z < tiles(kernel, problem, gpu.sms);
+      cost.persistent = std::int64_t{launch.grid.x} * launch.grid.y * launch.grid.z <
+                        tiles_of_d(kernel, problem.M, problem.N, gpu.sms);
       cost.threads = static_cast<int>(x * y * z);
       cost.shared_bytes = static_cast<int>(launch.shared_bytes);
       cost.registers = registers(rung, kernel);

@@ -184,6 +184,11 @@ std::vector<RowCol<int>> order_by_cluster(const KernelEntry& kernel, const Launc
   return ordered;
 }
 
+std::int64_t tiles_of_d(const KernelEntry& kernel, std::int64_t M, std::int64_t N, int multiprocessors) {
+  if (kernel.order.tiles) return kernel.order.tiles(M, N, multiprocessors);
+  return ceil_div<std::int64_t>(M, kernel.tile.m) * ceil_div<std::int64_t>(N, kernel.tile.n);
+}
+
 LaunchShape launch_of(const KernelEntry& kernel, const Problem& problem, int multiprocessors) {
   // The plain build's launch is that of a GPU: the other one's storage has red zones.
   const auto no_block = [](const LaunchShape&) { return std::vector<BlockSample>(); };
@@ -200,8 +205,7 @@ Observation observe(const KernelEntry& kernel, const Problem& problem, int multi
   found.launch = launch_of(kernel, problem, multiprocessors);
   const auto& [x, y, z] = found.launch.grid;
   found.blocks = static_cast<std::int64_t>(x) * y * z;
-  found.tiles = kernel.order.tiles ? kernel.order.tiles(M, N, multiprocessors)
-                                   : ceil_div<std::int64_t>(M, tile.m) * ceil_div<std::int64_t>(N, tile.n);
+  found.tiles = tiles_of_d(kernel, M, N, multiprocessors);
   emulator::Options options{.count = true, .multiply = false};
   found.blocks_run = found.blocks;
   for (const std::int64_t unit : {sector_bytes, line_bytes}) {

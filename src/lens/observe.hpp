@@ -43,6 +43,10 @@ std::vector<RowCol<int>> visiting_order(const KernelEntry& kernel, std::int64_t 
 std::vector<RowCol<int>> order_by_cluster(const KernelEntry& kernel, const LaunchShape& launch, std::int64_t M,
                                           std::int64_t N);
 
+/// Into how many tiles a kernel cuts D.
+/// @param multiprocessors  for which one that cuts it into tiles of several sizes does
+std::int64_t tiles_of_d(const KernelEntry& kernel, std::int64_t M, std::int64_t N, int multiprocessors);
+
 /// How a kernel is launched for a problem of its kind: the last launch, if there are several. No block of it is run. Of
 /// alpha and beta nothing is read but whether beta is 0, and matrices are aligned.
 /// @param multiprocessors  that persistent kernels have a block for

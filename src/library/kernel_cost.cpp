@@ -33,6 +33,7 @@ const KernelCost* cost_of(const KernelEntry& kernel) {
   return found == std::end(costs) ? nullptr : &*found;
 }
 
+/// As bulk copies take none of 3 elements that lie next to each other.
 bool takes_no_odd_lines(const KernelEntry& kernel) {
   return !refusal(kernel, resolved({.kind = kernel.kind, .M = 3, .N = 3, .K = 3})).empty();
 }

@@ -40,8 +40,8 @@ struct MeasuredCost {
   /// Pieces that come to all multiprocessors together in a microsecond, whatever the kernel, of lines that begin at
   /// multiples of 16, 32 or 64 bytes and no more (docs/tried.md, "Lines that begin anywhere").
   static constexpr double crooked_rows(std::int64_t begins) { return begins == 64 ? 76e3 : begins == 32 ? 66e3 : 44e3; }
-  /// How many times as long a piece takes of lines along M or N of less than 128 bytes, of which bulk copies ask for
-  /// every one by itself: all blocks ask for the same few sectors at a time.
+  /// How many times as long a piece takes of lines along M or N of less than 128 bytes, which bulk copies ask for one
+  /// by one (docs/tried.md, "A few rows of a column-major A").
   static constexpr double of_short_line(std::int64_t bytes) { return 0.5 + 64.0 / static_cast<double>(bytes); }
 };
 
