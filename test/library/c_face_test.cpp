@@ -8,6 +8,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <iostream>
 #include <iterator>
 #include <limits>
 #include <random>
@@ -149,6 +151,30 @@ TEST_F(CFace, NullIsTheContextOfTheCurrentGpu) {
   EXPECT_EQ(lapidary_gemm(nullptr, nullptr, 1, &a, &b, 0, nullptr, &d, nullptr), expected);
   EXPECT_EQ(std::string(lapidary_last_error()).substr(0, 26), "there is no GPU to run on:") << lapidary_last_error();
   EXPECT_STREQ(lapidary_last_refusal(), "device.none");
+}
+
+// CUDA does not get over a kernel that read where nothing is, and neither does the process: it is one of its own.
+TEST(CFaceOnAGpu, TellsOfAFailedKernelFromThenOn) {
+  if (lapidary_gpu_count() == 0) GTEST_SKIP() << "there is no GPU";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto fail = [] {
+    constexpr std::int64_t n = 64;
+    lapidary_context* context = nullptr;
+    void *b = nullptr, *d = nullptr;
+    bool failed = lapidary_create(LAPIDARY_GPU, &context) != LAPIDARY_SUCCESS ||
+                  lapidary_allocate(context, n * n * 4, &b) != LAPIDARY_SUCCESS ||
+                  lapidary_allocate(context, n * n * 4, &d) != LAPIDARY_SUCCESS;
+    void* const nowhere = reinterpret_cast<void*>(std::uintptr_t{4096});
+    const lapidary_matrix A = lapidary_row_major(nowhere, LAPIDARY_F32, n, n),
+                          B = lapidary_row_major(b, LAPIDARY_F32, n, n), D = lapidary_row_major(d, LAPIDARY_F32, n, n);
+    const auto gemm = [&] { return lapidary_gemm(context, nullptr, 1, &A, &B, 0, nullptr, &D, nullptr); };
+    failed = failed || gemm() != LAPIDARY_SUCCESS || lapidary_synchronize(context) != LAPIDARY_DEVICE_ERROR;
+    std::cerr << "synchronize: " << lapidary_last_error() << '\n';
+    failed = failed || gemm() != LAPIDARY_DEVICE_ERROR;
+    std::cerr << "gemm: " << lapidary_last_error() << '\n';
+    std::_Exit(failed);
+  };
+  EXPECT_EXIT(fail(), testing::ExitedWithCode(0), "synchronize: .*illegal.*\ngemm: .*illegal");
 }
 
 TEST_F(CFace, TakesAMatrixWithoutACountForOne) {

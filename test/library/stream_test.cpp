@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
+#include <iostream>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -382,6 +384,33 @@ TEST_F(OnStreams, SeveralDevicesWorkAtATime) {
         << number;
     EXPECT_EQ(std::count(contexts.begin(), contexts.end(), contexts[static_cast<std::size_t>(number)]), 1);
   }
+}
+
+// A kernel that reads an address that is nobody's leaves CUDA an error that no later call of the process gets rid of.
+TEST_F(OnStreams, AFailedKernelIsADeviceErrorFromThenOn) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // in a process of its own
+  const auto fail = [&] {
+    constexpr std::int64_t n = 64;
+    const DeviceBuffer b(*device_, n * n * sizeof(float), "B"), d(*device_, n * n * sizeof(float), "D");
+    const auto* const nowhere = reinterpret_cast<const float*>(std::uintptr_t{4096});
+    const auto gemm = [&] {
+      context_->gemm(device_->stream(), 1, row_major_view(nowhere, Type::f32, n, n),
+                     row_major_view(b.data(), Type::f32, n, n), 0, {}, row_major_view(d.data(), Type::f32, n, n));
+    };
+    gemm();
+    const auto says = [](const char* what, auto&& call) {
+      try {
+        call();
+      } catch (const DeviceError& error) {
+        std::cerr << what << ": " << error.what() << '\n';
+      }
+    };
+    float first = 0;
+    says("download", [&] { device_->download(&first, d.data(), sizeof(first)); });
+    says("gemm", gemm);
+    std::_Exit(0);  // nothing can be freed any more
+  };
+  EXPECT_EXIT(fail(), testing::ExitedWithCode(0), "download: .*illegal.*\ngemm: .*illegal");
 }
 
 }  // namespace
