@@ -5,18 +5,21 @@
 #include "layout/access.hpp"
 #include "layout/bank_conflict.hpp"
 #include "layout/layout.hpp"
+#include "ptx/shared_pointer.hpp"
 #include "tile/global_tile.hpp"
 #include "tile/mma_tile.hpp"
+#include "tile/wgmma_parts.hpp"
 
 namespace lapidary::inline LAPIDARY_BUILD {
 
 /// Results go to D by way of shared memory, row by row, for rows that begin anywhere. As lanes hold them, a warp's
 /// store reaches 8 rows by 8 columns, each of whose sectors is then written in pieces; staged, 8 rows of 64 columns at
-/// a time, its lanes have neighbours of one row. Each warp for itself: nobody else waits.
-template <class R, int warps>
+/// a time, its lanes have neighbours of one row. Each warp for itself: nobody else waits. Slices of a narrow tile have
+/// as many columns as it has.
+template <class R, int warps, int columns = 64>
 struct RowEpilogue {
   static constexpr bool finishes = false;
-  static constexpr int rows = 8, cols = 64;
+  static constexpr int rows = 8, cols = columns;
   static constexpr Layout staged = row_major(rows, cols).padded(cols, 8);
 
   struct Storage {
@@ -49,7 +52,7 @@ struct RowEpilogue {
     constexpr int N = Tile::Form::N;
     static_assert(Tile::BN % cols == 0 && N % 8 == 0 && sizeof(Sum) == sizeof(float));
     const int lane = thread % 32, warp = thread / 32;
-    Sum* const sD = &as<Sum>(shared.staging[warp * static_cast<int>(staged.cosize())]);
+    Sum* const sD = to_shared(&as<Sum>(shared.staging[warp * static_cast<int>(staged.cosize())]));
     const RowCol<std::int64_t> origin = {block.row + Tile::result(warp * 32, 0, 0, 0).row, block.col + lane};
     const int n_left = left_in_tile(g.N, origin.col, Tile::BN);
 #pragma unroll
@@ -78,6 +81,24 @@ struct RowEpilogue {
       }
   }
   LAPIDARY_DEVICE static void finish() {}
+};
+
+/// Sums of a tile that a block has to itself go to D row by row, by way of shared memory.
+template <class Summed, class R, int warps, int cols>
+struct ByRowsIfAlone : Summed {
+  using Rows = RowEpilogue<R, warps, cols>;
+  struct Storage : Summed::Storage {
+    typename Rows::Storage rows;
+  };
+
+  template <class Tile, class T>
+  LAPIDARY_DEVICE static void store(const Gemm<T, R>& g, const RowCol<std::int64_t>& origin, int thread,
+                                    typename Tile::Accumulators& rD, const typename Summed::Map& map, Storage& shared) {
+    if (OfOneTile::ranks() == 1)
+      Rows::template store<Tile>(g, origin, thread, rD, {}, shared.rows);
+    else
+      Summed::template store<Tile>(g, origin, thread, rD, map, shared);
+  }
 };
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

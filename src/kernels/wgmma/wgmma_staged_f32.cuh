@@ -2,6 +2,7 @@
 #include <type_traits>
 
 #include "kernels/wgmma/wgmma_energy.cuh"
+#include "ptx/shared_pointer.hpp"
 
 namespace lapidary::inline LAPIDARY_BUILD::wgmma_staged_f32 {
 
@@ -62,7 +63,7 @@ struct PairedEpilogue {
     const auto barrier = 1 + static_cast<unsigned>(warpgroup);
     const RowCol<int> origin = {static_cast<int>(block.row) + warpgroup * Tile::WM, static_cast<int>(block.col)};
     if constexpr (std::is_same_v<R, float>) scale_warpgroup(g, origin, rD);
-    R* const staging = &shared.staging[warpgroup * slices * slice];
+    R* const staging = to_shared(&shared.staging[warpgroup * slices * slice]);
     const bool issuer = thread % 128 < 32 && elect_sync();
 #pragma unroll
     for (int i = 0; i < Tile::down; ++i)
