@@ -5,15 +5,22 @@
 
 namespace lapidary::inline LAPIDARY_BUILD {
 
-/// A launch of wgmma_kernel<Config> on one cluster a tile, of so many blocks as Config::split says by the tiles of D,
-/// K and the multiprocessors.
-template <const RungInfo& rung, class Config>
-Prepared prepare_split(const Problem& problem, const Card& card) {
+/// A launch of a kernel of these parts in clusters of so many blocks as Config::split says by the tiles of D, K and the
+/// multiprocessors, a cluster a tile; of single blocks, as many as Config::Walk says. @param kernel
+/// wgmma_kernel<Config>, or one in its place
+template <const RungInfo& rung, class Config, class... Parameters>
+Prepared prepare_split(const Problem& problem, const Card& card, void (*kernel)(Parameters...)) {
   static_assert(Config::split.least_k >= Config::traits.tile.k,
                 "every block has a step along K, with which its sums begin");
   const auto walk = walk_of<Config>(problem.M, problem.N, Config::traits.tile);
   const int tiles = walk.rows * walk.cols, blocks = Config::split.blocks(tiles, problem.K, card.multiprocessors);
-  return prepared_parts<Config>(rung, wgmma_kernel<Config>, problem, walk, std::int64_t{tiles} * blocks, blocks);
+  const int clusters = blocks > 1 ? tiles : walk.template grid<typename Config::Cluster>(card.multiprocessors);
+  return prepared_parts<Config>(rung, kernel, problem, walk, std::int64_t{clusters} * blocks, blocks);
+}
+
+template <const RungInfo& rung, class Config>
+Prepared prepare_split(const Problem& problem, const Card& card) {
+  return prepare_split<rung, Config>(problem, card, wgmma_kernel<Config>);
 }
 
 template <const RungInfo& rung, class Config>

@@ -38,22 +38,17 @@ struct WarpsLoad {
   static constexpr int consumers = 128 * warpgroups, producers = 256, threads = consumers + producers;
 };
 
-/// Sums of a tile that a block has to itself go to rows of D that begin anywhere by way of shared memory.
-template <class Summed, class R, int warps>
-struct ByRowsIfAlone : Summed {
-  using Rows = RowEpilogue<R, warps>;
-  struct Storage : Summed::Storage {
-    typename Rows::Storage rows;
-  };
-
-  template <class Tile, class T>
-  LAPIDARY_DEVICE static void store(const Gemm<T, R>& g, const RowCol<std::int64_t>& origin, int thread,
-                                    typename Tile::Accumulators& rD, const typename Summed::Map& map, Storage& shared) {
-    if (OfOneTile::ranks() == 1 && !(g.N % 2 == 0 && in_pairs(g.D, g.ldd)))
-      Rows::template store<Tile>(g, origin, thread, rD, {}, shared.rows);
-    else
-      Summed::template store<Tile>(g, origin, thread, rD, map, shared);
+/// One tile after the other where no tile is shared, so that the next one's lines come while results leave.
+struct TilesOfClusters : wgmma_split_k::TileOfCluster {
+  static TilesOfClusters over(std::int64_t M, std::int64_t N, const TileShape& tile, const ClusterShape& cluster) {
+    return {TileOfCluster::over(M, N, tile, cluster)};
   }
+  template <class Cluster>
+  int grid(int multiprocessors) const {
+    return rows * cols < multiprocessors ? rows * cols : multiprocessors;
+  }
+  LAPIDARY_DEVICE bool has(int number) const { return number / OfOneTile::ranks() < rows * cols; }
+  LAPIDARY_DEVICE int next(int number, int stride) const { return number + stride; }
 };
 
 template <KernelTraits t>
@@ -63,22 +58,21 @@ struct Config : wgmma_split_k::Config<t, t.tile.m / 64> {
   using A = LoadedTile<typename Parent::Element, major_of_a(t.kind.a), t.tile.m, t.tile.k, Roles::producers>;
   using B = LoadedTile<typename Parent::Element, major_of_b(t.kind.b), t.tile.n, t.tile.k, Roles::producers>;
   using Tile = WgmmaTile<A, B, t.tile.m / 64>;
-  using Epilogue = std::conditional_t<t.tile.n % 64 == 0,
-                                      ByRowsIfAlone<typename Parent::Epilogue, typename Parent::Result, t.tile.m / 16>,
-                                      typename Parent::Epilogue>;
-  static constexpr int threads = Roles::threads;
   static constexpr KSplit split = {.least_k = 64, .fit = t.tile.m == 64 ? 2 : 1};
+  using Walk = std::conditional_t<split.fit == 1, TilesOfClusters, wgmma_split_k::TileOfCluster>;
+  using Epilogue = ByRowsIfAlone < typename Parent::Epilogue, typename Parent::Result, t.tile.m / 16,
+        t.tile.n<64 ? t.tile.n : 64>;
+  static constexpr int threads = Roles::threads;
 };
 
 /// The walk of the producers along a block's part of K. All loads of a step are on their way at a time.
-template <class Config, class T, class R>
-LAPIDARY_DEVICE void produce(const WgmmaBlock<Config>& block, const Gemm<T, R>& g, const RowCol<int>& at) {
+template <class Config, class Position, class T, class R>
+LAPIDARY_DEVICE void produce(const WgmmaBlock<Config>& block, Position& p, const Gemm<T, R>& g, const RowCol<int>& at) {
   using A = typename Config::A;
   using B = typename Config::B;
   const int steps = Config::Loop::part_of(block).steps;
   const int begin = part_begin(block.steps, block.rank, Config::Cluster::ranks());
   const int thread = static_cast<int>(threadIdx.x) - Config::Roles::consumers;
-  RingPosition<Config::stages> p;
   for (int step = 0; step < steps; ++step, p.advance()) {
     const std::int64_t k = std::int64_t{begin + step} * A::BK;
     typename A::Pairs a;
@@ -95,7 +89,7 @@ LAPIDARY_DEVICE void produce(const WgmmaBlock<Config>& block, const Gemm<T, R>& 
 }
 
 template <class Config, class T = typename Config::Element, class R = typename Config::Result>
-__global__ void __launch_bounds__(Config::threads, 1)
+__global__ void __launch_bounds__(Config::threads, Config::split.fit)
     kernel(const __grid_constant__ typename Config::A::Map mapA, const __grid_constant__ typename Config::B::Map mapB,
            const __grid_constant__ typename Config::Epilogue::Map mapD, const Gemm<T, R> g,
            const typename Config::Walk walk) {
@@ -103,14 +97,21 @@ __global__ void __launch_bounds__(Config::threads, 1)
   const TilesOfBlock<Config> tiles = {walk, Config::Cluster::rank()};
   auto block = begin_block<Config>(mapA, mapB, g);
   if (block.steps == 0) block.steps = 1;  // of zeros, with which sums begin
-  const RowCol<int> at = tiles.tile(tiles.first);
   const int warp = warp_of_block();
-  if (warp >= Config::Roles::consumers / 32) return produce(block, g, at);
   RingPosition<Config::stages> p;
-  typename Tile::Accumulators rD;
-  Config::Loop::multiply(block, p, rD, warp / 4);
-  const RowCol<std::int64_t> origin = {std::int64_t{at.row} * Tile::BM, std::int64_t{at.col} * Tile::BN};
-  Config::Epilogue::template store<Tile>(g, origin, static_cast<int>(threadIdx.x), rD, mapD, block.shared);
+  int number = tiles.first;
+  if (warp >= Config::Roles::consumers / 32) {
+    do produce(block, p, g, tiles.tile(number));
+    while (tiles.has(number = tiles.next(number)));
+    return;
+  }
+  do {
+    const RowCol<int> at = tiles.tile(number);
+    typename Tile::Accumulators rD;
+    Config::Loop::multiply(block, p, rD, warp / 4);
+    const RowCol<std::int64_t> origin = {std::int64_t{at.row} * Tile::BM, std::int64_t{at.col} * Tile::BN};
+    Config::Epilogue::template store<Tile>(g, origin, static_cast<int>(threadIdx.x), rD, mapD, block.shared);
+  } while (tiles.has(number = tiles.next(number)));
 }
 
 /// 16 blocks count their parts of the steps along K in 31 bits.
@@ -122,9 +123,7 @@ inline std::string refusal(const Problem& problem) {
 
 template <class Config>
 Prepared prepare(const Problem& problem, const Card& card) {
-  const auto walk = walk_of<Config>(problem.M, problem.N, Config::traits.tile);
-  const int tiles = walk.rows * walk.cols, blocks = Config::split.blocks(tiles, problem.K, card.multiprocessors);
-  return prepared_parts<Config>(info, kernel<Config>, problem, walk, std::int64_t{tiles} * blocks, blocks);
+  return prepare_split<info, Config>(problem, card, kernel<Config>);
 }
 
 /// Of both types of 16 bits: small tiles have few elements to wait for, wide ones the fewest for each product.
