@@ -55,13 +55,14 @@ constexpr KernelTraits of(const GemmKind& kind, int BM, int BN, int slices, int 
 template <class... Kinds>
 constexpr auto column_major_b(const Kinds&... kinds) {
   return std::array{
-      of(kinds, 128, 128, 2, 64, 2, 2)..., of(kinds, 128, 144, 2, 72, 4, 2)..., of(kinds, 64, 80, 2, 40, 4, 2)...,
-      of(kinds, 128, 72, 1, 72, 4, 2)...,  of(kinds, 128, 96, 4, 24, 2, 4)...,  of(kinds, 128, 112, 2, 56, 2, 4)...,
-      of(kinds, 128, 168, 2, 56, 4, 2)..., of(kinds, 64, 64, 1, 64, 2, 2)...,   of(kinds, 64, 128, 2, 64, 2, 2)...,
-      of(kinds, 128, 192, 2, 64, 2, 2)..., of(kinds, 128, 240, 2, 40, 2, 2)..., of(kinds, 128, 256, 2, 64, 2, 2)...,
-      of(kinds, 64, 112, 2, 56, 4, 1)...,  of(kinds, 64, 144, 2, 72, 4, 1)...,  of(kinds, 64, 176, 1, 88, 2, 1)...,
-      of(kinds, 192, 144, 2, 72, 2, 1)..., of(kinds, 192, 192, 2, 64, 2, 1)..., of(kinds, 192, 200, 2, 40, 2, 1)...,
-      of(kinds, 128, 104, 1, 104, 1, 2)...};
+      of(kinds, 128, 128, 2, 64, 2, 2)...,  of(kinds, 128, 144, 2, 72, 4, 2)..., of(kinds, 64, 80, 2, 40, 4, 2)...,
+      of(kinds, 128, 72, 1, 72, 4, 2)...,   of(kinds, 128, 96, 4, 24, 2, 4)...,  of(kinds, 128, 112, 2, 56, 2, 4)...,
+      of(kinds, 128, 168, 2, 56, 4, 2)...,  of(kinds, 64, 64, 1, 64, 2, 2)...,   of(kinds, 64, 128, 2, 64, 2, 2)...,
+      of(kinds, 128, 192, 2, 64, 2, 2)...,  of(kinds, 128, 240, 2, 40, 2, 2)..., of(kinds, 128, 256, 2, 64, 2, 2)...,
+      of(kinds, 64, 112, 2, 56, 4, 1)...,   of(kinds, 64, 144, 2, 72, 4, 1)...,  of(kinds, 64, 176, 1, 88, 2, 1)...,
+      of(kinds, 192, 144, 2, 72, 2, 1)...,  of(kinds, 192, 192, 2, 64, 2, 1)..., of(kinds, 192, 200, 2, 40, 2, 1)...,
+      of(kinds, 128, 104, 1, 104, 1, 2)..., of(kinds, 64, 96, 4, 24, 2, 4)...,   of(kinds, 64, 72, 1, 72, 4, 2)...,
+      of(kinds, 192, 128, 2, 64, 1, 2)...,  of(kinds, 192, 88, 1, 88, 1, 4)...};
 }
 template <class... Kinds>
 constexpr auto row_major(const Kinds&... kinds) {
@@ -70,14 +71,14 @@ constexpr auto row_major(const Kinds&... kinds) {
       of(kinds, 128, 112, 2, 56, 2, 4)..., of(kinds, 128, 128, 2, 64, 4, 2)..., of(kinds, 128, 144, 2, 72, 4, 2)...,
       of(kinds, 128, 168, 2, 56, 4, 2)..., of(kinds, 128, 200, 2, 40, 4, 2)..., of(kinds, 64, 64, 1, 64, 2, 2)...,
       of(kinds, 128, 256, 2, 64, 2, 2)..., of(kinds, 64, 112, 2, 56, 4, 1)...,  of(kinds, 64, 144, 2, 72, 4, 1)...,
-      of(kinds, 192, 192, 2, 64, 2, 1)...};
+      of(kinds, 192, 192, 2, 64, 2, 1)..., of(kinds, 64, 96, 4, 24, 2, 4)...};
 }
 template <class... Kinds>
 constexpr auto column_major_a(const Kinds&... kinds) {
   return std::array{of(kinds, 128, 192, 2, 64, 2, 2)..., of(kinds, 64, 64, 1, 64, 2, 2)...,
                     of(kinds, 64, 128, 2, 64, 2, 2)...,  of(kinds, 128, 96, 4, 24, 2, 4)...,
                     of(kinds, 128, 144, 2, 72, 4, 2)..., of(kinds, 128, 168, 2, 56, 4, 2)...,
-                    of(kinds, 128, 256, 2, 64, 2, 2)...};
+                    of(kinds, 128, 256, 2, 64, 2, 2)..., of(kinds, 64, 96, 4, 24, 2, 4)...};
 }
 constexpr GemmKind kind(Type type, Order a, Order b) { return {type, type, a, b}; }
 constexpr Order row = Order::row_major, column = Order::column_major;
