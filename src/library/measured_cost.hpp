@@ -10,8 +10,9 @@ namespace lapidary::library {
 /// How long a kernel took on an H200, as script/fit-costs has fitted it to timings of problems of all shapes. In
 /// microseconds,
 ///
-///   fixed + ragged * (sum over rounds of blocks (longest(multiplying, arriving * share)) + odd * D / d_rate)
-///         + singly * whole * rounds + summing
+///   fixed + ragged * (longest(walk, D / writing) + (1 + (odd - 1) * apart) * D / d_rate)
+///         + singly * max(unaligned, apart) * whole * rounds + summing
+///   walk = sum over rounds of blocks (longest(multiplying, arriving * share))
 ///   multiplying = start + steps * max(alone, loaded * share)
 ///   arriving = longest((A / a_rate + B / b_rate) * (1 + outside * beyond), crooked) / rounds
 ///
@@ -19,7 +20,8 @@ namespace lapidary::library {
 /// as long as something else is not hidden behind it altogether: (a^4 + b^4)^(1/4), or of kernels whose warps multiply
 /// the longer one; `share` the part of the card's places for blocks that a round fills; `beyond` the part of what tiles
 /// copy that lies outside of the matrices, rows of A below its last one above all; `crooked` how long pieces of 128
-/// bytes take that are asked for of lines that begin at no multiples of that; `whole` the part of a tile that D fills.
+/// bytes take that are asked for of lines that begin at no multiples of that; `unaligned` 1 for warps' loads of lines
+/// that are not, `apart` as below, and otherwise 0; `whole` the part of a tile that D fills.
 struct MeasuredCost {
   std::string_view kernel;  ///< its key_of()
   double fixed;             ///< from one launch to the next, if there is next to nothing to do
@@ -33,9 +35,17 @@ struct MeasuredCost {
   double ragged;
   /// How many times as long results take if they cannot be stored in pairs; 1 for who asks for aligned lines.
   double odd;
-  double singly;   ///< a whole tile's results, one by one, if lines are not aligned or cannot be stored in pairs
+  double singly;   ///< a whole tile's results, one by one, if they cannot be stored in pairs or lines are not aligned
   double summing;  ///< if blocks share the sums of a tile; 0 for who never has them do so
   double error;    ///< root mean square of the logarithms of these times over the timings
+
+  /// Of results, how near to one by one those are stored that go in pairs, as lines begin at no multiples of 16 bytes.
+  static constexpr double apart_in_pairs = 0.3;
+  /// Bytes of results that DRAM takes in a microsecond.
+  static constexpr double writing = 3.5e6;
+  /// How many times as many bytes bulk stores write of lines that begin at odd multiples of 16 bytes: each of their
+  /// rows of 128 bytes begins and ends with half a sector.
+  static constexpr double half_sectors = 1.3;
 
   /// Pieces that come to all multiprocessors together in a microsecond, whatever the kernel, of lines that begin at
   /// multiples of 16, 32 or 64 bytes and no more (docs/tried.md, "Lines that begin anywhere").

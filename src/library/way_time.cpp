@@ -154,6 +154,14 @@ double crooked_microseconds(const Problem& p, const KernelEntry& kernel, const L
   return work.blocks * work.steps * lines * k * size_of(p.kind.type) / 128;
 }
 
+/// How far results are from being stored in whole lines: 1 if one by one.
+double apart_of(const Problem& p) {
+  const int size = size_of(p.kind.result);
+  const auto begin_at = [&](std::int64_t bytes) { return p.ldd * size % bytes == 0 && p.aligned.D % bytes == 0; };
+  if (p.N % 2 != 0 || !begin_at(2 * size)) return 1;
+  return begin_at(16) ? 0 : MeasuredCost::apart_in_pairs;
+}
+
 /// As it was measured on an H200, at the clock and with the memory of another card with its chip.
 WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   const MeasuredCost& m = *way.kernel->measured;
@@ -180,21 +188,25 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   };
   const auto over_rounds = [&](const auto& round) { return full * round(1) + (rest > 0 ? round(rest) : 0); };
   const double walk = over_rounds([&](double share) { return longest(multiplying(share), arriving / rounds * share); });
-  const bool odd = p.N % 2 != 0 || p.ldd % 2 != 0 || p.aligned.D % (2 * size_of(p.kind.result)) != 0;
-  const double results = (odd ? m.odd : 1) * number(p.M) * number(p.N) * size_of(p.kind.result) *
-                         products(p, Matrix::D) / m.d_rate / bandwidth;
+  const int result_size = size_of(p.kind.result);
+  const bool halves = in_bulk && p.ldd * result_size % 32 == 16;
+  const double d = number(p.M) * number(p.N) * result_size * products(p, Matrix::D) *
+                   (halves ? MeasuredCost::half_sectors : 1);
+  const double stored = longest(walk, d / MeasuredCost::writing / bandwidth);
+  const double apart = cost.depth > 0 ? 0 : apart_of(p);
+  const double results = (1 + (m.odd - 1) * apart) * d / m.d_rate / bandwidth;
   const bool unaligned = cost.depth > 0 && !vectorizable(p);
   const double ragged = unaligned ? m.ragged : 1;
   const double whole = std::min(1.0, number(p.M) / kernel.tile.m) * std::min(1.0, number(p.N) / kernel.tile.n);
-  const double stores = odd || unaligned ? slower * m.singly * whole * std::ceil(rounds) : 0;
+  const double stores = slower * m.singly * (unaligned ? 1 : apart) * whole * std::ceil(rounds);
   const double summing = work.share > 1 ? slower * m.summing : 0;
-  const double microseconds = m.fixed + ragged * (walk + results) + stores + summing;
-  const char* const limiter = m.fixed > microseconds / 2            ? "launch overhead"
-                              : ragged > 1                          ? "lines that are not aligned"
-                              : results > walk                      ? "results"
-                              : over_rounds(multiplying) > arriving ? "multiply-adds"
-                              : operands > crooked                  ? "DRAM"
-                                                                    : "lines that begin anywhere";
+  const double microseconds = m.fixed + ragged * (stored + results) + stores + summing;
+  const char* const limiter = m.fixed > microseconds / 2              ? "launch overhead"
+                              : ragged > 1                            ? "lines that are not aligned"
+                              : results > walk || stored > 1.5 * walk ? "results"
+                              : over_rounds(multiplying) > arriving   ? "multiply-adds"
+                              : operands > crooked                    ? "DRAM"
+                                                                      : "lines that begin anywhere";
   return {microseconds * 1e-6, limiter};
 }
 
