@@ -131,7 +131,7 @@ constexpr auto all_traits = [] {
   constexpr Order row = Order::row_major, column = Order::column_major;
   std::array<KernelTraits, 24> all{};
   auto next = all.begin();
-  for (const TileShape& tile : {TileShape{64, 64, 64}, {64, 32, 64}, {128, 128, 64}})
+  for (const TileShape& tile : {TileShape{128, 128, 64}, {64, 64, 64}, {64, 32, 64}})
     for (const auto& [a, b] : {std::pair{row, row}, {row, column}, {column, row}, {column, column}})
       for (const Type type : {Type::bf16, Type::f16}) *next++ = {.tile = tile, .kind = {type, type, a, b}, .stages = 3};
   return all;
