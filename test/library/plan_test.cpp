@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -17,6 +18,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/workload.hpp"
@@ -501,6 +503,25 @@ double as_in_a_graph(double seconds, const std::string& kernel) {
   return seconds - std::min(std::regex_match(kernel, overlapping) ? 0.65e-6 : 1.5e-6, seconds / 5);
 }
 
+/// Whether a kernel was changed after it was timed.
+class Outdated {
+ public:
+  bool operator()(const std::string& kernel, const std::string& date) const {
+    return std::any_of(changed_.begin(), changed_.end(), [&](const auto& changed) {
+      return date < changed.second && std::regex_match(kernel, changed.first);
+    });
+  }
+
+ private:
+  std::vector<std::pair<std::regex, std::string>> changed_ = [] {
+    std::vector<std::pair<std::regex, std::string>> found;
+    std::ifstream file(fmt::format("{}/results/h200/changed_kernels.json", LAPIDARY_SOURCE_DIR));
+    for (const auto& one : nlohmann::json::parse(file))
+      found.emplace_back(std::regex(one["kernels"].get<std::string>()), one["since"].get<std::string>());
+    return found;
+  }();
+};
+
 // script/fit-costs has a formula of times, and the library has it too.
 TEST(Times, AreAsFarOffTheTimingsAsWhenTheyWereFitted) {
   std::map<std::string, const library::MeasuredCost*, std::less<>> costs;
@@ -510,10 +531,12 @@ TEST(Times, AreAsFarOffTheTimingsAsWhenTheyWereFitted) {
     int count = 0;
   };
   std::map<const library::MeasuredCost*, Errors> errors;
+  const Outdated outdated;
   const std::filesystem::path timings = fmt::format("{}/results/h200/regret", LAPIDARY_SOURCE_DIR);
   for (const auto& file : std::filesystem::directory_iterator(timings)) {
     const nlohmann::json document = nlohmann::json::parse(std::ifstream(file.path()));
     const bool in_graphs = document["method"].get<std::string>().find("graphs") != std::string::npos;
+    const std::string date = document["receipt"]["date"];
     for (const auto& problem : document["problems"]) {
       const Plan timed = plan_of(id_with_known_kernel(problem, costs));
       std::map<std::string, double> predicted;
@@ -524,7 +547,7 @@ TEST(Times, AreAsFarOffTheTimingsAsWhenTheyWereFitted) {
       for (const auto& way : problem["ways"]) {
         if (way["packs_a"] || way["packs_b"]) continue;
         const std::string kernel = way["kernel"];
-        if (!costs.contains(kernel)) continue;
+        if (!costs.contains(kernel) || outdated(kernel, date)) continue;
         // Fitted to batches are kernels that do one in a launch.
         if (timed.problem().batch.count > 1 && !kernel.starts_with("wgmma_batched_")) continue;
         ASSERT_EQ(predicted.count(kernel), 1u) << kernel << " for " << timed.id();
