@@ -53,7 +53,7 @@ def regret():
     return (
         f"Regret is the time of what was chosen over that of the best way to compute the problem; {receipt['card']['name']}, "
         f"driver {receipt['driver']}, nvcc {receipt['nvcc']}. None of the timings was in the table by which "
-        f"it was chosen; they are now. Of some problems it knew earlier times: launch by launch, or of fewer kernels.\n\n" + table(columns, rows)
+        f"it was chosen; they are now, but for those of kernels that were changed since. Of some problems it knew earlier times: launch by launch, or of fewer kernels.\n\n" + table(columns, rows)
     )
 
 

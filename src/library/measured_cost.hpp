@@ -20,8 +20,10 @@ namespace lapidary::library {
 /// as long as something else is not hidden behind it altogether: (a^4 + b^4)^(1/4), or of kernels whose warps multiply
 /// the longer one; `share` the part of the card's places for blocks that a round fills; `beyond` the part of what tiles
 /// copy that lies outside of the matrices, rows of A below its last one above all; `crooked` how long pieces of 128
-/// bytes take that are asked for of lines that begin at no multiples of that; `unaligned` 1 for warps' loads of lines
-/// that are not, `apart` as below, and otherwise 0; `whole` the part of a tile that D fills.
+/// bytes take that are asked for of lines that begin at no multiples of that; `unaligned` 1 for kernels whose warps
+/// multiply where lines are not aligned, and otherwise 0; `apart` 1 where results cannot be stored in pairs,
+/// `apart_in_pairs` where they can and lines of D begin at no multiples of 16 bytes, and otherwise 0; `whole` the part
+/// of a tile that D fills.
 struct MeasuredCost {
   std::string_view kernel;  ///< its key_of()
   double fixed;             ///< from one launch to the next, if there is next to nothing to do
@@ -43,8 +45,9 @@ struct MeasuredCost {
   static constexpr double apart_in_pairs = 0.3;
   /// Bytes of results that DRAM takes in a microsecond.
   static constexpr double writing = 3.5e6;
-  /// How many times as many bytes bulk stores write of lines that begin at odd multiples of 16 bytes: each of their
-  /// rows of 128 bytes begins and ends with half a sector.
+  /// How many times as many bytes of results are counted of lines that begin at odd multiples of 16 bytes, in kernels
+  /// that copy in bulk: each row of 128 bytes begins and ends with half a sector. Those among them that store from
+  /// registers are not told apart.
   static constexpr double half_sectors = 1.3;
 
   /// Pieces that come to all multiprocessors together in a microsecond, whatever the kernel, of lines that begin at

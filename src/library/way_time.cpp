@@ -201,6 +201,7 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   const double stores = slower * m.singly * (unaligned ? 1 : apart) * whole * std::ceil(rounds);
   const double summing = work.share > 1 ? slower * m.summing : 0;
   const double microseconds = m.fixed + ragged * (stored + results) + stores + summing;
+  // Results take longest where writing them makes the walk half as long again.
   const char* const limiter = m.fixed > microseconds / 2              ? "launch overhead"
                               : ragged > 1                            ? "lines that are not aligned"
                               : results > walk || stored > 1.5 * walk ? "results"

@@ -18,7 +18,7 @@ constexpr RungInfo info = {
     .counter = "reads of L2: of A and of B a block's share alone",
     .cost =
         "Clusters hang over the edges of D as a whole; those of four or eight have room on 120 of 132 multiprocessors. "
-        "Where lines begin at multiples of 128 bytes they gain for one cube in eight, 14 % at most",
+        "Where lines begin at multiples of 128 bytes they gain more than 1 % for one cube in seven, 12 % of its time at most",
     .exercise =
         "`lapidary gemm -m 1432 -n 1432 -k 1432 --type \"f16 RC\" --gpu h200`, then with 1408 three times: what is chosen "
         "where lines of A and B are whole?",

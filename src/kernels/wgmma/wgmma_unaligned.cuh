@@ -17,13 +17,14 @@ constexpr RungInfo info = {
     .idea = "eight warps load what bulk copies cannot",
     .change =
         "No thread asks for boxes any more: eight warps load the lines of A and B, each lane two neighbours of 16 bits, "
-        "and write them to shared memory in the pattern of the swizzle, where wgmma finds them as before",
+        "and write them to shared memory in the pattern of the swizzle, where wgmma finds them as before; results of a tile "
+        "that a block has to itself go to D by rows, and wide tiles one after the other",
     .why =
         "Bulk copies begin at multiples of 16 bytes, and so must lines of a matrix that are copied; one whose lines do not "
         "is packed first, by a launch that takes longer than a small product as a whole",
     .counter = "loads of global memory: by all lanes of eight warps, where there were none",
     .cost =
-        "An instruction loads 64 elements at most, and they pass through registers: 9061 x 3853 x 1719 takes two and a half "
+        "An instruction loads 64 elements at most, and they pass through registers: 3103 x 534 x 2585 takes one and a half "
         "times as long as packing A and B and multiplying then; small products are what gains",
     .exercise =
         "`lapidary explain wgmma_unaligned -m 99 -n 99 -k 99`, then with 100 three times: how many instructions load "
