@@ -25,17 +25,16 @@ constexpr RungInfo info = {
     .architecture = 80,
 };
 
+constexpr Order by_row = Order::row_major, by_column = Order::column_major;
 /// `stages` tiles of a_size and b_size elements each; a warp has 64 x 64 results. Blocks walk 2048 rows of D at a time.
-template <int BM, int BN, int BK, int stages_, class T, class R, Order a_order = Order::row_major,
-          Order b_order = Order::row_major>
+template <int BM, int BN, int BK, int stages_, class T, class R, Order a_order = by_row, Order b_order = by_row>
 struct Config : mma_tiles::Config<BM, BN, BK, 64, 64, T, R, mma_swizzled::Swizzled, a_order, b_order> {
   static constexpr int stages = stages_, group = 2048 / BM, a_size = Config::a.cosize(), b_size = Config::b.cosize();
   using Walk = GroupedTiles<group>;
 };
 
-template <class T, class R, Order a_order = Order::row_major, Order b_order = Order::row_major>
+template <class T, class R, Order a_order = by_row, Order b_order = by_row>
 using Default = Config<128, 256, 32, 4, T, R, a_order, b_order>;
-constexpr Order by_row = Order::row_major, by_column = Order::column_major;
 // Of other widths ldmatrix transposes nothing: A and B lie along k.
 template <class T, class R = float>
 using OtherWidth = Config<128, 256, 64 / sizeof(T), 4, T, R, by_row, by_column>;
@@ -44,11 +43,10 @@ static_assert(conflict_free<Default<bf16, bf16>> && conflict_free<Default<bf16, 
 static_assert(conflict_free<OtherWidth<tf32>> && conflict_free<OtherWidth<std::int8_t>>);
 
 template <class Config>
-struct Storage {
-  SharedArray<typename Config::Element, Config::stages * Config::a_size, 128>
-      a;  // (stages, BM, BK), of column-major A (stages, BK, BM)
-  SharedArray<typename Config::Element, Config::stages * Config::b_size, 128>
-      b;  // (stages, BK, BN), of column-major B (stages, BN, BK)
+struct Storage {  // (stages, BM, BK), of column-major A (stages, BK, BM); (stages, BK, BN), of column-major B (stages,
+                  // BN, BK)
+  SharedArray<typename Config::Element, Config::stages * Config::a_size, 128> a;
+  SharedArray<typename Config::Element, Config::stages * Config::b_size, 128> b;
 };
 
 template <class Config, bool vectorized, class T = typename Config::Element, class R = typename Config::Result>
@@ -82,8 +80,7 @@ __global__ void __launch_bounds__(Config::threads) kernel(const Gemm<T, R> g) {
   };
   std::uint32_t rA[2][down][Form::a_registers], rB[2][across][Form::b_registers];  // (2, WM, K), (2, K, WN) of an mma
   const auto load = [&](int step, int stage) {
-    const T* const a = &sA[stage * Config::a_size];
-    const T* const b = &sB[stage * Config::b_size];
+    const T *const a = &sA[stage * Config::a_size], *const b = &sB[stage * Config::b_size];
 #pragma unroll
     for (int i = 0; i < down; ++i) load_a<Config>(rA[step % 2][i], &a[Config::a_read(thread, step * Form::K, i)]);
 #pragma unroll
@@ -123,7 +120,6 @@ Prepared prepare(const Problem& problem, const Card&) {
   const auto best = vectorizable(problem) ? kernel<Config, true> : kernel<Config, false>;
   return prepared_tiles<Config, Storage<Config>>(info, best, problem);
 }
-
 template <class Config>
 constexpr auto of = [] { return built<Config>(prepare<Config>); };
 template <class>
@@ -142,6 +138,10 @@ constexpr BuiltKernel built_kernels[] = {of<Default<bf16, bf16>>(),
                                          of<Default<f16, f16, by_column, by_column>>(),
                                          of<Default<bf16, float, by_row, by_column>>(),
                                          of<Default<f16, float, by_row, by_column>>(),
+                                         of<Default<bf16, float, by_column, by_row>>(),
+                                         of<Default<f16, float, by_column, by_row>>(),
+                                         of<Default<bf16, float, by_column, by_column>>(),
+                                         of<Default<f16, float, by_column, by_column>>(),
                                          of<OtherWidth<tf32>>(),
                                          of<OtherWidth<e4m3>>(),
                                          of<OtherWidth<std::int8_t>>(),

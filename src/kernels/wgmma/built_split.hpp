@@ -1,4 +1,6 @@
 #pragma once
+#include <array>
+
 #include "kernels/split.hpp"
 #include "kernels/wgmma/built.hpp"
 #include "tile/wgmma_parts.hpp"
@@ -28,6 +30,14 @@ constexpr BuiltKernel built_split() {
   BuiltKernel kernel = built_parts<Config>(prepare_split<rung, Config>);
   kernel.split = &Config::split;
   return kernel;
+}
+
+/// Of both types of 16 bits, with results of the same type, and of f32.
+constexpr auto kinds_of_16_bits(Order a, Order b) {
+  return std::array{GemmKind(Type::bf16, Type::bf16, a, b), GemmKind(Type::f16, Type::f16, a, b)};
+}
+constexpr auto kinds_with_f32(Order a, Order b) {
+  return std::array{GemmKind(Type::bf16, Type::f32, a, b), GemmKind(Type::f16, Type::f32, a, b)};
 }
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

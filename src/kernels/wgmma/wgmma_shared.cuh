@@ -80,13 +80,23 @@ constexpr auto column_major_a(const Kinds&... kinds) {
                     of(kinds, 128, 144, 2, 72, 4, 2)..., of(kinds, 128, 168, 2, 56, 4, 2)...,
                     of(kinds, 128, 256, 2, 64, 2, 2)..., of(kinds, 64, 96, 4, 24, 2, 4)...};
 }
+/// Results of 32 bits.
+template <class... Kinds>
+constexpr auto wide(const Kinds&... kinds) {
+  return std::array{of(kinds, 128, 192, 1, 72, 2, 2)..., of(kinds, 64, 64, 1, 40, 2, 2)...,
+                    of(kinds, 128, 128, 1, 72, 2, 2)...};
+}
 constexpr GemmKind kind(Type type, Order a, Order b) { return {type, type, a, b}; }
+constexpr GemmKind wide_kind(Type type, Order a, Order b) { return {type, Type::f32, a, b}; }
 constexpr Order row = Order::row_major, column = Order::column_major;
 constexpr auto all_traits = wgmma_waves::joined(
     column_major_b(kind(Type::bf16, row, column), kind(Type::f16, row, column)),
     row_major(kind(Type::bf16, row, row), kind(Type::f16, row, row)),
     column_major_a(kind(Type::bf16, column, row), kind(Type::f16, column, row), kind(Type::bf16, column, column),
-                   kind(Type::f16, column, column)));
+                   kind(Type::f16, column, column)),
+    wide(wide_kind(Type::bf16, row, column), wide_kind(Type::f16, row, column), wide_kind(Type::bf16, row, row),
+         wide_kind(Type::f16, row, row), wide_kind(Type::bf16, column, row), wide_kind(Type::f16, column, row),
+         wide_kind(Type::bf16, column, column), wide_kind(Type::f16, column, column)));
 constexpr auto build = [](auto t) { return built_wgmma<info, Config<t.value>>(); };
 template <class Unit>
 constexpr auto built_kernels = built_wgmma_list<Unit, all_traits>(build);

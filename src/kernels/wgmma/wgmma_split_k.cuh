@@ -107,42 +107,39 @@ struct Config : WgmmaConfig<t, warpgroups> {
   static constexpr KSplit split = {};
 };
 
-constexpr KernelTraits of(TileShape tile, int stages, Type type, Type result, Order b = Order::column_major,
-                          Order a = Order::row_major) {
-  return {.tile = tile, .kind = {type, result, a, b}, .stages = stages};
-}
-template <class... Types>
-constexpr auto traits(Types... of_16_bits) {
-  constexpr Order row = Order::row_major, column = Order::column_major;
-  return std::array{of({64, 64, 128}, 6, of_16_bits, of_16_bits)...,
-                    of({64, 32, 128}, 9, of_16_bits, of_16_bits)...,
-                    of({64, 16, 128}, 10, of_16_bits, of_16_bits)...,
-                    of({128, 64, 64}, 8, of_16_bits, of_16_bits)...,
-                    of({128, 128, 64}, 5, Type::bf16, Type::bf16),
-                    of({64, 64, 128}, 6, of_16_bits, of_16_bits, row)...,
-                    of({128, 128, 64}, 5, Type::bf16, Type::bf16, row),
-                    of({64, 16, 64}, 12, of_16_bits, of_16_bits, row, column)...,
-                    of({64, 32, 64}, 12, of_16_bits, of_16_bits, row, column)...,
-                    of({64, 16, 128}, 10, of_16_bits, of_16_bits, column, column)...,
-                    of({64, 32, 128}, 9, of_16_bits, of_16_bits, column, column)...,
-                    of({64, 64, 128}, 6, of_16_bits, of_16_bits, column, column)...,
-                    of({64, 64, 128}, 6, of_16_bits, Type::f32)...,
-                    of({128, 64, 64}, 8, of_16_bits, Type::f32)...,
-                    of({128, 128, 64}, 5, of_16_bits, Type::f32)...,
-                    of({64, 64, 64}, 6, Type::tf32, Type::f32),
-                    of({128, 64, 32}, 8, Type::tf32, Type::f32),
-                    of({128, 128, 32}, 5, Type::tf32, Type::f32),
-                    of({64, 64, 256}, 6, Type::s8, Type::s32),
-                    of({128, 64, 128}, 8, Type::s8, Type::s32),
-                    of({128, 128, 128}, 5, Type::s8, Type::s32),
-                    of({64, 64, 256}, 6, Type::s8, Type::f32),
-                    of({128, 64, 128}, 8, Type::s8, Type::f32),
-                    of({128, 128, 128}, 5, Type::s8, Type::f32),
-                    of({64, 64, 128}, 12, Type::e4m3, Type::f32),
-                    of({128, 64, 128}, 8, Type::e4m3, Type::f32),
-                    of({128, 128, 128}, 5, Type::e4m3, Type::f32)};
-}
-constexpr auto all_traits = traits(Type::bf16, Type::f16);
+constexpr Order row = Order::row_major, column = Order::column_major;
+constexpr auto only(Type type, Type result, Order b = column) { return std::array{GemmKind(type, result, row, b)}; }
+
+constexpr auto all_traits = [] {
+  std::array<KernelTraits, 52> all{};
+  auto next = all.begin();
+  const auto add = [&](const TileShape& tile, int stages, const auto&... lists) {
+    const auto each = [&](const auto& kinds) {
+      for (const GemmKind& kind : kinds) *next++ = {.tile = tile, .kind = kind, .stages = stages};
+    };
+    (each(lists), ...);
+  };
+  constexpr auto s8 = only(Type::s8, Type::s32), s8_f32 = only(Type::s8, Type::f32);
+  constexpr auto tf32 = only(Type::tf32, Type::f32), e4m3 = only(Type::e4m3, Type::f32);
+  add({64, 64, 128}, 6, kinds_of_16_bits(row, column), kinds_of_16_bits(row, row), kinds_of_16_bits(column, column),
+      kinds_with_f32(row, column), kinds_with_f32(row, row), kinds_with_f32(column, row),
+      kinds_with_f32(column, column));
+  add({64, 32, 128}, 9, kinds_of_16_bits(row, column), kinds_of_16_bits(column, column));
+  add({64, 16, 128}, 10, kinds_of_16_bits(row, column), kinds_of_16_bits(column, column));
+  add({64, 16, 64}, 12, kinds_of_16_bits(column, row));
+  add({64, 32, 64}, 12, kinds_of_16_bits(column, row));
+  add({128, 64, 64}, 8, kinds_of_16_bits(row, column), kinds_with_f32(row, column));
+  add({128, 128, 64}, 5, only(Type::bf16, Type::bf16), only(Type::bf16, Type::bf16, row), kinds_with_f32(row, column),
+      kinds_with_f32(row, row), kinds_with_f32(column, row), kinds_with_f32(column, column));
+  add({64, 64, 64}, 6, tf32);
+  add({128, 64, 32}, 8, tf32);
+  add({128, 128, 32}, 5, tf32);
+  add({64, 64, 256}, 6, s8, s8_f32);
+  add({64, 64, 128}, 12, e4m3);
+  add({128, 64, 128}, 8, s8, s8_f32, e4m3);
+  add({128, 128, 128}, 5, s8, s8_f32, e4m3);
+  return all;
+}();
 constexpr auto build = [](auto t) { return built_split<info, Config<t.value, t.value.tile.m / 64>>(); };
 template <class Unit>
 constexpr auto built_kernels = built_wgmma_list<Unit, all_traits>(build);

@@ -105,35 +105,39 @@ struct Config : wgmma_energy::Config<t> {
 };
 
 /// Rows of a stage have 128 bytes, whatever the type.
-constexpr KernelTraits of(Type type, Order b, int BM, int BN, int stages, int slices, int cols) {
+constexpr KernelTraits of(Type type, Order a, Order b, int BM, int BN, int stages, int slices, int cols) {
   const Type result = type == Type::s8 ? Type::s32 : Type::f32;
   return {.tile = {BM, BN, 128 / size_of(type)},
-          .kind = {type, result, Order::row_major, b},
+          .kind = {type, result, a, b},
           .stages = stages,
           .cluster = {2, 1},
           .slices = slices,
           .cols = cols};
 }
-constexpr KernelTraits narrow(Type type, Order b = Order::column_major) { return of(type, b, 128, 256, 4, 1, 56); }
-constexpr KernelTraits wide(Type type) { return of(type, Order::column_major, 256, 200, 3, 2, 40); }
-/// 200 columns that are neighbours take the room of 256, and leave that of one slice.
-constexpr KernelTraits wide_rows(Type type) { return of(type, Order::row_major, 256, 200, 3, 1, 40); }
+constexpr Order row = Order::row_major, column = Order::column_major;
+constexpr KernelTraits narrow(Type type, Order a = row, Order b = column) { return of(type, a, b, 128, 256, 4, 1, 56); }
+constexpr KernelTraits wide(Type type) { return of(type, row, column, 256, 200, 3, 2, 40); }
 constexpr std::array all_traits = {
     wide(Type::bf16),
     narrow(Type::bf16),
     wide(Type::f16),
     narrow(Type::f16),
-    narrow(Type::bf16, Order::row_major),
+    narrow(Type::bf16, row, row),
+    narrow(Type::bf16, column, row),
+    narrow(Type::bf16, column, column),
+    narrow(Type::f16, row, row),
+    narrow(Type::f16, column, row),
+    narrow(Type::f16, column, column),
     wide(Type::e4m3),
     narrow(Type::e4m3),
     wide(Type::tf32),
     narrow(Type::tf32),
-    of(Type::s8, Order::column_major, 256, 192, 3, 2, 40),
+    of(Type::s8, row, column, 256, 192, 3, 2, 40),
     narrow(Type::s8),
 #if LAPIDARY_ALL_KERNELS
-    wide_rows(Type::bf16),
-    wide_rows(Type::f16),
-    narrow(Type::f16, Order::row_major),
+    // 200 columns that are neighbours take the room of 256, and leave that of one slice.
+    of(Type::bf16, row, row, 256, 200, 3, 1, 40),
+    of(Type::f16, row, row, 256, 200, 3, 1, 40),
 #endif
 };
 constexpr auto build = [](auto t) { return built_wgmma<info, Config<t.value>>(); };

@@ -1,8 +1,8 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
-#include <utility>
 
 #include "kernels/wgmma/wgmma_split_k.cuh"
 #include "ptx/barrier.hpp"
@@ -61,8 +61,8 @@ struct Config : wgmma_split_k::Config<t, t.tile.m / 64> {
   using Tile = WgmmaTile<A, B, t.tile.m / 64>;
   static constexpr KSplit split = {.least_k = 64, .fit = t.tile.m == 64 ? 2 : 1};
   using Walk = std::conditional_t<split.fit == 1, TilesOfClusters, wgmma_split_k::TileOfCluster>;
-  using Epilogue = ByRowsIfAlone < typename Parent::Epilogue, typename Parent::Result, t.tile.m / 16,
-        t.tile.n<64 ? t.tile.n : 64>;
+  using Epilogue =
+      ByRowsIfAlone<typename Parent::Epilogue, typename Parent::Result, t.tile.m / 16, std::min(t.tile.n, 64)>;
   static constexpr int threads = Roles::threads;
 };
 
@@ -122,27 +122,27 @@ inline std::string refusal(const Problem& problem) {
   return K <= most_k ? "" : "K is " + std::to_string(K) + "; this kernel takes at most " + std::to_string(most_k);
 }
 
+/// Of both types of 16 bits: small tiles have few elements to wait for, wide ones the fewest for each product.
+constexpr auto all_traits = [] {
+  std::array<KernelTraits, 48> all{};
+  auto next = all.begin();
+  for (const auto& of : {kinds_of_16_bits, kinds_with_f32})
+    for (const TileShape& tile : {TileShape{128, 128, 64}, {64, 64, 64}, {64, 32, 64}})
+      for (const Order a : {Order::row_major, Order::column_major})
+        for (const Order b : {Order::row_major, Order::column_major})
+          for (const GemmKind& kind : of(a, b)) *next++ = {.tile = tile, .kind = kind, .stages = 3};
+  return all;
+}();
 template <class Config>
 Prepared prepare(const Problem& problem, const Card& card) {
   return prepare_split<info, Config>(problem, card, kernel<Config>);
 }
-
-/// Of both types of 16 bits: small tiles have few elements to wait for, wide ones the fewest for each product.
-constexpr auto all_traits = [] {
-  constexpr Order row = Order::row_major, column = Order::column_major;
-  std::array<KernelTraits, 24> all{};
-  auto next = all.begin();
-  for (const TileShape& tile : {TileShape{128, 128, 64}, {64, 64, 64}, {64, 32, 64}})
-    for (const auto& [a, b] : {std::pair{row, row}, {row, column}, {column, row}, {column, column}})
-      for (const Type type : {Type::bf16, Type::f16}) *next++ = {.tile = tile, .kind = {type, type, a, b}, .stages = 3};
-  return all;
-}();
 constexpr auto build = [](auto t) {
   using C = Config<t.value>;
-  BuiltKernel kernel = built_parts<C>(prepare<C>);
-  kernel.refusal = refusal;
-  kernel.split = &C::split;
-  return kernel;
+  BuiltKernel built = built_parts<C>(prepare<C>);
+  built.refusal = refusal;
+  built.split = &C::split;
+  return built;
 };
 template <class Unit>
 constexpr auto built_kernels = built_wgmma_list<Unit, all_traits>(build);

@@ -88,21 +88,14 @@ constexpr auto column_major(Type type) {
                     tile(128, 200, 1, 200), tile(128, 224, 2, 56), tile(192, 96, 4, 24),   tile(192, 200, 2, 40),
                     tile(64, 64, 1, 64),    tile(64, 128, 2, 64)};
 }
-constexpr auto row_major(Type type) {
-  const auto tile = [=](int BM, int BN, int slices, int cols) { return of({type, type}, BM, BN, slices, cols); };
-  return std::array{tile(128, 128, 2, 64), tile(128, 192, 2, 64), tile(64, 64, 1, 64), tile(64, 128, 2, 64)};
-}
-constexpr auto column_major_a(Type type, Order b) {
-  const auto tile = [=](int BM, int BN, int slices, int cols) {
-    return of({type, type, Order::column_major, b}, BM, BN, slices, cols);
-  };
+constexpr auto in_orders(Type type, Order a, Order b) {
+  const auto tile = [=](int BM, int BN, int slices, int cols) { return of({type, type, a, b}, BM, BN, slices, cols); };
   return std::array{tile(128, 128, 2, 64), tile(128, 192, 2, 64), tile(64, 64, 1, 64), tile(64, 128, 2, 64)};
 }
 /// Results of 32 bits, between wgmma_split_k's tiles and wgmma_staged_f32's.
 template <class... Types>
-constexpr auto wide_results(int BN, int cols, Types... types) {
-  constexpr Order row = Order::row_major, column = Order::column_major;
-  return std::array{of({types, types == Type::s8 ? Type::s32 : Type::f32, row, column}, 128, BN, 1, cols)...};
+constexpr auto wide_results(Order a, Order b, int BN, int cols, Types... types) {
+  return std::array{of({types, types == Type::s8 ? Type::s32 : Type::f32, a, b}, 128, BN, 1, cols)...};
 }
 template <std::size_t... counts>
 constexpr auto joined(const std::array<KernelTraits, counts>&... lists) {
@@ -111,10 +104,15 @@ constexpr auto joined(const std::array<KernelTraits, counts>&... lists) {
   ((next = std::copy(lists.begin(), lists.end(), next)), ...);
   return all;
 }
-constexpr auto wide = joined(wide_results(112, 56, Type::bf16, Type::f16, Type::tf32, Type::s8, Type::e4m3),
-                             wide_results(168, 56, Type::bf16, Type::f16, Type::tf32),
-                             wide_results(160, 40, Type::s8, Type::e4m3),  // s8 has columns in sixteens
-                             wide_results(224, 56, Type::bf16, Type::f16, Type::tf32, Type::s8));
+constexpr Order row = Order::row_major, column = Order::column_major;
+constexpr auto wide = joined(
+    wide_results(row, column, 112, 56, Type::bf16, Type::f16, Type::tf32, Type::s8, Type::e4m3),
+    wide_results(row, column, 168, 56, Type::bf16, Type::f16, Type::tf32),
+    wide_results(row, column, 160, 40, Type::s8, Type::e4m3),  // s8 has columns in sixteens
+    wide_results(row, column, 224, 56, Type::bf16, Type::f16, Type::tf32, Type::s8));
+constexpr auto wide_of(Order a, Order b) {
+  return joined(wide_results(a, b, 128, 72, Type::bf16, Type::f16), wide_results(a, b, 192, 72, Type::bf16, Type::f16));
+}
 /// The share of all rounds of 132 multiprocessors that size x size results take, by the tile of which that is the most.
 constexpr double best_share(int size) {
   double best = 0;
@@ -131,10 +129,11 @@ constexpr double least_share = [] {
 }();
 static_assert(least_share > 0.89);
 
-constexpr auto all_traits = joined(
-    column_major(Type::bf16), wide, column_major(Type::f16), row_major(Type::bf16), row_major(Type::f16),
-    column_major_a(Type::bf16, Order::row_major), column_major_a(Type::f16, Order::row_major),
-    column_major_a(Type::bf16, Order::column_major), column_major_a(Type::f16, Order::column_major));
+constexpr auto all_traits = joined(column_major(Type::bf16), wide, column_major(Type::f16),
+                                   in_orders(Type::bf16, row, row), in_orders(Type::f16, row, row),
+                                   in_orders(Type::bf16, column, row), in_orders(Type::f16, column, row),
+                                   in_orders(Type::bf16, column, column), in_orders(Type::f16, column, column),
+                                   wide_of(row, row), wide_of(column, row), wide_of(column, column));
 constexpr auto build = [](auto t) {
   using C = Config<t.value>;
   constexpr auto stage = (C::A::size + C::B::size) * sizeof(typename C::Element);
