@@ -84,7 +84,8 @@ constexpr auto column_major_a(const Kinds&... kinds) {
 template <class... Kinds>
 constexpr auto wide(const Kinds&... kinds) {
   return std::array{of(kinds, 128, 192, 1, 72, 2, 2)..., of(kinds, 64, 64, 1, 40, 2, 2)...,
-                    of(kinds, 128, 128, 1, 72, 2, 2)...};
+                    of(kinds, 128, 128, 1, 72, 2, 2)..., of(kinds, 64, 96, 1, 56, 2, 4)...,
+                    of(kinds, 128, 96, 1, 56, 2, 4)...};
 }
 constexpr GemmKind kind(Type type, Order a, Order b) { return {type, type, a, b}; }
 constexpr GemmKind wide_kind(Type type, Order a, Order b) { return {type, Type::f32, a, b}; }

@@ -111,7 +111,7 @@ constexpr Order row = Order::row_major, column = Order::column_major;
 constexpr auto only(Type type, Type result, Order b = column) { return std::array{GemmKind(type, result, row, b)}; }
 
 constexpr auto all_traits = [] {
-  std::array<KernelTraits, 52> all{};
+  std::array<KernelTraits, 50> all{};
   auto next = all.begin();
   const auto add = [&](const TileShape& tile, int stages, const auto&... lists) {
     const auto each = [&](const auto& kinds) {
@@ -130,7 +130,7 @@ constexpr auto all_traits = [] {
   add({64, 32, 64}, 12, kinds_of_16_bits(column, row));
   add({128, 64, 64}, 8, kinds_of_16_bits(row, column), kinds_with_f32(row, column));
   add({128, 128, 64}, 5, only(Type::bf16, Type::bf16), only(Type::bf16, Type::bf16, row), kinds_with_f32(row, column),
-      kinds_with_f32(row, row), kinds_with_f32(column, row), kinds_with_f32(column, column));
+      kinds_with_f32(column, row), kinds_with_f32(column, column));
   add({64, 64, 64}, 6, tf32);
   add({128, 64, 32}, 8, tf32);
   add({128, 128, 32}, 5, tf32);

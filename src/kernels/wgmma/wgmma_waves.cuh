@@ -94,8 +94,8 @@ constexpr auto in_orders(Type type, Order a, Order b) {
 }
 /// Results of 32 bits, between wgmma_split_k's tiles and wgmma_staged_f32's.
 template <class... Types>
-constexpr auto wide_results(Order a, Order b, int BN, int cols, Types... types) {
-  return std::array{of({types, types == Type::s8 ? Type::s32 : Type::f32, a, b}, 128, BN, 1, cols)...};
+constexpr auto wide_results(Order a, Order b, int BM, int BN, int cols, Types... types) {
+  return std::array{of({types, types == Type::s8 ? Type::s32 : Type::f32, a, b}, BM, BN, 1, cols)...};
 }
 template <std::size_t... counts>
 constexpr auto joined(const std::array<KernelTraits, counts>&... lists) {
@@ -106,12 +106,13 @@ constexpr auto joined(const std::array<KernelTraits, counts>&... lists) {
 }
 constexpr Order row = Order::row_major, column = Order::column_major;
 constexpr auto wide = joined(
-    wide_results(row, column, 112, 56, Type::bf16, Type::f16, Type::tf32, Type::s8, Type::e4m3),
-    wide_results(row, column, 168, 56, Type::bf16, Type::f16, Type::tf32),
-    wide_results(row, column, 160, 40, Type::s8, Type::e4m3),  // s8 has columns in sixteens
-    wide_results(row, column, 224, 56, Type::bf16, Type::f16, Type::tf32, Type::s8));
+    wide_results(row, column, 128, 112, 56, Type::bf16, Type::f16, Type::tf32, Type::s8, Type::e4m3),
+    wide_results(row, column, 128, 168, 56, Type::bf16, Type::f16, Type::tf32),
+    wide_results(row, column, 128, 160, 40, Type::s8, Type::e4m3),  // s8 has columns in sixteens
+    wide_results(row, column, 128, 224, 56, Type::bf16, Type::f16, Type::tf32, Type::s8));
 constexpr auto wide_of(Order a, Order b) {
-  return joined(wide_results(a, b, 128, 72, Type::bf16, Type::f16), wide_results(a, b, 192, 72, Type::bf16, Type::f16));
+  return joined(wide_results(a, b, 128, 168, 56, Type::bf16, Type::f16),
+                wide_results(a, b, 64, 128, 72, Type::bf16, Type::f16));
 }
 /// The share of all rounds of 132 multiprocessors that size x size results take, by the tile of which that is the most.
 constexpr double best_share(int size) {
