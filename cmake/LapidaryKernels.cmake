@@ -36,16 +36,6 @@ set(LAPIDARY_HOST_OPTIONS -fno-strict-aliasing -ffp-contract=off -fno-finite-loo
 set(LAPIDARY_LOADED_OPTIONS_GNU -fPIC -fvisibility=hidden -fno-gnu-unique)
 set(LAPIDARY_LOADED_OPTIONS_CLANG -fPIC -fvisibility=hidden)
 
-# Machine code is kept compressed, by the slower of nvcc's methods where it has several: a third smaller than by the other.
-set(LAPIDARY_NVCC_COMPRESSION -Xfatbin=-compress-all)
-if(CMAKE_CUDA_COMPILER)
-  include(CheckCompilerFlag)
-  check_compiler_flag(CUDA --compress-mode=size LAPIDARY_NVCC_HAS_COMPRESS_MODE)
-  if(LAPIDARY_NVCC_HAS_COMPRESS_MODE)
-    list(APPEND LAPIDARY_NVCC_COMPRESSION --compress-mode=size)
-  endif()
-endif()
-
 function(lapidary_add_kernel target)
   add_library(${target} INTERFACE)
   set(builds plain)
@@ -80,7 +70,7 @@ function(lapidary_add_kernel target)
     endif()
     target_compile_options(${target}_${build} PRIVATE "${map}=${PROJECT_SOURCE_DIR}/=/./")
     if(build STREQUAL "gpu")
-      target_compile_options(${target}_${build} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:-lineinfo;${LAPIDARY_NVCC_COMPRESSION}>")
+      target_compile_options(${target}_${build} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:-lineinfo;-Xfatbin=-compress-all>")
     else()
       # CUDA's pragmas mean nothing to GCC, and Clang cannot follow all of them. GCC has notes on how it passes structs that
       # are aligned as tensor maps. CUDA's vectors are assigned in a way of their own and copied in no such way.

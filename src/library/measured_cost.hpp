@@ -13,7 +13,7 @@ namespace lapidary::library {
 ///   fixed + ragged * (longest(walk, D / writing) + (1 + (odd - 1) * apart) * D / d_rate)
 ///         + singly * max(unaligned, apart) * whole * rounds + summing
 ///   walk = sum over rounds of blocks (longest(multiplying, arriving * share))
-///   multiplying = start + steps * max(alone, loaded * share)
+///   multiplying = start + steps * max(alone, loaded * busiest)
 ///   arriving = longest((A / a_rate + B / b_rate) * (1 + outside * beyond), crooked) / rounds
 ///
 /// with A, B and D in bytes; longest(a, b) the longer one where they differ, and more where they do not, as what takes

@@ -183,8 +183,13 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
     return cost.depth > 0 ? std::max(a, b) : std::sqrt(std::sqrt(a * a * a * a + b * b * b * b));
   };
   const double arriving = longest(operands, crooked);
+  // A multiprocessor that has a block more than others is done last. Warpgroups' blocks have one to themselves, and are
+  // the slower the more of the card is busy.
+  const auto busiest = [&](double share) {
+    return cost.depth > 0 ? std::ceil(share * resident - 1e-9) / resident : share;
+  };
   const auto multiplying = [&](double share) {
-    return slower * (m.start + work.steps * std::max(m.alone, m.loaded * share));
+    return slower * (m.start + work.steps * std::max(m.alone, m.loaded * busiest(share)));
   };
   const auto over_rounds = [&](const auto& round) { return full * round(1) + (rest > 0 ? round(rest) : 0); };
   const double walk = over_rounds([&](double share) { return longest(multiplying(share), arriving / rounds * share); });

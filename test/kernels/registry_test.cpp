@@ -281,6 +281,25 @@ TEST(Registry, PreparesLegalProblemsForTheCardAtHand) {
   EXPECT_EQ(device->stream().machine->report().launches.back().grid.x, 5u);
 }
 
+// A cluster's blocks would lie on one multiprocessor while others have none; no more have room than must.
+TEST(Registry, SpreadsTheBlocksOfSplitKsClusters) {
+  const auto on_one = [](const char* tile, std::int64_t M, std::int64_t N, std::int64_t K) {
+    const Problem problem = {.M = M, .N = N, .K = K};
+    const LaunchShape shape = prepare(find_rung("split_k").kernel(problem.kind, tile), Build::plain, problem, {90, 132})
+                                  .shape;
+    // A multiprocessor has 228 KiB, of which each block takes 1 KiB more than it asks for.
+    return std::tuple(shape.cluster.x, shape.grid.x, 228 * 1024 / (shape.shared_bytes + 1024));
+  };
+  const auto launch = [](unsigned cluster, unsigned blocks, unsigned most) {
+    return std::tuple(cluster, blocks, most);
+  };
+  EXPECT_EQ(on_one("64x64x16", 64, 64, 16384), launch(16, 16, 1));
+  EXPECT_EQ(on_one("64x64x16", 320, 952, 128), launch(2, 150, 2));
+  EXPECT_EQ(on_one("64x64x16", 512, 512, 4096), launch(2, 128, 1));
+  EXPECT_EQ(on_one("64x64x16", 512, 1024, 4096), launch(2, 256, 2));
+  EXPECT_EQ(on_one("64x64x16", 4096, 4096, 4096), launch(1, 4096, 4));
+}
+
 // Of few tiles the blocks of a cluster share K, as many as there is room for on a card and as have enough of K each.
 TEST(Registry, SplitsKAmongAsManyBlocksAsThereIsRoomFor) {
   const GemmKind kind(Type::bf16, Type::bf16, Order::row_major, Order::column_major);

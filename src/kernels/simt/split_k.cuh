@@ -66,6 +66,17 @@ __global__ void __launch_bounds__(Config::threads, Config::blocks) kernel(const 
       });
 }
 
+/// Blocks of a cluster come to lie on one multiprocessor as long as there is room, though others have none: each asks
+/// for so much shared memory that no more fit than must where all blocks run at a time.
+template <class Config>
+unsigned shared_bytes(std::int64_t blocks, int cluster, int multiprocessors) {
+  constexpr std::int64_t of_system = 1024, room = LaunchLimits::shared_bytes_opt_in + of_system, unit = 128;
+  constexpr std::int64_t needed = sizeof(Storage<Config>);
+  const std::int64_t places = KSplit::room_for_clusters(cluster, multiprocessors);
+  const std::int64_t least = round_up(room / (ceil_div(blocks, places) + 1) - of_system + 1, unit);
+  return static_cast<unsigned>(cluster > 1 ? std::max(needed, least) : needed);
+}
+
 template <class Config>
 Prepared prepare(const Problem& problem, const Card& card) {
   const std::int64_t tiles = tile_grid(problem.M, problem.N, Config::tile).x;
@@ -73,7 +84,7 @@ Prepared prepare(const Problem& problem, const Card& card) {
   const LaunchShape shape = {.kernel = info.name,
                              .grid = tiles * blocks,
                              .block = Config::threads,
-                             .shared_bytes = sizeof(Storage<Config>),
+                             .shared_bytes = shared_bytes<Config>(tiles * blocks, blocks, card.multiprocessors),
                              .cluster = blocks,
                              .overlaps = true};
   return prepared(problem, shape, vectorizable(problem) ? kernel<Config, true> : kernel<Config, false>,

@@ -110,10 +110,7 @@ constexpr auto wide = joined(
     wide_results(row, column, 128, 168, 56, Type::bf16, Type::f16, Type::tf32),
     wide_results(row, column, 128, 160, 40, Type::s8, Type::e4m3),  // s8 has columns in sixteens
     wide_results(row, column, 128, 224, 56, Type::bf16, Type::f16, Type::tf32, Type::s8));
-constexpr auto wide_of(Order a, Order b) {
-  return joined(wide_results(a, b, 128, 168, 56, Type::bf16, Type::f16),
-                wide_results(a, b, 64, 128, 72, Type::bf16, Type::f16));
-}
+constexpr auto wide_of(Order a, Order b) { return wide_results(a, b, 64, 128, 72, Type::bf16, Type::f16); }
 /// The share of all rounds of 132 multiprocessors that size x size results take, by the tile of which that is the most.
 constexpr double best_share(int size) {
   double best = 0;
