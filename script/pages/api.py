@@ -19,6 +19,8 @@ LISTS = {
     "drawn4": "8 to 5000 rows, columns and steps, half of them odd",
     "drawn5": "1 to 16384 rows, columns and steps, every fourth of them odd",
     "drawn6": "1 to 16384 rows, columns and steps, every fourth of them odd, drawn anew",
+    "drawn7": "1 to 16384 rows, columns and steps, every fourth of them odd, of a third drawing",
+    "drawn8": "1 to 16384 rows, columns and steps, every fourth of them odd, of a fourth drawing",
     "shapes_llm": "layers of language models (`data/shapes/llm.txt`), 1 to 4096 rows",
     "shapes_cubes": "cubes of sizes drawn from 256 to 4096, multiples of 8",
     "shapes_rectangles": "rectangles of sizes drawn from 320 to 4096, multiples of 8",

@@ -44,6 +44,10 @@ TEXTS = {
     "drawn4": "8 to 5000 rows, columns and steps, half of them odd",
     "drawn5": "1 to 16384 rows, columns and steps, every fourth of them odd",
     "drawn6": "1 to 16384 rows, columns and steps, every fourth of them odd, drawn anew",
+    "drawn7": "1 to 16384 rows, columns and steps, every fourth of them odd, of a third drawing",
+    "drawn8": "1 to 16384 rows, columns and steps, every fourth of them odd, of a fourth drawing",
+    "cubes": "cubes from 256 to 4096",
+    "gradients": "gradients of weights of 768 x 768 to 14336 x 4096, of 512 to 8192 rows",
 }
 
 
@@ -169,6 +173,7 @@ CLASSES = {
         ("neither M nor N above 64", narrow),
         ("more of one or both", lambda p: not narrow(p)),
     )),
+    "short-sums": Class("Few rows and the shortest sums", ("shapes_grid",), "N", lambda p: p.plan.N),
     "batches": Class("Batches of equal products", ("shapes_batches",), "M, rows of each product", rows, (
         ("products of multiples of 128", even),
         ("of others", lambda p: not even(p)),
