@@ -281,7 +281,7 @@ TEST(Registry, PreparesLegalProblemsForTheCardAtHand) {
   EXPECT_EQ(device->stream().machine->report().launches.back().grid.x, 5u);
 }
 
-// A cluster's blocks would lie on one multiprocessor while others have none; no more have room than must.
+// Of the blocks of clusters no more have room on one multiprocessor than must where all run at a time.
 TEST(Registry, SpreadsTheBlocksOfSplitKsClusters) {
   const auto on_one = [](const char* tile, std::int64_t M, std::int64_t N, std::int64_t K) {
     const Problem problem = {.M = M, .N = N, .K = K};
