@@ -183,8 +183,8 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
     return cost.depth > 0 ? std::max(a, b) : std::sqrt(std::sqrt(a * a * a * a + b * b * b * b));
   };
   const double arriving = longest(operands, crooked);
-  // A multiprocessor that has a block more than others is done last. Warpgroups' blocks have one to themselves, and are
-  // the slower the more of the card is busy.
+  // A multiprocessor that has a block more than others is done last, but for what rounding adds to a whole number. To
+  // warpgroups, most of which have a multiprocessor to themselves, the card's share fits better.
   const auto busiest = [&](double share) {
     return cost.depth > 0 ? std::ceil(share * resident - 1e-9) / resident : share;
   };

@@ -297,7 +297,7 @@ TEST(Registry, SpreadsTheBlocksOfSplitKsClusters) {
   EXPECT_EQ(on_one("64x64x16", 320, 952, 128), launch(2, 150, 2));
   EXPECT_EQ(on_one("64x64x16", 512, 512, 4096), launch(2, 128, 1));
   EXPECT_EQ(on_one("64x64x16", 512, 1024, 4096), launch(2, 256, 2));
-  EXPECT_EQ(on_one("64x64x16", 4096, 4096, 4096), launch(1, 4096, 4));
+  EXPECT_EQ(on_one("64x64x16", 1024, 1024, 1024), launch(1, 256, 4));
 }
 
 // Of few tiles the blocks of a cluster share K, as many as there is room for on a card and as have enough of K each.

@@ -452,7 +452,7 @@ std::vector<Case> Refusals::of_choices() {
       {option_workspace, "with workspace_bytes = 1000: the least workspace that is enough is 65536",
        planned(aligned, tf32_rows, {.workspace_bytes = 1000})},
       {option_packs, "with packs of A and B: there are ways with copies of neither A nor B",
-       planned(aligned, {Type::f16, Type::f32, row, column}, {.packs = PackedOperands{true, true}})},
+       planned(aligned, {Type::e4m3, Type::f32, row, column}, {.packs = PackedOperands{true, true}})},
       {option_fast_accumulation,
        "with fast_accumulation = false and kernel = wgmma_energy_128x256x128_s4_c2x1_e4m3-f32-RC: sums are left to tensor "
        "cores, which fast_accumulation = true allows",
