@@ -359,9 +359,8 @@ def outdated():
         all_ = sum(len(each.problems) for each in of_type)
         standing = [p for each in of_type for p in each.problems if p.today and p.cublas]
         ratios = [p.cublas / p.today["measured_s"] for p in standing]
-        result.append(
-            [type_, f"{len(of_type)}", f"{all_}", f"{len(standing)}", f"{mean(ratios):.2f}", share(sum(r < 1 for r in ratios), len(ratios)), times(min(ratios))]
-        )  # fmt: skip
+        of_ratios = [f"{mean(ratios):.2f}", share(sum(r < 1 for r in ratios), len(ratios)), times(min(ratios))] if ratios else ["–"] * 3
+        result.append([type_, f"{len(of_type)}", f"{all_}", f"{len(standing)}", *of_ratios])
     columns = ["type", "lists:", "problems:", "timed with today's choice:", "of these, cuBLAS's time over ours:", "lost:", "worst:"]
     return table(columns, result)
 

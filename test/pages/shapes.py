@@ -190,7 +190,10 @@ def main():
         found = [p for _, f in of_type for p in f]
         expect((int(lists), int(count), int(standing)) == (len(of_type), sum(len(d["problems"]) for d, _ in of_type), len(found)),
                "docs/shapes.md, outdated", f"{type_}: how many")  # fmt: skip
-        printed(mean, geometric_mean([p["today"] for p in found]), "docs/shapes.md, outdated", type_)
+        if found:
+            printed(mean, geometric_mean([p["today"] for p in found]), "docs/shapes.md, outdated", type_)
+        else:
+            expect(mean == "–", "docs/shapes.md, outdated", f"{type_}: a mean of nothing")
     expect(sum(int(row[1]) for row in rows) == len(older), "docs/shapes.md, outdated", "how many lists")
     asked = list(RECORD.items())[::25]
     for key, chosen in asked:
