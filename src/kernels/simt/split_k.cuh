@@ -66,8 +66,8 @@ __global__ void __launch_bounds__(Config::threads, Config::blocks) kernel(const 
       });
 }
 
-/// Blocks of clusters took longer where more shared a multiprocessor than must: each asks for so much shared memory that
-/// no more fit where all run at a time, nor blocks of the next launch beside them (docs/tuning-log.md).
+/// Blocks of clusters took longer where more shared a multiprocessor than must: each asks for so much shared memory
+/// that no more fit where all run at a time, nor blocks of the next launch beside them (docs/tuning-log.md).
 template <class Config>
 unsigned shared_bytes(std::int64_t blocks, int cluster, int multiprocessors) {
   constexpr std::int64_t of_system = 1024, room = LaunchLimits::shared_bytes_opt_in + of_system, unit = 128;
