@@ -183,8 +183,8 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
     return cost.depth > 0 ? std::max(a, b) : std::sqrt(std::sqrt(a * a * a * a + b * b * b * b));
   };
   const double arriving = longest(operands, crooked);
-  // A multiprocessor that has a block more than others is done last, but for what rounding adds to a whole number. To
-  // warpgroups, most of which have a multiprocessor to themselves, the card's share fits better.
+  // A multiprocessor that has a block more than others is done last; what rounding adds to a whole number is none. Most
+  // blocks of warpgroups have a multiprocessor to themselves, for which `loaded` counts by the card's share.
   const auto busiest = [&](double share) {
     return cost.depth > 0 ? std::ceil(share * resident - 1e-9) / resident : share;
   };
