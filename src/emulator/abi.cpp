@@ -71,36 +71,33 @@ void red_zone(void* shared, unsigned bytes) {
   running_block().shared().set_state(address_of(shared), bytes, ByteState::red_zone);
 }
 
-void barrier_sync(unsigned id, unsigned threads, std::source_location where) {
+void barrier_sync(unsigned id, unsigned threads, CallSite where) {
   running_block().barriers().sync(id, threads, 0, where);
 }
-void barrier_arrive(unsigned id, unsigned threads, std::source_location where) {
+void barrier_arrive(unsigned id, unsigned threads, CallSite where) {
   running_block().collectives().barrier_arrive(id, threads, where);
 }
-int barrier_count(int predicate, std::source_location where) {
-  return running_block().barriers().sync(0, 0, predicate, where);
-}
+int barrier_count(int predicate, CallSite where) { return running_block().barriers().sync(0, 0, predicate, where); }
 
-void sync_warp(std::uint32_t mask, std::source_location where) { running_block().collectives().sync(mask, where); }
+void sync_warp(std::uint32_t mask, CallSite where) { running_block().collectives().sync(mask, where); }
 
-std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, Shuffle mode, int operand, int width,
-                      std::source_location where) {
+std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, Shuffle mode, int operand, int width, CallSite where) {
   return running_block().collectives().shuffle(mask, value, mode, operand, width, where);
 }
 
-std::uint32_t ballot(std::uint32_t mask, int predicate, std::source_location where) {
+std::uint32_t ballot(std::uint32_t mask, int predicate, CallSite where) {
   return running_block().collectives().ballot(mask, predicate, where);
 }
 
-std::uint32_t match(std::uint32_t mask, std::uint64_t value, std::source_location where) {
+std::uint32_t match(std::uint32_t mask, std::uint64_t value, CallSite where) {
   return running_block().collectives().match(mask, value, where);
 }
 
-std::uint32_t reduce(std::uint32_t mask, std::uint32_t value, Reduction operation, std::source_location where) {
+std::uint32_t reduce(std::uint32_t mask, std::uint32_t value, Reduction operation, CallSite where) {
   return running_block().collectives().reduce(mask, value, operation, where);
 }
 
-std::uint32_t active_lanes(std::source_location where) { return running_block().collectives().active(where); }
+std::uint32_t active_lanes(CallSite where) { return running_block().collectives().active(where); }
 
 template <class T>
 T atomic(Atomic operation, T* address, T value) {

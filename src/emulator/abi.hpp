@@ -1,8 +1,8 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <source_location>
 
+#include "emulator/call_site.hpp"
 #include "emulator/tensor_core.hpp"
 #include "layout/fragment.hpp"
 #include "layout/matrix_descriptor.hpp"
@@ -33,25 +33,24 @@ bool first_in_block();
 void red_zone(void* shared, unsigned bytes);
 
 /// Waits until `threads` threads of the block, 0 for all that have not exited, are at barrier `id` (0 to 15).
-void barrier_sync(unsigned id, unsigned threads, std::source_location where);
+void barrier_sync(unsigned id, unsigned threads, CallSite where);
 /// Counts this warp's threads as having come to the barrier, without waiting.
-void barrier_arrive(unsigned id, unsigned threads, std::source_location where);
+void barrier_arrive(unsigned id, unsigned threads, CallSite where);
 /// A barrier of all threads that also tells how many of them had a predicate that is not 0.
-int barrier_count(int predicate, std::source_location where);
+int barrier_count(int predicate, CallSite where);
 
 /// The collective of a warp's lanes in `mask`; each gets what its operation defines.
 enum class Shuffle : std::uint8_t { index, up, down, exclusive_or };
-void sync_warp(std::uint32_t mask, std::source_location where);
-std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, Shuffle mode, int operand, int width,
-                      std::source_location where);
+void sync_warp(std::uint32_t mask, CallSite where);
+std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, Shuffle mode, int operand, int width, CallSite where);
 /// The lanes whose predicate is not 0.
-std::uint32_t ballot(std::uint32_t mask, int predicate, std::source_location where);
+std::uint32_t ballot(std::uint32_t mask, int predicate, CallSite where);
 /// The lanes in the mask that gave the same value.
-std::uint32_t match(std::uint32_t mask, std::uint64_t value, std::source_location where);
+std::uint32_t match(std::uint32_t mask, std::uint64_t value, CallSite where);
 enum class Reduction : std::uint8_t { add, min, max, bit_and, bit_or, bit_xor };
-std::uint32_t reduce(std::uint32_t mask, std::uint32_t value, Reduction operation, std::source_location where);
+std::uint32_t reduce(std::uint32_t mask, std::uint32_t value, Reduction operation, CallSite where);
 /// The lanes of the warp that come to this place, as far as nothing that they wait for lies between.
-std::uint32_t active_lanes(std::source_location where);
+std::uint32_t active_lanes(CallSite where);
 
 /// Two numbers of 16 bits that are side by side.
 template <class T>
@@ -89,8 +88,7 @@ void async_wait_group(unsigned pending);
 // lives as long as the program, and its address is what tells one instruction from another.
 
 /// mma.sync: D = A * B + C, each lane's part in the registers' order (layout/fragment.hpp); d may be c.
-void mma_sync(const TensorOperation& form, const void* a, const void* b, const void* c, void* d,
-              std::source_location where);
+void mma_sync(const TensorOperation& form, const void* a, const void* b, const void* c, void* d, CallSite where);
 
 /// `count` (1, 2 or 4) matrices of 8 x 8 elements of 16 bits; lane 8 j + i gives the address of row i of matrix j, and
 /// those of the other lanes do not count.
@@ -98,8 +96,8 @@ struct MatrixForm {
   int count;
   bool transposed;
 };
-void ldmatrix(const MatrixForm& form, std::uint32_t* d, const void* row, std::source_location where);
-void stmatrix(const MatrixForm& form, void* row, const std::uint32_t* a, std::source_location where);
+void ldmatrix(const MatrixForm& form, std::uint32_t* d, const void* row, CallSite where);
+void stmatrix(const MatrixForm& form, void* row, const std::uint32_t* a, CallSite where);
 
 /// An operand of the WMMA API, in memory row by row or column by column. Its elements in a lane's registers are those
 /// that wmma_element (layout/fragment.hpp) says, once each.
@@ -112,11 +110,9 @@ struct WmmaForm {
 /// `ld` counts elements. What is recorded is what ptxas 13.0 makes of it for sm_90a: loads and stores of 32 bits, of
 /// two neighbours in memory, also where registers hold others (they are transposed there); of 64 or 32 bits for f32;
 /// and of A and B in shared memory ldmatrix, if `ld` is a `constant` there.
-void wmma_load(const WmmaForm& form, void* elements, const void* memory, unsigned ld, bool constant,
-               std::source_location where);
-void wmma_store(const WmmaForm& form, const void* elements, void* memory, unsigned ld, std::source_location where);
-void wmma_multiply(const TensorOperation& form, const void* a, const void* b, const void* c, void* d,
-                   std::source_location where);
+void wmma_load(const WmmaForm& form, void* elements, const void* memory, unsigned ld, bool constant, CallSite where);
+void wmma_store(const WmmaForm& form, const void* elements, void* memory, unsigned ld, CallSite where);
+void wmma_multiply(const TensorOperation& form, const void* a, const void* b, const void* c, void* d, CallSite where);
 
 /// wgmma of a warpgroup (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions"): D = A * B + D, or A * B if not
 /// `accumulate`, no sooner than all four warps have issued it and no later than the wait for its group. A is in
@@ -127,61 +123,60 @@ struct WgmmaForm {
   bool negate_a, negate_b;
 };
 void wgmma_mma_async(const WgmmaForm& form, void* d, const void* a, std::uint64_t a_descriptor,
-                     std::uint64_t b_descriptor, bool accumulate, std::source_location where);
+                     std::uint64_t b_descriptor, bool accumulate, CallSite where);
 /// The registers, if there are any, are such as products that follow have for A or D.
-void wgmma_fence(const void* registers, std::size_t bytes, std::source_location where);
-void wgmma_commit_group(std::source_location where);
+void wgmma_fence(const void* registers, std::size_t bytes, CallSite where);
+void wgmma_commit_group(CallSite where);
 /// Waits until at most `pending`, 0 to 7, of the warp's newest groups are not complete.
-void wgmma_wait_group(unsigned pending, std::source_location where);
+void wgmma_wait_group(unsigned pending, CallSite where);
 
 // What compute capability 9.0 brings (PTX ISA). Addresses are those that kernels have of shared memory, of their own
 // block or by map_shared_rank() of another one of the cluster.
 
 /// mbarrier.init, .inval, .arrive, .expect_tx and .arrive.expect_tx: expects bytes first, then counts arrivals.
-void mbarrier_init(void* barrier, unsigned arrivals, std::source_location where);
-void mbarrier_inval(void* barrier, std::source_location where);
+void mbarrier_init(void* barrier, unsigned arrivals, CallSite where);
+void mbarrier_inval(void* barrier, CallSite where);
 /// fence.mbarrier_init: bulk copies that are ordered after it find the barriers that this thread has initialised.
 void fence_mbarrier_init();
-void mbarrier_arrive(void* barrier, unsigned arrivals, unsigned bytes, std::source_location where);
+void mbarrier_arrive(void* barrier, unsigned arrivals, unsigned bytes, CallSite where);
 /// mbarrier.try_wait.parity, and .test_wait.parity, which does not suspend: whether the phase of that parity, the
 /// current one or the one before, is complete.
-bool mbarrier_try_wait(void* barrier, unsigned parity, std::source_location where);
-bool mbarrier_test_wait(void* barrier, unsigned parity, std::source_location where);
+bool mbarrier_try_wait(void* barrier, unsigned parity, CallSite where);
+bool mbarrier_test_wait(void* barrier, unsigned parity, CallSite where);
 
 /// fence.proxy.async: bulk copies that are ordered after it see what this thread has written.
 void fence_proxy_async();
 /// griddepcontrol.wait: global memory may be accessed in a kernel whose launch overlaps with the one before.
 void grid_wait();
 /// Whether this lane is the one that elect.sync chooses among those in the mask.
-bool elect(std::uint32_t mask, std::source_location where);
+bool elect(std::uint32_t mask, CallSite where);
 /// setmaxnreg.inc or .dec: takes registers from those that warps of the block have given up, or gives some up.
-void setmaxnreg(unsigned registers, bool increase, std::source_location where);
+void setmaxnreg(unsigned registers, bool increase, CallSite where);
 
 /// cp.async.bulk.tensor to shared memory: of this block, or of those whose ranks are bits of `multicast`.
 void bulk_tensor_load(void* shared, const TensorMap& map, const int* coordinates, void* barrier,
-                      std::uint16_t multicast, std::source_location where);
+                      std::uint16_t multicast, CallSite where);
 /// cp.async.bulk.tensor to global memory, and cp.reduce.async.bulk.tensor with .add.
-void bulk_tensor_store(const TensorMap& map, const int* coordinates, const void* shared, bool add,
-                       std::source_location where);
+void bulk_tensor_store(const TensorMap& map, const int* coordinates, const void* shared, bool add, CallSite where);
 /// cp.async.bulk of bytes.
 void bulk_load(void* shared, const void* global, unsigned bytes, void* barrier, std::uint16_t multicast,
-               std::source_location where);
-void bulk_store(void* global, const void* shared, unsigned bytes, std::source_location where);
+               CallSite where);
+void bulk_store(void* global, const void* shared, unsigned bytes, CallSite where);
 /// Refuses what is no tensor map, as cp.async.bulk.prefetch.tensor and prefetch.tensormap would.
-void prefetch_tensor(const TensorMap& map, const int* coordinates, std::source_location where);
-void prefetch_tensor_map(const TensorMap& map, std::source_location where);
+void prefetch_tensor(const TensorMap& map, const int* coordinates, CallSite where);
+void prefetch_tensor_map(const TensorMap& map, CallSite where);
 void bulk_commit_group();
 /// Waits until at most `pending` of this thread's newest bulk groups are not complete, or have not read their sources.
-void bulk_wait_group(unsigned pending, bool read, std::source_location where);
+void bulk_wait_group(unsigned pending, bool read, CallSite where);
 
 /// %cluster_ctaid, %cluster_nctaid, and the rank that counts both through, x fastest.
 [[gnu::const]] Index3 cluster_block_index();
 [[gnu::const]] Index3 cluster_extent();
 [[gnu::const]] unsigned cluster_rank();
-void cluster_arrive(std::source_location where);
-void cluster_wait(std::source_location where);
+void cluster_arrive(CallSite where);
+void cluster_wait(CallSite where);
 /// mapa: the address in another block's shared memory that corresponds to one of this block's.
-void* map_shared_rank(const void* shared, unsigned rank, std::source_location where);
+void* map_shared_rank(const void* shared, unsigned rank, CallSite where);
 
 /// a * b + c, rounded once, and counted as a fused multiply-add on the caller's line.
 float counted_fma(float a, float b, float c);

@@ -9,7 +9,7 @@
 namespace lapidary::emulator::abi {
 namespace {
 
-TensorBox decoded(const TensorMap& map, std::source_location where) {
+TensorBox decoded(const TensorMap& map, CallSite where) {
   const auto tensor = decode(map);
   if (!tensor) running_block().faults().stop(RuleBroken{Rule::tensor_map}, where);
   return *tensor;
@@ -17,7 +17,7 @@ TensorBox decoded(const TensorMap& map, std::source_location where) {
 
 // A box that begins at an address of shared memory lies in the block's dynamic shared memory, whose addresses are those
 // of the hardware as far as a swizzle looks at them.
-void check_shared(const void* shared, unsigned alignment, std::size_t bytes, std::source_location where) {
+void check_shared(const void* shared, unsigned alignment, std::size_t bytes, CallSite where) {
   const SharedMemory& memory = running_block().shared();
   if (!memory.in_arena(address_of(shared)) || !memory.in_arena(address_of(shared) + bytes - 1))
     running_block().faults().stop(BulkCopyTarget{bytes}, where);
@@ -25,13 +25,13 @@ void check_shared(const void* shared, unsigned alignment, std::size_t bytes, std
     running_block().faults().stop(BulkCopyMisaligned{false, address_of(shared), alignment}, where);
 }
 
-void check_coordinates(const TensorBox& tensor, const int* coordinates, std::source_location where) {
+void check_coordinates(const TensorBox& tensor, const int* coordinates, CallSite where) {
   if (const int beyond = misalignment_of(tensor, coordinates); beyond != 0)
     running_block().faults().stop(BoxMisaligned{coordinates[0], beyond}, where);
 }
 
-BulkCopy tensor_copy(BulkKind kind, const TensorMap& map, const int* coordinates, void* shared,
-                     std::source_location where, std::uintptr_t pc) {
+BulkCopy tensor_copy(BulkKind kind, const TensorMap& map, const int* coordinates, void* shared, CallSite where,
+                     std::uintptr_t pc) {
   const TensorBox tensor = decoded(map, where);
   check_coordinates(tensor, coordinates, where);
   check_shared(shared, 128, static_cast<std::size_t>(box_extent(tensor)), where);
@@ -56,8 +56,7 @@ BulkCopy tensor_copy(BulkKind kind, const TensorMap& map, const int* coordinates
   return copy;
 }
 
-BulkCopy plain_copy(BulkKind kind, void* shared, void* global, unsigned bytes, std::source_location where,
-                    std::uintptr_t pc) {
+BulkCopy plain_copy(BulkKind kind, void* shared, void* global, unsigned bytes, CallSite where, std::uintptr_t pc) {
   if (bytes % 16) running_block().faults().stop(BulkCopyBytes{bytes}, where);
   check_shared(shared, 16, bytes, where);
   if (address_of(global) % 16) running_block().faults().stop(BulkCopyMisaligned{true, address_of(global), 16}, where);
@@ -74,21 +73,21 @@ void load(BulkCopy&& copy, void* barrier, std::uint16_t multicast) {
 
 }  // namespace
 
-void mbarrier_init(void* barrier, unsigned arrivals, std::source_location where) {
+void mbarrier_init(void* barrier, unsigned arrivals, CallSite where) {
   running_block().mbarriers().init(address_of(barrier), arrivals, where, CALLER);
 }
 void grid_wait() { running_block().checker().grid_wait(*running); }
 void fence_mbarrier_init() { running_block().mbarriers().fence_init(); }
-void mbarrier_inval(void* barrier, std::source_location where) {
+void mbarrier_inval(void* barrier, CallSite where) {
   running_block().mbarriers().inval(address_of(barrier), where, CALLER);
 }
-void mbarrier_arrive(void* barrier, unsigned arrivals, unsigned bytes, std::source_location where) {
+void mbarrier_arrive(void* barrier, unsigned arrivals, unsigned bytes, CallSite where) {
   running_block().mbarriers().arrive(address_of(barrier), arrivals, bytes, where, CALLER);
 }
-bool mbarrier_try_wait(void* barrier, unsigned parity, std::source_location where) {
+bool mbarrier_try_wait(void* barrier, unsigned parity, CallSite where) {
   return running_block().mbarriers().wait(address_of(barrier), parity, true, where, CALLER);
 }
-bool mbarrier_test_wait(void* barrier, unsigned parity, std::source_location where) {
+bool mbarrier_test_wait(void* barrier, unsigned parity, CallSite where) {
   return running_block().mbarriers().wait(address_of(barrier), parity, false, where, CALLER);
 }
 
@@ -98,19 +97,18 @@ void fence_proxy_async() {
   running_block().mbarriers().fence_init();
 }
 
-bool elect(std::uint32_t mask, std::source_location where) { return running_block().collectives().elect(mask, where); }
+bool elect(std::uint32_t mask, CallSite where) { return running_block().collectives().elect(mask, where); }
 
-void setmaxnreg(unsigned registers, bool increase, std::source_location where) {
+void setmaxnreg(unsigned registers, bool increase, CallSite where) {
   running_block().collectives().setmaxnreg(registers, increase, where);
 }
 
 void bulk_tensor_load(void* shared, const TensorMap& map, const int* coordinates, void* barrier,
-                      std::uint16_t multicast, std::source_location where) {
+                      std::uint16_t multicast, CallSite where) {
   load(tensor_copy(BulkKind::load, map, coordinates, shared, where, CALLER), barrier, multicast);
 }
 
-void bulk_tensor_store(const TensorMap& map, const int* coordinates, const void* shared, bool add,
-                       std::source_location where) {
+void bulk_tensor_store(const TensorMap& map, const int* coordinates, const void* shared, bool add, CallSite where) {
   BulkCopy copy = tensor_copy(add ? BulkKind::add : BulkKind::store, map, coordinates, const_cast<void*>(shared), where,
                               CALLER);
   const bool narrow = copy.type == TensorType::u8 || copy.type == TensorType::u16;
@@ -120,21 +118,21 @@ void bulk_tensor_store(const TensorMap& map, const int* coordinates, const void*
 }
 
 void bulk_load(void* shared, const void* global, unsigned bytes, void* barrier, std::uint16_t multicast,
-               std::source_location where) {
+               CallSite where) {
   load(plain_copy(BulkKind::load, shared, const_cast<void*>(global), bytes, where, CALLER), barrier, multicast);
 }
 
-void bulk_store(void* global, const void* shared, unsigned bytes, std::source_location where) {
+void bulk_store(void* global, const void* shared, unsigned bytes, CallSite where) {
   running_block().bulk_copies().store(
       plain_copy(BulkKind::store, const_cast<void*>(shared), global, bytes, where, CALLER));
 }
 
-void prefetch_tensor(const TensorMap& map, const int* coordinates, std::source_location where) {
+void prefetch_tensor(const TensorMap& map, const int* coordinates, CallSite where) {
   check_coordinates(decoded(map, where), coordinates, where);
 }
-void prefetch_tensor_map(const TensorMap& map, std::source_location where) { decoded(map, where); }
+void prefetch_tensor_map(const TensorMap& map, CallSite where) { decoded(map, where); }
 void bulk_commit_group() { running_block().bulk_copies().commit(); }
-void bulk_wait_group(unsigned pending, bool read, std::source_location where) {
+void bulk_wait_group(unsigned pending, bool read, CallSite where) {
   running_block().bulk_copies().wait(pending, read, where);
 }
 
@@ -148,9 +146,9 @@ Index3 cluster_extent() {
   return {cluster.x, cluster.y, cluster.z};
 }
 unsigned cluster_rank() { return running_block().place().rank; }
-void cluster_arrive(std::source_location where) { running_block().cluster().arrive(where); }
-void cluster_wait(std::source_location where) { running_block().cluster().wait(where); }
-void* map_shared_rank(const void* shared, unsigned rank, std::source_location where) {
+void cluster_arrive(CallSite where) { running_block().cluster().arrive(where); }
+void cluster_wait(CallSite where) { running_block().cluster().wait(where); }
+void* map_shared_rank(const void* shared, unsigned rank, CallSite where) {
   return reinterpret_cast<void*>(
       running_block().cluster().map_to_rank(address_of(shared), running_block().place().rank, rank, where));
 }

@@ -105,7 +105,7 @@ void BulkCopies::complete_load(const BulkCopy& copy) {
   mbarriers_.complete(copy);
 }
 
-void BulkCopies::wait(unsigned pending, bool read, std::source_location where) {
+void BulkCopies::wait(unsigned pending, bool read, CallSite where) {
   Lane& lane = *running;
   CopyEngine& copies = cluster_.copies();
   Thread& thread = threads_[lane.thread];

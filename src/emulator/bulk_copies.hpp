@@ -1,9 +1,9 @@
 #pragma once
 #include <cstdint>
-#include <source_location>
 #include <vector>
 
 #include "core/launch_shape.hpp"
+#include "emulator/call_site.hpp"
 #include "emulator/copy_engine.hpp"
 #include "emulator/lane.hpp"
 #include "emulator/shared_memory.hpp"
@@ -34,7 +34,7 @@ class BulkCopies {
   void load(BulkCopy&& copy, std::uint32_t targets);
   void store(BulkCopy&& copy);
   void commit() { ++threads_[running->thread].group; }
-  void wait(unsigned pending, bool read, std::source_location where);
+  void wait(unsigned pending, bool read, CallSite where);
 
   // What the copy engine tells of a copy: to the block that owns the shared memory ...
   void complete_load(const BulkCopy& copy);

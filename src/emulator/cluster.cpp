@@ -67,8 +67,7 @@ BlockRunner* ClusterRunner::owner(std::uintptr_t address, unsigned rank) {
   return nullptr;
 }
 
-std::uintptr_t ClusterRunner::map_to_rank(std::uintptr_t address, unsigned from, unsigned to,
-                                          std::source_location where) {
+std::uintptr_t ClusterRunner::map_to_rank(std::uintptr_t address, unsigned from, unsigned to, CallSite where) {
   BlockRunner& block = *blocks_[from];
   if (to >= size_) block.faults().stop(MapRank{to, size_}, where);
   if (to == from) return address;
@@ -155,17 +154,17 @@ ClusterRunner::Arrival& ClusterRunner::arrival(const Lane& lane) {
 }
 
 template <class Place>
-void ClusterRunner::check_aligned(std::source_location where, Place&& at) {
+void ClusterRunner::check_aligned(CallSite where, Place&& at) {
   if (!options_.check) return;
   const Warp& warp = *running->warp;
   for_each_bit(warp.all & ~running->bit(), [&](unsigned other) {
-    const std::optional<std::source_location> place = at(arrival(*warp.lanes[other]));
-    if (place && !same_place(*place, where))
+    const std::optional<CallSite> place = at(arrival(*warp.lanes[other]));
+    if (place && *place != where)
       running->block->faults().stop(BarriersDiffer{warp.id, other, running->lane, source_line(*place)}, where);
   });
 }
 
-void ClusterRunner::arrive(std::source_location where) {
+void ClusterRunner::arrive(CallSite where) {
   Lane& lane = *running;
   BlockRunner& block = *lane.block;
   Arrival& mine = arrival(lane);
@@ -182,7 +181,7 @@ void ClusterRunner::arrive(std::source_location where) {
   complete_barrier_if_due();
 }
 
-void ClusterRunner::wait(std::source_location where) {
+void ClusterRunner::wait(CallSite where) {
   Lane& lane = *running;
   BlockRunner& block = *lane.block;
   Arrival& mine = arrival(lane);

@@ -3,10 +3,10 @@
 #include <map>
 #include <memory>
 #include <random>
-#include <source_location>
 #include <span>
 #include <vector>
 
+#include "emulator/call_site.hpp"
 #include "emulator/copy_engine.hpp"
 #include "emulator/counter_sums.hpp"
 #include "emulator/fault.hpp"
@@ -55,13 +55,13 @@ class ClusterRunner {
   /// Null if it is not shared.
   BlockRunner* owner(std::uintptr_t address, unsigned rank);
   /// mapa: the address in the block of rank `to` that corresponds to one of the shared memory of the block `from`.
-  std::uintptr_t map_to_rank(std::uintptr_t address, unsigned from, unsigned to, std::source_location where);
+  std::uintptr_t map_to_rank(std::uintptr_t address, unsigned from, unsigned to, CallSite where);
   CopyEngine& copies() { return copies_; }
   RaceDetector* races() { return races_.get(); }
 
   /// barrier.cluster of the running lane.
-  void arrive(std::source_location where);
-  void wait(std::source_location where);
+  void arrive(CallSite where);
+  void wait(CallSite where);
   std::uint64_t arrived() const { return arrived_; }
   std::uint64_t live() const;
 
@@ -82,7 +82,7 @@ class ClusterRunner {
   struct Arrival {
     bool arrived = false;     ///< and has not waited
     std::uint32_t phase = 0;  ///< when it arrived
-    std::source_location where = {}, waits_at = {};
+    CallSite where = {}, waits_at = {};
     std::uint32_t waits_for = ~0u;  ///< the phase that it waited for last
   };
   struct Reach {
@@ -93,7 +93,7 @@ class ClusterRunner {
   Arrival& arrival(const Lane& lane);
   /// Stops the kernel if a lane of the running one's warp, for which `at` has a place, executes this elsewhere.
   template <class Place>
-  void check_aligned(std::source_location where, Place&& at);
+  void check_aligned(CallSite where, Place&& at);
   void run_blocks();
   bool let_go_on();
   void complete_barrier_if_due();

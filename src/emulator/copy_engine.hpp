@@ -2,9 +2,9 @@
 #include <cstdint>
 #include <deque>
 #include <random>
-#include <source_location>
 #include <vector>
 
+#include "emulator/call_site.hpp"
 #include "emulator/race_detector.hpp"
 #include "layout/tensor_map.hpp"
 
@@ -36,7 +36,7 @@ struct BulkCopy {
   std::uintptr_t mbarrier = 0;  ///< of a load, in the owner's shared memory
   unsigned group = 0;           ///< of others; counts the lane's commits before it
   std::uintptr_t pc = 0;
-  std::source_location where;
+  CallSite where;
   RaceDetector::Copy mark{};
 
   enum class Progress : std::uint8_t { issued, read, done } progress = Progress::issued;

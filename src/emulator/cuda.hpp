@@ -12,6 +12,7 @@
 
 #include "core/build.hpp"
 #include "emulator/abi.hpp"
+#include "emulator/call_site.hpp"
 
 // `artificial` gives the code of a wrapper to the line that calls it.
 #define LAPIDARY_WRAPPER inline __attribute__((always_inline, artificial))
@@ -161,7 +162,7 @@ struct dim3 {
   constexpr operator uint3() const { return {x, y, z}; }
 };
 
-#define LAPIDARY_WHERE std::source_location where = std::source_location::current()
+#define LAPIDARY_WHERE lapidary::emulator::CallSite where = std::source_location::current()
 
 LAPIDARY_WRAPPER void __syncthreads(LAPIDARY_WHERE) { lapidary::emulator::abi::barrier_sync(0, 0, where); }
 LAPIDARY_WRAPPER int __syncthreads_count(int predicate, LAPIDARY_WHERE) {
@@ -221,7 +222,7 @@ LAPIDARY_REDUCTION(__reduce_xor_sync, bit_xor, unsigned, 0u)
 
 template <class T>
 LAPIDARY_WRAPPER T lapidary_shuffle(unsigned mask, T value, lapidary::emulator::abi::Shuffle mode, int operand,
-                                    int width, std::source_location where) {
+                                    int width, lapidary::emulator::CallSite where) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "warp shuffles move 32 or 64 bits");
   std::uint64_t bits = 0;
   __builtin_memcpy(&bits, &value, sizeof(T));

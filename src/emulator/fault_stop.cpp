@@ -17,13 +17,11 @@ void FaultStop::stop(FaultFacts facts, std::uintptr_t pc) {
   stop(fault_at(std::move(facts), source_line(pc).value_or(SourceLine{})));
 }
 
-void FaultStop::stop(FaultFacts facts, std::source_location where) {
-  stop(fault_at(std::move(facts), source_line(where)));
-}
+void FaultStop::stop(FaultFacts facts, CallSite where) { stop(fault_at(std::move(facts), source_line(where))); }
 
 void FaultStop::stop(FaultFacts facts, const Lane& lane) { stop(std::move(facts), lane, lane.where); }
 
-void FaultStop::stop(FaultFacts facts, const Lane& lane, std::source_location where) {
+void FaultStop::stop(FaultFacts facts, const Lane& lane, CallSite where) {
   Fault fault = fault_at(std::move(facts), source_line(where));
   fault.thread = lane.index;
   if (&lane.block->faults() != this) fault.thread.reset();

@@ -1,8 +1,8 @@
 #pragma once
 #include <cstdint>
 #include <optional>
-#include <source_location>
 
+#include "emulator/call_site.hpp"
 #include "emulator/fault.hpp"
 
 namespace lapidary::emulator {
@@ -23,10 +23,10 @@ class FaultStop {
   /// host thread then finds the fault by throw_if_found(). Outside of kernels it throws DetailedFault at once.
   /// @param pc, where  the instruction or the line to be named
   [[noreturn]] void stop(FaultFacts facts, std::uintptr_t pc);
-  [[noreturn]] void stop(FaultFacts facts, std::source_location where);
+  [[noreturn]] void stop(FaultFacts facts, CallSite where);
   /// ... on behalf of another lane, at the line where it waits or at one that it has come by.
   [[noreturn]] void stop(FaultFacts facts, const Lane& lane);
-  [[noreturn]] void stop(FaultFacts facts, const Lane& lane, std::source_location where);
+  [[noreturn]] void stop(FaultFacts facts, const Lane& lane, CallSite where);
   /// That of no single thread or line.
   [[noreturn]] void stop(FaultFacts facts);
 

@@ -2,10 +2,10 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <source_location>
 
 #include "core/launch_shape.hpp"
 #include "emulator/abi.hpp"
+#include "emulator/call_site.hpp"
 #include "emulator/fiber.hpp"
 
 namespace lapidary::emulator {
@@ -38,7 +38,7 @@ struct Lane {
   unsigned lane = 0;    ///< index in the warp
   abi::Index3 index{};
   LaneState state = LaneState::exited;
-  std::source_location where;  ///< of what it waits at
+  CallSite where;  ///< of what it waits at
 
   std::uint32_t bit() const { return 1u << lane; }
 };

@@ -1,8 +1,8 @@
 #pragma once
 #include <cstdint>
 #include <optional>
-#include <source_location>
 
+#include "emulator/call_site.hpp"
 #include "emulator/fault.hpp"
 #include "emulator/race_detector.hpp"
 
@@ -16,7 +16,7 @@ class Mbarrier {
   static constexpr std::int64_t most_arrivals = (1 << 20) - 1, most_transactions = (1 << 20) - 1;
 
   Mbarrier() = default;
-  Mbarrier(unsigned arrivals, std::source_location where) : where_(where), expected_(arrivals), pending_(arrivals) {}
+  Mbarrier(unsigned arrivals, CallSite where) : where_(where), expected_(arrivals), pending_(arrivals) {}
 
   std::optional<MbarrierRefuses> arrive(unsigned count);
   /// Bytes that the phase waits for; negative where they have come. What is pending may be negative too: copies may be
@@ -28,7 +28,7 @@ class Mbarrier {
   /// Whether the phase of this parity that may be asked for, the current or the previous one, is complete.
   bool is_complete(unsigned parity) const { return phase_ % 2 != parity; }
   std::int64_t transactions() const { return transactions_; }
-  std::source_location where() const { return where_; }
+  CallSite where() const { return where_; }
 
   /// The 64 bits in shared memory: phase, expected and pending arrivals, transactions, from the top.
   std::uint64_t bits() const;
@@ -38,7 +38,7 @@ class Mbarrier {
   Clock completed;  ///< ... and in the previous ones
 
  private:
-  std::source_location where_{};
+  CallSite where_{};
   std::uint32_t phase_ = 0;  ///< how many are complete
   std::int64_t expected_ = 0, pending_ = 0, transactions_ = 0;
 };

@@ -46,7 +46,7 @@ MbarrierPlace Mbarriers::place_of(std::uintptr_t address) const {
 }
 
 std::pair<Mbarriers*, Mbarriers::Entry*> Mbarriers::find(std::uintptr_t address, const char* instruction,
-                                                         std::source_location where) {
+                                                         CallSite where) {
   BlockRunner* const block = cluster_.owner(address, place_.rank);
   if (!block) faults_.stop(InstructionTarget{instruction}, where);
   Mbarriers& owner = block->mbarriers();
@@ -63,7 +63,7 @@ std::pair<Mbarriers*, Mbarriers::Entry*> Mbarriers::find(std::uintptr_t address,
 
 // An mbarrier's operations are atomic: they race with its initialisation alone, and with nothing once it is known.
 
-void Mbarriers::init(std::uintptr_t address, unsigned arrivals, std::source_location where, std::uintptr_t pc) {
+void Mbarriers::init(std::uintptr_t address, unsigned arrivals, CallSite where, std::uintptr_t pc) {
   if (shared_.offset(address) == SharedMemory::npos) faults_.stop(RuleBroken{Rule::mbarrier_init_target}, where);
   if (address % 8) faults_.stop(MbarrierMisaligned{address}, where);
   if (arrivals < 1 || arrivals > Mbarrier::most_arrivals) faults_.stop(MbarrierArrivals{arrivals}, where);
@@ -75,7 +75,7 @@ void Mbarriers::init(std::uintptr_t address, unsigned arrivals, std::source_loca
   if (options_.check) shared_.set_state(address, 8, ByteState::mbarrier);
 }
 
-void Mbarriers::inval(std::uintptr_t address, std::source_location where, std::uintptr_t pc) {
+void Mbarriers::inval(std::uintptr_t address, CallSite where, std::uintptr_t pc) {
   const auto [owner, entry] = find(address, "mbarrier.inval", where);
   if (owner != this) faults_.stop(RuleBroken{Rule::mbarrier_inval_of_other_block}, where);
   if (!entry->waiting.empty()) faults_.stop(MbarrierAwaited{place_of(address)}, where);
@@ -101,8 +101,7 @@ void Mbarriers::update(std::uintptr_t address, Entry& entry) {
   write_bits(address, entry.barrier);
 }
 
-void Mbarriers::arrive(std::uintptr_t address, unsigned arrivals, unsigned bytes, std::source_location where,
-                       std::uintptr_t pc) {
+void Mbarriers::arrive(std::uintptr_t address, unsigned arrivals, unsigned bytes, CallSite where, std::uintptr_t pc) {
   const auto [owner, entry] = find(address, arrivals ? "mbarrier.arrive" : "mbarrier.expect_tx", where);
   races_.touch(Event(address, 8, Access::shared_atomic, pc));
   std::optional<MbarrierRefuses> refused;
@@ -120,8 +119,7 @@ void Mbarriers::arrive(std::uintptr_t address, unsigned arrivals, unsigned bytes
     scheduler_.suspend(*running, LaneState::ready);
 }
 
-bool Mbarriers::wait(std::uintptr_t address, unsigned parity, bool may_suspend, std::source_location where,
-                     std::uintptr_t pc) {
+bool Mbarriers::wait(std::uintptr_t address, unsigned parity, bool may_suspend, CallSite where, std::uintptr_t pc) {
   Lane& lane = *running;
   const char* const instruction = may_suspend ? "mbarrier.try_wait" : "mbarrier.test_wait";
   auto [owner, entry] = find(address, instruction, where);
@@ -155,11 +153,11 @@ bool Mbarriers::wait(std::uintptr_t address, unsigned parity, bool may_suspend, 
   return true;
 }
 
-void Mbarriers::check_target(std::uintptr_t address, std::source_location where) {
+void Mbarriers::check_target(std::uintptr_t address, CallSite where) {
   find(address, "bulk copy to the barrier", where);
 }
 
-void Mbarriers::check_fenced(std::uintptr_t address, std::source_location where) {
+void Mbarriers::check_fenced(std::uintptr_t address, CallSite where) {
   const auto [owner, entry] = find(address, "bulk copy to the barrier", where);
   if (!entry->fenced || !races_.knows(*entry->by, *entry->fenced))
     faults_.stop(MbarrierNotFenced{owner->place_of(address)}, where);

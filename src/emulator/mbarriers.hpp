@@ -2,11 +2,11 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <source_location>
 #include <utility>
 #include <vector>
 
 #include "core/launch_shape.hpp"
+#include "emulator/call_site.hpp"
 #include "emulator/lane.hpp"
 #include "emulator/mbarrier.hpp"
 #include "emulator/shared_memory.hpp"
@@ -31,18 +31,18 @@ class Mbarriers {
   void begin();
 
   // What the running lane, which is of this block, calls; see abi.hpp.
-  void init(std::uintptr_t address, unsigned arrivals, std::source_location where, std::uintptr_t pc);
-  void inval(std::uintptr_t address, std::source_location where, std::uintptr_t pc);
+  void init(std::uintptr_t address, unsigned arrivals, CallSite where, std::uintptr_t pc);
+  void inval(std::uintptr_t address, CallSite where, std::uintptr_t pc);
   void fence_init();
   /// Expects bytes, then counts arrivals; either may be 0.
-  void arrive(std::uintptr_t address, unsigned arrivals, unsigned bytes, std::source_location where, std::uintptr_t pc);
+  void arrive(std::uintptr_t address, unsigned arrivals, unsigned bytes, CallSite where, std::uintptr_t pc);
   /// @returns whether the phase of that parity is complete
-  bool wait(std::uintptr_t address, unsigned parity, bool may_suspend, std::source_location where, std::uintptr_t pc);
+  bool wait(std::uintptr_t address, unsigned parity, bool may_suspend, CallSite where, std::uintptr_t pc);
 
   /// Stops the kernel if a bulk copy of the running lane cannot complete at an mbarrier of any block.
-  void check_target(std::uintptr_t address, std::source_location where);
+  void check_target(std::uintptr_t address, CallSite where);
   /// ... if no fence.mbarrier_init makes the mbarrier known to it, which is ordered after the initialisation.
-  void check_fenced(std::uintptr_t address, std::source_location where);
+  void check_fenced(std::uintptr_t address, CallSite where);
   /// A load to this block's shared memory has ended: its bytes are no longer pending.
   void complete(const BulkCopy& copy);
 
@@ -66,7 +66,7 @@ class Mbarriers {
   };
 
   /// The barrier, and those that it is one of.
-  std::pair<Mbarriers*, Entry*> find(std::uintptr_t address, const char* instruction, std::source_location where);
+  std::pair<Mbarriers*, Entry*> find(std::uintptr_t address, const char* instruction, CallSite where);
   void update(std::uintptr_t address, Entry& entry);
   MbarrierPlace place_of(std::uintptr_t address) const;
 

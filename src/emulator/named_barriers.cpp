@@ -22,17 +22,17 @@ NamedBarriers::NamedBarriers(const Options& options, Scheduler& scheduler, Acces
 
 void NamedBarriers::begin() { barriers_ = {}; }
 
-void NamedBarriers::check_number(unsigned id, std::source_location where) {
+void NamedBarriers::check_number(unsigned id, CallSite where) {
   if (id >= barriers_.size()) faults_.stop(BarrierNumber{id}, where);
 }
 
-void NamedBarriers::check_expected(unsigned id, unsigned threads, std::source_location where) {
+void NamedBarriers::check_expected(unsigned id, unsigned threads, CallSite where) {
   const Barrier& barrier = barriers_[id];
   if (barrier.arrived && barrier.expected != threads)
     faults_.stop(BarrierExpects{id, barrier.expected, threads}, where);
 }
 
-int NamedBarriers::sync(unsigned id, unsigned threads, int predicate, std::source_location where) {
+int NamedBarriers::sync(unsigned id, unsigned threads, int predicate, CallSite where) {
   Lane& lane = *running;
   check_number(id, where);
   if (threads % 32) faults_.stop(BarrierThreads{id, threads, false}, where);
@@ -49,8 +49,8 @@ int NamedBarriers::sync(unsigned id, unsigned threads, int predicate, std::sourc
   if (options_.check) {
     // The instruction is .aligned: all lanes of a warp execute the same one.
     for_each_bit(waiting, [&](unsigned other) {
-      const std::source_location at = lane.warp->lanes[other]->where;
-      if (!same_place(at, where)) faults_.stop(BarriersDiffer{lane.warp->id, other, lane.lane, source_line(at)}, where);
+      const CallSite at = lane.warp->lanes[other]->where;
+      if (at != where) faults_.stop(BarriersDiffer{lane.warp->id, other, lane.lane, source_line(at)}, where);
     });
   }
   if (barrier.arrived == (threads ? threads : scheduler_.live())) {
@@ -62,12 +62,12 @@ int NamedBarriers::sync(unsigned id, unsigned threads, int predicate, std::sourc
   return results_[lane.thread];
 }
 
-void NamedBarriers::check_arrival(unsigned id, unsigned threads, std::source_location where) {
+void NamedBarriers::check_arrival(unsigned id, unsigned threads, CallSite where) {
   check_number(id, where);
   if (threads == 0 || threads % 32) faults_.stop(BarrierThreads{id, threads, true}, where);
 }
 
-void NamedBarriers::arrive(const Warp& warp, unsigned id, unsigned threads, std::source_location where) {
+void NamedBarriers::arrive(const Warp& warp, unsigned id, unsigned threads, CallSite where) {
   check_expected(id, threads, where);
   Barrier& barrier = barriers_[id];
   barrier.expected = threads;

@@ -1,9 +1,9 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <source_location>
 #include <vector>
 
+#include "emulator/call_site.hpp"
 #include "emulator/fault.hpp"
 #include "emulator/lane.hpp"
 #include "emulator/race_detector.hpp"
@@ -26,11 +26,11 @@ class NamedBarriers {
 
   /// The running lane waits until `threads` threads, 0 for all that have not exited, have come.
   /// @returns how many of those that came had a predicate that is not 0
-  int sync(unsigned id, unsigned threads, int predicate, std::source_location where);
+  int sync(unsigned id, unsigned threads, int predicate, CallSite where);
   /// Stops the kernel if there is no such barrier to arrive at without waiting.
-  void check_arrival(unsigned id, unsigned threads, std::source_location where);
+  void check_arrival(unsigned id, unsigned threads, CallSite where);
   /// Counts a whole warp as having come.
-  void arrive(const Warp& warp, unsigned id, unsigned threads, std::source_location where);
+  void arrive(const Warp& warp, unsigned id, unsigned threads, CallSite where);
   /// Threads have exited: those who wait for all that have not may go on.
   void complete_if_due();
 
@@ -46,8 +46,8 @@ class NamedBarriers {
     Clock clock{};
   };
 
-  void check_number(unsigned id, std::source_location where);
-  void check_expected(unsigned id, unsigned threads, std::source_location where);
+  void check_number(unsigned id, CallSite where);
+  void check_expected(unsigned id, unsigned threads, CallSite where);
   void complete(Barrier& barrier);
 
   const Options& options_;

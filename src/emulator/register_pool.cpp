@@ -23,11 +23,11 @@ void RegisterPool::begin() {
   free_ = 0;
 }
 
-void RegisterPool::check(unsigned registers, std::source_location where) {
+void RegisterPool::check(unsigned registers, CallSite where) {
   if (registers < 24 || registers > 256 || registers % 8) faults_.stop(RegisterCount{registers}, where);
 }
 
-void RegisterPool::set(Warp& warp, unsigned registers, bool increase, std::source_location where) {
+void RegisterPool::set(Warp& warp, unsigned registers, bool increase, CallSite where) {
   Share& share = shares_[warp.id];
   if (increase ? registers < share.registers : registers > share.registers)
     faults_.stop(RegisterDirection{increase, registers, share.registers}, where);

@@ -1,7 +1,7 @@
 #pragma once
 #include <array>
-#include <source_location>
 
+#include "emulator/call_site.hpp"
 #include "emulator/fault.hpp"
 #include "emulator/lane.hpp"
 #include "emulator/race_detector.hpp"
@@ -19,9 +19,9 @@ class RegisterPool {
   void begin();
 
   /// Stops the kernel if threads cannot have so many registers.
-  void check(unsigned registers, std::source_location where);
+  void check(unsigned registers, CallSite where);
   /// A warp, whose lanes are together, gives registers up or asks for some: a number for each thread.
-  void set(Warp& warp, unsigned registers, bool increase, std::source_location where);
+  void set(Warp& warp, unsigned registers, bool increase, CallSite where);
   /// The running lane waits until its warp has what it asked for.
   void wait();
 

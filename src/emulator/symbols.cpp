@@ -114,15 +114,7 @@ std::string to_string(const SourceLine& line) {
   return fmt::format("{}:{}{}{}", line.file, line.line, line.caller.empty() ? "" : ", called at ", line.caller);
 }
 
-SourceLine source_line(std::source_location where) {
-  return {below_root(where.file_name()), static_cast<int>(where.line())};
-}
-
-bool same_place(std::source_location a, std::source_location b) {
-  const auto same = [](const char* x, const char* y) { return x == y || std::strcmp(x, y) == 0; };
-  return a.line() == b.line() && a.column() == b.column() && same(a.file_name(), b.file_name()) &&
-         same(a.function_name(), b.function_name());
-}
+SourceLine source_line(CallSite where) { return {below_root(where.file), static_cast<int>(where.line)}; }
 
 std::unordered_map<std::uintptr_t, SourceLine> source_lines(const std::vector<std::uintptr_t>& pcs) {
   std::unordered_map<std::uintptr_t, SourceLine> found;

@@ -1,10 +1,10 @@
 #pragma once
 #include <cstdint>
 #include <optional>
-#include <source_location>
 #include <string>
 #include <unordered_map>
 #include <vector>
+#include "emulator/call_site.hpp"
 
 namespace lapidary::emulator {
 
@@ -16,9 +16,7 @@ struct SourceLine {
 
 /// "src/kernels/simt/naive.cuh:42", "src/tile/epilogue.hpp:22, called at src/kernels/simt/naive.cuh:42"
 std::string to_string(const SourceLine& line);
-SourceLine source_line(std::source_location where);
-/// Whether both are one call: a line may have several, and a template's instances are told apart.
-bool same_place(std::source_location a, std::source_location b);
+SourceLine source_line(CallSite where);
 
 /// The lines that instructions come from, by the debug information of the program and its libraries, read by binutils'
 /// addr2line. Of a chain of inlined calls it is the line in the kernel's own file: wrappers of the emulator, of ptx/

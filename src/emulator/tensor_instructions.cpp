@@ -95,19 +95,18 @@ void record_row(const MatrixForm& form, const void* row, Access access, std::uin
 
 }  // namespace
 
-void mma_sync(const TensorOperation& form, const void* a, const void* b, const void* c, void* d,
-              std::source_location where) {
+void mma_sync(const TensorOperation& form, const void* a, const void* b, const void* c, void* d, CallSite where) {
   MmaOperands operands = {a, b, c, d, address_of(__builtin_return_address(0))};
   running_block().collectives().execute({execute_mma, &form}, &operands, where);
 }
 
-void ldmatrix(const MatrixForm& form, std::uint32_t* d, const void* row, std::source_location where) {
+void ldmatrix(const MatrixForm& form, std::uint32_t* d, const void* row, CallSite where) {
   record_row(form, row, Access::shared_load, address_of(__builtin_return_address(0)));
   MatrixOperands operands = {d, static_cast<unsigned char*>(const_cast<void*>(row))};
   running_block().collectives().execute({execute_load, &form}, &operands, where);
 }
 
-void stmatrix(const MatrixForm& form, void* row, const std::uint32_t* a, std::source_location where) {
+void stmatrix(const MatrixForm& form, void* row, const std::uint32_t* a, CallSite where) {
   record_row(form, row, Access::shared_store, address_of(__builtin_return_address(0)));
   MatrixOperands operands = {const_cast<std::uint32_t*>(a), static_cast<unsigned char*>(row)};
   running_block().collectives().execute({execute_store, &form}, &operands, where);
@@ -134,22 +133,22 @@ void execute_wait(const void* pending, void* const (&)[32]) {
 
 }  // namespace
 
-void wgmma_fence(const void* registers, std::size_t bytes, std::source_location where) {
+void wgmma_fence(const void* registers, std::size_t bytes, CallSite where) {
   running_block().collectives().execute({execute_fence, &fence_form}, nullptr, where);
   running_block().warpgroups().watch(*running, registers, bytes);
 }
 
-void wgmma_commit_group(std::source_location where) {
+void wgmma_commit_group(CallSite where) {
   running_block().collectives().execute({execute_commit, &commit_form}, nullptr, where);
 }
 
-void wgmma_wait_group(unsigned pending, std::source_location where) {
+void wgmma_wait_group(unsigned pending, CallSite where) {
   running_block().collectives().execute({execute_wait, &wait_forms[pending]}, nullptr, where);
   running_block().warpgroups().finish_wait();
 }
 
 void wgmma_mma_async(const WgmmaForm& form, void* d, const void* a, std::uint64_t a_descriptor,
-                     std::uint64_t b_descriptor, bool accumulate, std::source_location where) {
+                     std::uint64_t b_descriptor, bool accumulate, CallSite where) {
   WgmmaOperands operands = {d, a, a_descriptor, b_descriptor, accumulate, address_of(__builtin_return_address(0))};
   running_block().collectives().execute({execute_wgmma, &form}, &operands, where);
 }

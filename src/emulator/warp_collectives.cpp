@@ -36,7 +36,7 @@ void WarpCollectives::begin() {
 // ---------------------------------------------------------------------------------------------------- coming
 
 std::uint64_t WarpCollectives::shuffle(std::uint32_t mask, std::uint64_t value, abi::Shuffle mode, int operand,
-                                       int width, std::source_location where) {
+                                       int width, CallSite where) {
   if (width < 1 || width > 32 || (width & (width - 1))) faults_.stop(ShuffleWidth{width}, where);
   Operands& mine = of(*running);
   mine.value = value;
@@ -47,14 +47,14 @@ std::uint64_t WarpCollectives::shuffle(std::uint32_t mask, std::uint64_t value, 
   return mine.result;
 }
 
-std::uint32_t WarpCollectives::ballot(std::uint32_t mask, int predicate, std::source_location where) {
+std::uint32_t WarpCollectives::ballot(std::uint32_t mask, int predicate, CallSite where) {
   Operands& mine = of(*running);
   mine.value = predicate != 0;
   join(Kind::vote, mask, where);
   return static_cast<std::uint32_t>(mine.result);
 }
 
-std::uint32_t WarpCollectives::match(std::uint32_t mask, std::uint64_t value, std::source_location where) {
+std::uint32_t WarpCollectives::match(std::uint32_t mask, std::uint64_t value, CallSite where) {
   Operands& mine = of(*running);
   mine.value = value;
   join(Kind::match, mask, where);
@@ -62,7 +62,7 @@ std::uint32_t WarpCollectives::match(std::uint32_t mask, std::uint64_t value, st
 }
 
 std::uint32_t WarpCollectives::reduce(std::uint32_t mask, std::uint32_t value, abi::Reduction operation,
-                                      std::source_location where) {
+                                      CallSite where) {
   Operands& mine = of(*running);
   mine.value = value;
   mine.reduction = operation;
@@ -72,7 +72,7 @@ std::uint32_t WarpCollectives::reduce(std::uint32_t mask, std::uint32_t value, a
 
 // Lanes run one after the other: one that asks waits for those that may yet come to the same place, as on hardware
 // those that have not diverged are there at once.
-std::uint32_t WarpCollectives::active(std::source_location where) {
+std::uint32_t WarpCollectives::active(CallSite where) {
   Lane& lane = *running;
   lane.where = where;
   asking_[lane.warp->id] |= lane.bit();
@@ -85,20 +85,20 @@ void WarpCollectives::converge(Warp& warp) {
   for_each_bit(lanes, [&](unsigned i) {
     std::uint32_t together = 0;
     for_each_bit(lanes, [&](unsigned j) {
-      if (same_place(warp.lanes[i]->where, warp.lanes[j]->where)) together |= 1u << j;
+      if (warp.lanes[i]->where == warp.lanes[j]->where) together |= 1u << j;
     });
     of(*warp.lanes[i]).result = together;
   });
   scheduler_.set_ready(warp, lanes);
 }
 
-bool WarpCollectives::elect(std::uint32_t mask, std::source_location where) {
+bool WarpCollectives::elect(std::uint32_t mask, CallSite where) {
   Operands& mine = of(*running);
   join(Kind::elect, mask, where);
   return mine.result != 0;
 }
 
-void WarpCollectives::barrier_arrive(unsigned id, unsigned threads, std::source_location where) {
+void WarpCollectives::barrier_arrive(unsigned id, unsigned threads, CallSite where) {
   barriers_.check_arrival(id, threads, where);
   Operands& mine = of(*running);
   mine.operand = static_cast<int>(id);
@@ -106,7 +106,7 @@ void WarpCollectives::barrier_arrive(unsigned id, unsigned threads, std::source_
   join(Kind::arrive, ~0u, where);
 }
 
-void WarpCollectives::setmaxnreg(unsigned registers, bool increase, std::source_location where) {
+void WarpCollectives::setmaxnreg(unsigned registers, bool increase, CallSite where) {
   registers_.check(registers, where);
   Operands& mine = of(*running);
   mine.operand = static_cast<int>(registers);
@@ -115,7 +115,7 @@ void WarpCollectives::setmaxnreg(unsigned registers, bool increase, std::source_
   registers_.wait();
 }
 
-void WarpCollectives::execute(const WarpInstruction& instruction, void* operands, std::source_location where) {
+void WarpCollectives::execute(const WarpInstruction& instruction, void* operands, CallSite where) {
   Lane& lane = *running;
   of(lane).instruction = instruction;
   of(lane).of_instruction = operands;
@@ -124,7 +124,7 @@ void WarpCollectives::execute(const WarpInstruction& instruction, void* operands
   join(Kind::instruction, ~0u, where);
 }
 
-void WarpCollectives::join(Kind kind, std::uint32_t mask, std::source_location where) {
+void WarpCollectives::join(Kind kind, std::uint32_t mask, CallSite where) {
   Lane& lane = *running;
   Warp& warp = *lane.warp;
   mask &= warp.all;
@@ -158,14 +158,14 @@ void WarpCollectives::join(Kind kind, std::uint32_t mask, std::source_location w
 
 // Where all lanes of a warp execute one instruction (.aligned), it stands at one place. What has a mask may stand at
 // several, with the same qualifiers (PTX ISA, "shfl.sync").
-bool WarpCollectives::same_instruction(Kind kind, const Lane& lane, const Lane& waiting, std::source_location where) {
+bool WarpCollectives::same_instruction(Kind kind, const Lane& lane, const Lane& waiting, CallSite where) {
   const Operands &mine = of(lane), &other = of(waiting);
   switch (kind) {
     case Kind::shuffle: return mine.shuffle == other.shuffle;
     case Kind::reduce: return mine.reduction == other.reduction;
-    case Kind::instruction: return mine.instruction == other.instruction && same_place(where, waiting.where);
+    case Kind::instruction: return mine.instruction == other.instruction && where == waiting.where;
     case Kind::arrive:
-    case Kind::registers: return same_place(where, waiting.where);
+    case Kind::registers: return where == waiting.where;
     default: return true;
   }
 }

@@ -1,10 +1,10 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <source_location>
 #include <vector>
 
 #include "emulator/abi.hpp"
+#include "emulator/call_site.hpp"
 #include "emulator/fault.hpp"
 #include "emulator/lane.hpp"
 #include "emulator/race_detector.hpp"
@@ -39,18 +39,18 @@ class WarpCollectives {
   void begin();
 
   // What the running lane calls; see abi.hpp.
-  void sync(std::uint32_t mask, std::source_location where) { join(Kind::sync, mask, where); }
+  void sync(std::uint32_t mask, CallSite where) { join(Kind::sync, mask, where); }
   std::uint64_t shuffle(std::uint32_t mask, std::uint64_t value, abi::Shuffle mode, int operand, int width,
-                        std::source_location where);
-  std::uint32_t ballot(std::uint32_t mask, int predicate, std::source_location where);
-  std::uint32_t match(std::uint32_t mask, std::uint64_t value, std::source_location where);
-  std::uint32_t reduce(std::uint32_t mask, std::uint32_t value, abi::Reduction operation, std::source_location where);
-  std::uint32_t active(std::source_location where);
-  bool elect(std::uint32_t mask, std::source_location where);
-  void barrier_arrive(unsigned id, unsigned threads, std::source_location where);
-  void setmaxnreg(unsigned registers, bool increase, std::source_location where);
+                        CallSite where);
+  std::uint32_t ballot(std::uint32_t mask, int predicate, CallSite where);
+  std::uint32_t match(std::uint32_t mask, std::uint64_t value, CallSite where);
+  std::uint32_t reduce(std::uint32_t mask, std::uint32_t value, abi::Reduction operation, CallSite where);
+  std::uint32_t active(CallSite where);
+  bool elect(std::uint32_t mask, CallSite where);
+  void barrier_arrive(unsigned id, unsigned threads, CallSite where);
+  void setmaxnreg(unsigned registers, bool increase, CallSite where);
   /// `operands` are the running lane's, for `execute`.
-  void execute(const WarpInstruction& instruction, void* operands, std::source_location where);
+  void execute(const WarpInstruction& instruction, void* operands, CallSite where);
 
   /// A lane of the warp has exited: the others need not wait for it.
   void complete_if_due(Warp& warp);
@@ -77,8 +77,8 @@ class WarpCollectives {
     void* of_instruction = nullptr;
   };
 
-  void join(Kind kind, std::uint32_t mask, std::source_location where);
-  bool same_instruction(Kind kind, const Lane& lane, const Lane& waiting, std::source_location where);
+  void join(Kind kind, std::uint32_t mask, CallSite where);
+  bool same_instruction(Kind kind, const Lane& lane, const Lane& waiting, CallSite where);
   void complete(Warp& warp, Pending& pending);
   void complete_shuffle(const Warp& warp, std::uint32_t lanes);
   void complete_vote(const Warp& warp, std::uint32_t lanes);

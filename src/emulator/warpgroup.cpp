@@ -62,15 +62,14 @@ void Warpgroups::begin() {
 
 Warpgroups::Group& Warpgroups::group_of(const Warp& warp) { return groups_[warp.id / 4]; }
 
-void Warpgroups::step(const Warp& warp, const void* form, std::source_location where) {
+void Warpgroups::step(const Warp& warp, const void* form, CallSite where) {
   const unsigned first = warp.id / 4 * 4;
   if (first + 3 >= place_.warps) faults_.stop(NoWarpgroup{warp.id, place_.warps}, where);
   Group& group = group_of(warp);
   const std::uint64_t number = group.warps[place_of(warp)].steps++;
   if (number == group.first_step + group.steps.size()) group.steps.push_back({form, where});
   Step& step = group.steps[number - group.first_step];
-  if (step.form != form || !same_place(step.where, where))
-    faults_.stop(WarpgroupDiffers{source_line(step.where)}, where);
+  if (step.form != form || step.where != where) faults_.stop(WarpgroupDiffers{source_line(step.where)}, where);
   for (unsigned i = 0; i < 4; ++i)
     if (group.warps[i].steps <= number && !scheduler_.warp(first + i).alive)
       faults_.stop(WarpgroupMissed{first + i}, where);
@@ -105,7 +104,7 @@ void Warpgroups::touch(const Lane& lane, std::uintptr_t address, unsigned bytes,
 }
 
 void Warpgroups::check_registers(const Lane& lane, const WgmmaOperands& operands, const abi::WgmmaForm& form,
-                                 std::source_location where) {
+                                 CallSite where) {
   const auto use = [&](const void* registers, std::size_t bytes, bool is_d) {
     const auto begin = reinterpret_cast<std::uintptr_t>(registers), end = begin + bytes;
     for (const RegisterArray& known : registers_[lane.thread])
@@ -120,7 +119,7 @@ void Warpgroups::check_registers(const Lane& lane, const WgmmaOperands& operands
   if (operands.a) use(operands.a, bytes_of_a, false);
 }
 
-void Warpgroups::fence(Warp& warp, std::source_location where) {
+void Warpgroups::fence(Warp& warp, CallSite where) {
   step(warp, &fence_step, where);
   group_of(warp).warps[place_of(warp)].fenced = true;
   for (Lane* const lane : warp.lanes)
@@ -129,8 +128,7 @@ void Warpgroups::fence(Warp& warp, std::source_location where) {
 
 // ---------------------------------------------------------------------------------------------------- issue
 
-void Warpgroups::check_same(const Warp& warp, const Product& product, const WgmmaOperands& operands,
-                            std::source_location where) {
+void Warpgroups::check_same(const Warp& warp, const Product& product, const WgmmaOperands& operands, CallSite where) {
   const auto compare = [&](std::uint64_t mine, std::uint64_t others, const char* what) {
     if (mine != others) faults_.stop(WgmmaOperandsDiffer{what, warp.id, mine, others}, where);
   };
@@ -182,7 +180,7 @@ void Warpgroups::begin_product(Group& group, Product& product) {
     product.marks[place] = races_.begin_copy(reinterpret_cast<std::uintptr_t>(&group.warps[place]));
 }
 
-void Warpgroups::issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lanes)[32], std::source_location where) {
+void Warpgroups::issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lanes)[32], CallSite where) {
   Group& group = group_of(warp);
   const unsigned place = place_of(warp);
   Member& member = group.warps[place];
@@ -253,7 +251,7 @@ void Warpgroups::issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lan
   scheduler_.wake(LaneState::at_wgmma);
 }
 
-void Warpgroups::commit(Warp& warp, std::source_location where) {
+void Warpgroups::commit(Warp& warp, CallSite where) {
   step(warp, &commit_step, where);
   Member& member = group_of(warp).warps[place_of(warp)];
   member.groups.push_back(member.issued);
@@ -261,7 +259,7 @@ void Warpgroups::commit(Warp& warp, std::source_location where) {
 
 // ---------------------------------------------------------------------------------------------------- completion
 
-void Warpgroups::wait(Warp& warp, unsigned pending, std::source_location where) {
+void Warpgroups::wait(Warp& warp, unsigned pending, CallSite where) {
   step(warp, &wait_step, where);
   Member& member = group_of(warp).warps[place_of(warp)];
   const std::size_t groups = member.groups.size();
@@ -397,7 +395,7 @@ void Warpgroups::deliver(Group& group, std::uint64_t number, Warp& warp) {
   }
 }
 
-std::optional<std::source_location> Warpgroups::reader(std::uintptr_t byte) const {
+std::optional<CallSite> Warpgroups::reader(std::uintptr_t byte) const {
   const std::uintptr_t chunk = byte / chunk_bytes * chunk_bytes;
   for (const Group& group : groups_)
     for (const Product& product : group.products)

@@ -5,11 +5,11 @@
 #include <optional>
 #include <random>
 #include <set>
-#include <source_location>
 #include <vector>
 
 #include "core/launch_shape.hpp"
 #include "emulator/abi.hpp"
+#include "emulator/call_site.hpp"
 #include "emulator/fault.hpp"
 #include "emulator/race_detector.hpp"
 #include "layout/matrix_descriptor.hpp"
@@ -51,14 +51,14 @@ class Warpgroups {
   /// A warp executes an instruction that all four of its warpgroup have to (.aligned), in the same order. Stops the
   /// kernel if another one has executed a different one in its place, or has exited.
   /// @param form  tells apart what stands at one place
-  void step(const Warp& warp, const void* form, std::source_location where);
+  void step(const Warp& warp, const void* form, CallSite where);
 
   // What the lanes of a warp do together, of which `lanes` gives the operands.
-  void fence(Warp& warp, std::source_location where);
-  void issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lanes)[32], std::source_location where);
-  void commit(Warp& warp, std::source_location where);
+  void fence(Warp& warp, CallSite where);
+  void issue(Warp& warp, const abi::WgmmaForm& form, void* const (&lanes)[32], CallSite where);
+  void commit(Warp& warp, CallSite where);
   /// Begins a warp's wait for all but its `pending` newest groups.
-  void wait(Warp& warp, unsigned pending, std::source_location where);
+  void wait(Warp& warp, unsigned pending, CallSite where);
   /// The running lane waits until all products that its warp waits for have been issued by all of its warpgroup. The
   /// first one that goes on writes their D.
   void finish_wait();
@@ -75,7 +75,7 @@ class Warpgroups {
   /// An access to a thread's own memory in a checked run. Stops the kernel if a product has the registers.
   void touch(const Lane& lane, std::uintptr_t address, unsigned bytes, bool write, std::uintptr_t pc);
   /// The product that reads this byte of shared memory and that not all warps have waited for: where it was issued.
-  std::optional<std::source_location> reader(std::uintptr_t address) const;
+  std::optional<CallSite> reader(std::uintptr_t address) const;
 
   /// Whether an instruction is a wgmma.mma_async that the block has issued.
   bool issued_at(std::uintptr_t pc) const { return instructions_.contains(pc); }
@@ -92,13 +92,13 @@ class Warpgroups {
     struct {
       std::uintptr_t begin, end, pc;
     } touched_by{};
-    unsigned pending = 0;        ///< products that nobody has waited for
-    std::source_location where;  ///< of the last of them
+    unsigned pending = 0;  ///< products that nobody has waited for
+    CallSite where;        ///< of the last of them
   };
   struct Product {
     const abi::WgmmaForm* form = nullptr;
     WgmmaOperands operands{};  ///< of the first thread that issued it
-    std::source_location where;
+    CallSite where;
     unsigned issued = 0, delivered = 0;  ///< warps of the warpgroup
     bool computed = false;
     std::array<void*, 128> d{};
@@ -118,7 +118,7 @@ class Warpgroups {
   /// An instruction that some warps of a warpgroup have executed, and all have to.
   struct Step {
     const void* form;
-    std::source_location where;
+    CallSite where;
     unsigned warps = 0;
   };
   /// What one warp has done; steps and products are numbered through.
@@ -142,9 +142,8 @@ class Warpgroups {
   Group& group_of(const Warp& warp);
   bool deliver_wanted(Warp& warp);
   void begin_product(Group& group, Product& product);
-  void check_same(const Warp& warp, const Product& product, const WgmmaOperands& operands, std::source_location where);
-  void check_registers(const Lane& lane, const WgmmaOperands& operands, const abi::WgmmaForm& form,
-                       std::source_location where);
+  void check_same(const Warp& warp, const Product& product, const WgmmaOperands& operands, CallSite where);
+  void check_registers(const Lane& lane, const WgmmaOperands& operands, const abi::WgmmaForm& form, CallSite where);
   RegisterArray& array(const Lane& lane, std::uintptr_t begin, std::size_t bytes);
   void compute_next(Group& group);
   static void hand_on(const Product& product, Product& next, unsigned place);

@@ -165,8 +165,7 @@ void execute_product(const void* form, void* const (&operands)[32]) {
 
 }  // namespace
 
-void wmma_load(const WmmaForm& form, void* elements, const void* memory, unsigned ld, bool constant,
-               std::source_location where) {
+void wmma_load(const WmmaForm& form, void* elements, const void* memory, unsigned ld, bool constant, CallSite where) {
   const Accesses accesses(form, memory, ld, false, address_of(__builtin_return_address(0)));
   record(form, accesses, accesses.shared() && constant && form.operand != WmmaOperand::d);
   WmmaOperands operands = {static_cast<unsigned char*>(elements),
@@ -174,7 +173,7 @@ void wmma_load(const WmmaForm& form, void* elements, const void* memory, unsigne
   running_block().collectives().execute({execute_wmma_load, &form}, &operands, where);
 }
 
-void wmma_store(const WmmaForm& form, const void* elements, void* memory, unsigned ld, std::source_location where) {
+void wmma_store(const WmmaForm& form, const void* elements, void* memory, unsigned ld, CallSite where) {
   const Accesses accesses(form, memory, ld, true, address_of(__builtin_return_address(0)));
   record(form, accesses, false);
   WmmaOperands operands = {static_cast<unsigned char*>(const_cast<void*>(elements)),
@@ -182,8 +181,7 @@ void wmma_store(const WmmaForm& form, const void* elements, void* memory, unsign
   running_block().collectives().execute({execute_wmma_store, &form}, &operands, where);
 }
 
-void wmma_multiply(const TensorOperation& form, const void* a, const void* b, const void* c, void* d,
-                   std::source_location where) {
+void wmma_multiply(const TensorOperation& form, const void* a, const void* b, const void* c, void* d, CallSite where) {
   ProductOperands operands = {a, b, c, d, address_of(__builtin_return_address(0))};
   running_block().collectives().execute({execute_product, &form}, &operands, where);
 }

@@ -1,6 +1,5 @@
 #pragma once
-#include <source_location>
-
+#include "ptx/call_site.hpp"
 #include "ptx/cuda.hpp"
 
 namespace lapidary::inline LAPIDARY_BUILD {
@@ -21,13 +20,11 @@ LAPIDARY_DEVICE void barrier_arrive(unsigned id, unsigned threads) {
 
 #else
 
-LAPIDARY_DEVICE void barrier_sync(unsigned id, unsigned threads,
-                                  std::source_location where = std::source_location::current()) {
+LAPIDARY_DEVICE void barrier_sync(unsigned id, unsigned threads, CallSite where = std::source_location::current()) {
   emulator::abi::barrier_sync(id, threads, where);
 }
 
-LAPIDARY_DEVICE void barrier_arrive(unsigned id, unsigned threads,
-                                    std::source_location where = std::source_location::current()) {
+LAPIDARY_DEVICE void barrier_arrive(unsigned id, unsigned threads, CallSite where = std::source_location::current()) {
   emulator::abi::barrier_arrive(id, threads, where);
 }
 

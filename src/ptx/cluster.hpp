@@ -46,7 +46,7 @@ LAPIDARY_DEVICE dim3 cluster_ctaid() {
 
 /// barrier.cluster.arrive: comes to the barrier of all threads of the cluster, and does not wait. What the thread did
 /// before is seen by those who wait. All lanes of a warp call it together.
-LAPIDARY_DEVICE void barrier_cluster_arrive([[maybe_unused]] CallSite where = CallSite::current()) {
+LAPIDARY_DEVICE void barrier_cluster_arrive([[maybe_unused]] CallSite where = std::source_location::current()) {
 #if defined(__CUDACC__)
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 #else
@@ -55,7 +55,7 @@ LAPIDARY_DEVICE void barrier_cluster_arrive([[maybe_unused]] CallSite where = Ca
 }
 
 /// barrier.cluster.wait: after each arrival, until all threads that have not exited have arrived.
-LAPIDARY_DEVICE void barrier_cluster_wait([[maybe_unused]] CallSite where = CallSite::current()) {
+LAPIDARY_DEVICE void barrier_cluster_wait([[maybe_unused]] CallSite where = std::source_location::current()) {
 #if defined(__CUDACC__)
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 #else
@@ -66,7 +66,7 @@ LAPIDARY_DEVICE void barrier_cluster_wait([[maybe_unused]] CallSite where = Call
 /// mapa: what `shared` points to in this block, in the block `rank` of the cluster; for ordinary loads, stores and
 /// atomic operations. That block must have begun, and must not have exited: barriers of the cluster tell.
 template <class T>
-LAPIDARY_DEVICE T* mapa(T* shared, unsigned rank, [[maybe_unused]] CallSite where = CallSite::current()) {
+LAPIDARY_DEVICE T* mapa(T* shared, unsigned rank, [[maybe_unused]] CallSite where = std::source_location::current()) {
 #if defined(__CUDACC__)
   T* mapped;
   asm("mapa.u64 %0, %1, %2;" : "=l"(mapped) : "l"(shared), "r"(rank));

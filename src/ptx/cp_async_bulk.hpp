@@ -55,7 +55,7 @@ Coordinates(Index...) -> Coordinates<static_cast<int>(sizeof...(Index))>;
 template <int R>
 LAPIDARY_DEVICE void cp_async_bulk_tensor_load(void* shared, const TensorMap& map, Coordinates<R> coordinates,
                                                Mbarrier& barrier, CachePolicy policy = CachePolicy::evict_normal,
-                                               [[maybe_unused]] CallSite where = CallSite::current()) {
+                                               [[maybe_unused]] CallSite where = std::source_location::current()) {
 #if defined(__CUDACC__)
   LAPIDARY_BULK_TENSOR("cp.async.bulk.tensor", ".shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint",
                        "[%6], [%5, ", "], [%7], %8", "r"(shared_address(shared)), "r"(shared_address(&barrier)),
@@ -72,7 +72,7 @@ template <int R>
 LAPIDARY_DEVICE void cp_async_bulk_tensor_multicast(void* shared, const TensorMap& map, Coordinates<R> coordinates,
                                                     Mbarrier& barrier, std::uint16_t blocks,
                                                     CachePolicy policy = CachePolicy::evict_normal,
-                                                    [[maybe_unused]] CallSite where = CallSite::current()) {
+                                                    [[maybe_unused]] CallSite where = std::source_location::current()) {
 #if defined(__CUDACC__)
   LAPIDARY_BULK_TENSOR("cp.async.bulk.tensor",
                        ".shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint",
@@ -89,7 +89,7 @@ LAPIDARY_DEVICE void cp_async_bulk_tensor_multicast(void* shared, const TensorMa
 /// threads' writes to the box come before a fence_proxy_async() of theirs and a barrier.
 template <int R>
 LAPIDARY_DEVICE void cp_async_bulk_tensor_store(const TensorMap& map, Coordinates<R> coordinates, const void* shared,
-                                                [[maybe_unused]] CallSite where = CallSite::current()) {
+                                                [[maybe_unused]] CallSite where = std::source_location::current()) {
 #if defined(__CUDACC__)
   LAPIDARY_BULK_TENSOR("cp.async.bulk.tensor", ".global.shared::cta.bulk_group", "[%5, ", "], [%6]",
                        "r"(shared_address(shared)));
@@ -100,9 +100,9 @@ LAPIDARY_DEVICE void cp_async_bulk_tensor_store(const TensorMap& map, Coordinate
 
 /// cp.reduce.async.bulk.tensor with .add: adds the box to the tensor, element by element.
 template <int R>
-LAPIDARY_DEVICE void cp_reduce_async_bulk_tensor_add(const TensorMap& map, Coordinates<R> coordinates,
-                                                     const void* shared,
-                                                     [[maybe_unused]] CallSite where = CallSite::current()) {
+LAPIDARY_DEVICE void cp_reduce_async_bulk_tensor_add(
+    const TensorMap& map, Coordinates<R> coordinates, const void* shared,
+    [[maybe_unused]] CallSite where = std::source_location::current()) {
 #if defined(__CUDACC__)
   LAPIDARY_BULK_TENSOR("cp.reduce.async.bulk.tensor", ".global.shared::cta.add.tile.bulk_group", "[%5, ", "], [%6]",
                        "r"(shared_address(shared)));
@@ -114,7 +114,7 @@ LAPIDARY_DEVICE void cp_reduce_async_bulk_tensor_add(const TensorMap& map, Coord
 /// cp.async.bulk.prefetch.tensor: brings the box to L2.
 template <int R>
 LAPIDARY_DEVICE void cp_async_bulk_prefetch_tensor(const TensorMap& map, Coordinates<R> coordinates,
-                                                   [[maybe_unused]] CallSite where = CallSite::current()) {
+                                                   [[maybe_unused]] CallSite where = std::source_location::current()) {
 #if defined(__CUDACC__)
   LAPIDARY_BULK_TENSOR("cp.async.bulk.prefetch.tensor", ".L2.global", "[%5, ", "]");
 #else
@@ -128,7 +128,8 @@ LAPIDARY_DEVICE void cp_async_bulk_prefetch_tensor(const TensorMap& map, Coordin
 #endif
 
 /// prefetch.tensormap: brings the map itself near, before its first use.
-LAPIDARY_DEVICE void prefetch_tensormap(const TensorMap& map, [[maybe_unused]] CallSite where = CallSite::current()) {
+LAPIDARY_DEVICE void prefetch_tensormap(const TensorMap& map,
+                                        [[maybe_unused]] CallSite where = std::source_location::current()) {
 #if defined(__CUDACC__)
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 #else
@@ -138,7 +139,7 @@ LAPIDARY_DEVICE void prefetch_tensormap(const TensorMap& map, [[maybe_unused]] C
 
 /// cp.async.bulk, global to shared memory: `bytes` bytes, a multiple of 16, as are both addresses.
 LAPIDARY_DEVICE void cp_async_bulk_load(void* shared, const void* global, unsigned bytes, Mbarrier& barrier,
-                                        [[maybe_unused]] CallSite where = CallSite::current()) {
+                                        [[maybe_unused]] CallSite where = std::source_location::current()) {
 #if defined(__CUDACC__)
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
                    shared_address(shared)),
@@ -151,7 +152,7 @@ LAPIDARY_DEVICE void cp_async_bulk_load(void* shared, const void* global, unsign
 
 /// cp.async.bulk, shared to global memory.
 LAPIDARY_DEVICE void cp_async_bulk_store(void* global, const void* shared, unsigned bytes,
-                                         [[maybe_unused]] CallSite where = CallSite::current()) {
+                                         [[maybe_unused]] CallSite where = std::source_location::current()) {
 #if defined(__CUDACC__)
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global), "r"(shared_address(shared)),
                "r"(bytes)
@@ -172,7 +173,7 @@ LAPIDARY_DEVICE void cp_async_bulk_commit_group() {
 
 /// cp.async.bulk.wait_group: waits until at most `pending` of this thread's newest bulk groups have not written all.
 template <int pending>
-LAPIDARY_DEVICE void cp_async_bulk_wait_group([[maybe_unused]] CallSite where = CallSite::current()) {
+LAPIDARY_DEVICE void cp_async_bulk_wait_group([[maybe_unused]] CallSite where = std::source_location::current()) {
 #if defined(__CUDACC__)
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(pending) : "memory");
 #else
@@ -182,7 +183,7 @@ LAPIDARY_DEVICE void cp_async_bulk_wait_group([[maybe_unused]] CallSite where = 
 
 /// cp.async.bulk.wait_group.read: ... have not read all of their sources, which may be written again.
 template <int pending>
-LAPIDARY_DEVICE void cp_async_bulk_wait_group_read([[maybe_unused]] CallSite where = CallSite::current()) {
+LAPIDARY_DEVICE void cp_async_bulk_wait_group_read([[maybe_unused]] CallSite where = std::source_location::current()) {
 #if defined(__CUDACC__)
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
 #else

@@ -1,7 +1,7 @@
 #pragma once
 #include <cstdint>
-#include <source_location>
 
+#include "ptx/call_site.hpp"
 #include "ptx/cuda.hpp"
 
 namespace lapidary::inline LAPIDARY_BUILD {
@@ -73,14 +73,14 @@ constexpr emulator::abi::MatrixForm form = {count, transposed};
 
 template <int count, bool transposed = false>
 LAPIDARY_DEVICE void ldmatrix(std::uint32_t (&d)[count], const void* row,
-                              std::source_location where = std::source_location::current()) {
+                              CallSite where = std::source_location::current()) {
   static_assert(count == 1 || count == 2 || count == 4, "ldmatrix loads 1, 2 or 4 matrices");
   emulator::abi::ldmatrix(ldmatrix_detail::form<count, transposed>, d, row, where);
 }
 
 template <int count, bool transposed = false>
 LAPIDARY_DEVICE void stmatrix(void* row, const std::uint32_t (&a)[count],
-                              std::source_location where = std::source_location::current()) {
+                              CallSite where = std::source_location::current()) {
   static_assert(count == 1 || count == 2 || count == 4, "stmatrix stores 1, 2 or 4 matrices");
   emulator::abi::stmatrix(ldmatrix_detail::form<count, transposed>, row, a, where);
 }

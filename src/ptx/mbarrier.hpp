@@ -19,7 +19,7 @@ struct alignas(8) Mbarrier {
 /// mbarrier.init: `arrivals`, 1 to 2^20 - 1, end each phase. Others may use it after fence_mbarrier_init() and a
 /// barrier.
 LAPIDARY_DEVICE void mbarrier_init(Mbarrier& barrier, unsigned arrivals,
-                                   [[maybe_unused]] CallSite where = CallSite::current()) {
+                                   [[maybe_unused]] CallSite where = std::source_location::current()) {
 #if defined(__CUDACC__)
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&barrier)), "r"(arrivals) : "memory");
 #else
@@ -28,7 +28,8 @@ LAPIDARY_DEVICE void mbarrier_init(Mbarrier& barrier, unsigned arrivals,
 }
 
 /// mbarrier.inval: nobody waits any more; the memory may be used for something else.
-LAPIDARY_DEVICE void mbarrier_inval(Mbarrier& barrier, [[maybe_unused]] CallSite where = CallSite::current()) {
+LAPIDARY_DEVICE void mbarrier_inval(Mbarrier& barrier,
+                                    [[maybe_unused]] CallSite where = std::source_location::current()) {
 #if defined(__CUDACC__)
   asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(shared_address(&barrier)) : "memory");
 #else
@@ -48,7 +49,7 @@ LAPIDARY_DEVICE void fence_mbarrier_init() {
 
 /// mbarrier.arrive: what this thread did before is seen by those who wait for the phase.
 LAPIDARY_DEVICE void mbarrier_arrive(Mbarrier& barrier, unsigned arrivals = 1,
-                                     [[maybe_unused]] CallSite where = CallSite::current()) {
+                                     [[maybe_unused]] CallSite where = std::source_location::current()) {
 #if defined(__CUDACC__)
   asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&barrier)), "r"(arrivals)
                : "memory");
@@ -62,7 +63,7 @@ LAPIDARY_DEVICE void mbarrier_arrive(Mbarrier& barrier, unsigned arrivals = 1,
 ///                 takes two memory barriers; without it, complete asynchronous copies and products alone are ordered
 template <bool ordered = true>
 LAPIDARY_DEVICE void mbarrier_arrive_cluster(Mbarrier& barrier, unsigned rank, unsigned arrivals = 1,
-                                             [[maybe_unused]] CallSite where = CallSite::current()) {
+                                             [[maybe_unused]] CallSite where = std::source_location::current()) {
 #if defined(__CUDACC__)
   if constexpr (ordered)
     asm volatile(
@@ -89,7 +90,7 @@ LAPIDARY_DEVICE void mbarrier_arrive_cluster(Mbarrier& barrier, unsigned rank, u
 
 /// mbarrier.expect_tx: the phase waits for so many bytes more.
 LAPIDARY_DEVICE void mbarrier_expect_tx(Mbarrier& barrier, unsigned bytes,
-                                        [[maybe_unused]] CallSite where = CallSite::current()) {
+                                        [[maybe_unused]] CallSite where = std::source_location::current()) {
 #if defined(__CUDACC__)
   asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&barrier)), "r"(bytes)
                : "memory");
@@ -100,7 +101,7 @@ LAPIDARY_DEVICE void mbarrier_expect_tx(Mbarrier& barrier, unsigned bytes,
 
 /// mbarrier.arrive.expect_tx: the same, then one arrival.
 LAPIDARY_DEVICE void mbarrier_arrive_expect_tx(Mbarrier& barrier, unsigned bytes,
-                                               [[maybe_unused]] CallSite where = CallSite::current()) {
+                                               [[maybe_unused]] CallSite where = std::source_location::current()) {
 #if defined(__CUDACC__)
   asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&barrier)),
                "r"(bytes)
@@ -115,7 +116,7 @@ LAPIDARY_DEVICE void mbarrier_arrive_expect_tx(Mbarrier& barrier, unsigned bytes
 /// @param cluster  what threads of other blocks did before they arrived is to be seen too
 template <bool cluster = false>
 LAPIDARY_DEVICE bool mbarrier_try_wait(Mbarrier& barrier, unsigned parity,
-                                       [[maybe_unused]] CallSite where = CallSite::current()) {
+                                       [[maybe_unused]] CallSite where = std::source_location::current()) {
 #if defined(__CUDACC__)
   unsigned complete;
   if constexpr (cluster)
@@ -146,7 +147,7 @@ LAPIDARY_DEVICE bool mbarrier_try_wait(Mbarrier& barrier, unsigned parity,
 
 /// mbarrier.test_wait.parity: the same without suspending.
 LAPIDARY_DEVICE bool mbarrier_test_wait(Mbarrier& barrier, unsigned parity,
-                                        [[maybe_unused]] CallSite where = CallSite::current()) {
+                                        [[maybe_unused]] CallSite where = std::source_location::current()) {
 #if defined(__CUDACC__)
   unsigned complete;
   asm volatile(

@@ -1,9 +1,9 @@
 #pragma once
 #include <cstdint>
-#include <source_location>
 #include <type_traits>
 
 #include "core/types.hpp"
+#include "ptx/call_site.hpp"
 #include "ptx/cuda.hpp"
 
 namespace lapidary::inline LAPIDARY_BUILD {
@@ -198,7 +198,7 @@ LAPIDARY_DEVICE void mma_sync(typename Form::Accumulator (&d)[Form::d_registers]
                               const typename Form::Register (&a)[Form::a_registers],
                               const typename Form::Register (&b)[Form::b_registers],
                               const typename Form::Accumulator (&c)[Form::d_registers],
-                              std::source_location where = std::source_location::current()) {
+                              CallSite where = std::source_location::current()) {
   emulator::abi::mma_sync(mma_detail::operation<Form>, a, b, c, d, where);
 }
 

@@ -6,7 +6,8 @@ namespace lapidary::inline LAPIDARY_BUILD {
 
 /// elect.sync (PTX ISA, sm_90): true in one of the lanes in the mask, the same one each time. All of them call it
 /// together.
-LAPIDARY_DEVICE bool elect_sync(unsigned mask = 0xffffffffu, [[maybe_unused]] CallSite where = CallSite::current()) {
+LAPIDARY_DEVICE bool elect_sync(unsigned mask = 0xffffffffu,
+                                [[maybe_unused]] CallSite where = std::source_location::current()) {
 #if defined(__CUDACC__)
   unsigned elected;
   asm volatile(
@@ -26,7 +27,7 @@ LAPIDARY_DEVICE bool elect_sync(unsigned mask = 0xffffffffu, [[maybe_unused]] Ca
 /// setmaxnreg.inc (PTX ISA, sm_90a): the threads of the warp get more registers, up to `registers`, of those that other
 /// warps of the block have given up; waits until there are enough. All warps of a warpgroup execute it.
 template <unsigned registers>
-LAPIDARY_DEVICE void setmaxnreg_inc([[maybe_unused]] CallSite where = CallSite::current()) {
+LAPIDARY_DEVICE void setmaxnreg_inc([[maybe_unused]] CallSite where = std::source_location::current()) {
   static_assert(registers >= 24 && registers <= 256 && registers % 8 == 0, "24 to 256 registers, in steps of 8");
 #if defined(__CUDACC__)
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));
@@ -37,7 +38,7 @@ LAPIDARY_DEVICE void setmaxnreg_inc([[maybe_unused]] CallSite where = CallSite::
 
 /// setmaxnreg.dec: gives up all registers but `registers`.
 template <unsigned registers>
-LAPIDARY_DEVICE void setmaxnreg_dec([[maybe_unused]] CallSite where = CallSite::current()) {
+LAPIDARY_DEVICE void setmaxnreg_dec([[maybe_unused]] CallSite where = std::source_location::current()) {
   static_assert(registers >= 24 && registers <= 256 && registers % 8 == 0, "24 to 256 registers, in steps of 8");
 #if defined(__CUDACC__)
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(registers));

@@ -1,10 +1,10 @@
 #pragma once
 #include <cstdint>
-#include <source_location>
 #include <type_traits>
 
 #include "core/types.hpp"
 #include "layout/matrix_descriptor.hpp"
+#include "ptx/call_site.hpp"
 #include "ptx/cuda.hpp"
 #include "ptx/mma.hpp"
 #include "ptx/shared_address.hpp"
@@ -258,39 +258,39 @@ constexpr emulator::abi::WgmmaForm form = {.operation = {.instruction = emulator
                                            .negate_b = Form::negate_b};
 }  // namespace wgmma_detail
 
-LAPIDARY_DEVICE void wgmma_fence(std::source_location where = std::source_location::current()) {
+LAPIDARY_DEVICE void wgmma_fence(CallSite where = std::source_location::current()) {
   emulator::abi::wgmma_fence(nullptr, 0, where);
 }
 template <class T, int count>
-LAPIDARY_DEVICE void wgmma_fence(T (&registers)[count], std::source_location where = std::source_location::current()) {
+LAPIDARY_DEVICE void wgmma_fence(T (&registers)[count], CallSite where = std::source_location::current()) {
   emulator::abi::wgmma_fence(registers, sizeof(registers), where);
 }
 
-LAPIDARY_DEVICE void wgmma_commit_group(std::source_location where = std::source_location::current()) {
+LAPIDARY_DEVICE void wgmma_commit_group(CallSite where = std::source_location::current()) {
   emulator::abi::wgmma_commit_group(where);
 }
 
 template <int pending>
-LAPIDARY_DEVICE void wgmma_wait_group(std::source_location where = std::source_location::current()) {
+LAPIDARY_DEVICE void wgmma_wait_group(CallSite where = std::source_location::current()) {
   static_assert(pending >= 0 && pending <= 7, "wgmma.wait_group leaves 0 to 7 groups pending");
   emulator::abi::wgmma_wait_group(pending, where);
 }
 template <int pending, class T, int count>
-LAPIDARY_DEVICE void wgmma_wait_group(T (&)[count], std::source_location where = std::source_location::current()) {
+LAPIDARY_DEVICE void wgmma_wait_group(T (&)[count], CallSite where = std::source_location::current()) {
   wgmma_wait_group<pending>(where);
 }
 
 template <class Form>
 LAPIDARY_DEVICE void wgmma_mma_async(typename Form::Accumulator (&d)[Form::d_registers], std::uint64_t a,
                                      std::uint64_t b, bool accumulate,
-                                     std::source_location where = std::source_location::current()) {
+                                     CallSite where = std::source_location::current()) {
   emulator::abi::wgmma_mma_async(wgmma_detail::form<Form>, d, nullptr, a, b, accumulate, where);
 }
 
 template <class Form>
 LAPIDARY_DEVICE void wgmma_mma_async(typename Form::Accumulator (&d)[Form::d_registers],
                                      const std::uint32_t (&a)[Form::a_registers], std::uint64_t b, bool accumulate,
-                                     std::source_location where = std::source_location::current()) {
+                                     CallSite where = std::source_location::current()) {
   static_assert(Form::a_major == Major::k, "an A in registers has no other order");
   emulator::abi::wgmma_mma_async(wgmma_detail::form<Form>, d, a, 0, b, accumulate, where);
 }

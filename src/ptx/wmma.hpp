@@ -65,7 +65,7 @@ LAPIDARY_DEVICE void wmma_fill(WmmaFragment<WmmaOperand::d, float>& d, float val
 /// aligned to 32 bytes; `ld` is a multiple of 16 bytes.
 template <int ld, WmmaOperand operand, class T, Order order>
 LAPIDARY_DEVICE void wmma_load(WmmaFragment<operand, T, order>& fragment, const T* memory,
-                               [[maybe_unused]] CallSite where = CallSite::current()) {
+                               [[maybe_unused]] CallSite where = std::source_location::current()) {
 #if defined(__CUDACC__)
   using Native = typename WmmaFragment<operand, T, order>::Native;
   nvcuda::wmma::load_matrix_sync(fragment.native, reinterpret_cast<const Native*>(memory), ld);
@@ -77,7 +77,7 @@ LAPIDARY_DEVICE void wmma_load(WmmaFragment<operand, T, order>& fragment, const 
 /// wmma::store_matrix_sync, likewise.
 template <int ld>
 LAPIDARY_DEVICE void wmma_store(float* memory, const WmmaFragment<WmmaOperand::d, float>& fragment,
-                                [[maybe_unused]] CallSite where = CallSite::current()) {
+                                [[maybe_unused]] CallSite where = std::source_location::current()) {
 #if defined(__CUDACC__)
   nvcuda::wmma::store_matrix_sync(memory, fragment.native, ld, nvcuda::wmma::mem_row_major);
 #else
@@ -91,7 +91,7 @@ template <class T, Order a_order, Order b_order>
 LAPIDARY_DEVICE void wmma_mma(WmmaFragment<WmmaOperand::d, float>& d, const WmmaFragment<WmmaOperand::a, T, a_order>& a,
                               const WmmaFragment<WmmaOperand::b, T, b_order>& b,
                               const WmmaFragment<WmmaOperand::d, float>& c,
-                              [[maybe_unused]] CallSite where = CallSite::current()) {
+                              [[maybe_unused]] CallSite where = std::source_location::current()) {
 #if defined(__CUDACC__)
   nvcuda::wmma::mma_sync(d.native, a.native, b.native, c.native);
 #else

@@ -7,7 +7,7 @@ namespace lapidary::inline LAPIDARY_BUILD {
 /// Waits until the phase of this parity is complete.
 /// @param cluster  see mbarrier_try_wait()
 template <bool cluster = false>
-LAPIDARY_DEVICE void wait(Mbarrier& barrier, unsigned parity, CallSite where = CallSite::current()) {
+LAPIDARY_DEVICE void wait(Mbarrier& barrier, unsigned parity, CallSite where = std::source_location::current()) {
   while (!mbarrier_try_wait<cluster>(barrier, parity, where)) {
   }
 }
@@ -45,7 +45,7 @@ struct Pipeline {
 
   /// By one thread, before fence_mbarrier_init() and a barrier of the block, or of the cluster.
   /// @param consumers  how often each stage is released
-  LAPIDARY_DEVICE void init(unsigned consumers, CallSite where = CallSite::current()) const {
+  LAPIDARY_DEVICE void init(unsigned consumers, CallSite where = std::source_location::current()) const {
     for (int stage = 0; stage < stages; ++stage) {
       mbarrier_init(full_barriers[stage], 1, where);
       mbarrier_init(empty_barriers[stage], consumers, where);
@@ -55,24 +55,26 @@ struct Pipeline {
   LAPIDARY_DEVICE Mbarrier& full(const Position& p) const { return full_barriers[p.stage]; }
 
   /// Nobody has used a stage the first time round: of the empty barrier it is then the phase before the first.
-  LAPIDARY_DEVICE void wait_empty(const Position& p, CallSite where = CallSite::current()) const {
+  LAPIDARY_DEVICE void wait_empty(const Position& p, CallSite where = std::source_location::current()) const {
     wait(empty_barriers[p.stage], p.phase ^ 1, where);
   }
-  LAPIDARY_DEVICE void expect(const Position& p, unsigned bytes, CallSite where = CallSite::current()) const {
+  LAPIDARY_DEVICE void expect(const Position& p, unsigned bytes,
+                              CallSite where = std::source_location::current()) const {
     mbarrier_arrive_expect_tx(full(p), bytes, where);
   }
-  LAPIDARY_DEVICE void wait_full(const Position& p, CallSite where = CallSite::current()) const {
+  LAPIDARY_DEVICE void wait_full(const Position& p, CallSite where = std::source_location::current()) const {
     wait(full(p), p.phase, where);
   }
-  LAPIDARY_DEVICE void release(const Position& p, CallSite where = CallSite::current()) const {
+  LAPIDARY_DEVICE void release(const Position& p, CallSite where = std::source_location::current()) const {
     mbarrier_arrive(empty_barriers[p.stage], 1, where);
   }
-  LAPIDARY_DEVICE void release(const Position& p, unsigned rank, CallSite where = CallSite::current()) const {
+  LAPIDARY_DEVICE void release(const Position& p, unsigned rank,
+                               CallSite where = std::source_location::current()) const {
     mbarrier_arrive_cluster<false>(empty_barriers[p.stage], rank, 1, where);
   }
 
   /// The producer waits until every stage is free, so that nobody arrives at the barriers of a block that has exited.
-  LAPIDARY_DEVICE void drain(Position p, CallSite where = CallSite::current()) const {
+  LAPIDARY_DEVICE void drain(Position p, CallSite where = std::source_location::current()) const {
     for (int stage = 0; stage < stages; ++stage) {
       wait_empty(p, where);
       p.advance();

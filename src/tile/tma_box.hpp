@@ -27,7 +27,7 @@ struct TmaBox {
 
   /// Copies the tile that begins at `at` of line `line`; its bytes are taken off those that `full` waits for.
   LAPIDARY_DEVICE static void copy(T* tile, const TensorMap& map, int line, int at, Mbarrier& full,
-                                   CallSite where = CallSite::current()) {
+                                   CallSite where = std::source_location::current()) {
     cp_async_bulk_tensor_load(tile, map, Coordinates{at, line}, full, CachePolicy::evict_normal, where);
   }
 };

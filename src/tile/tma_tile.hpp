@@ -112,7 +112,7 @@ struct TmaTile {
 
   /// Copies the tile at (mn, k), which no other block needs; its bytes are taken off those that `full` waits for.
   LAPIDARY_DEVICE static void copy(T* tile, const Map& maps, int mn, int k, Mbarrier& full,
-                                   CallSite where = CallSite::current()) {
+                                   CallSite where = std::source_location::current()) {
     static_assert(sharers == 1);
     for_each_box(tile, maps, mn, k, 0, [&](T* to, const TensorMap& map, Coordinates<2> from) {
       cp_async_bulk_tensor_load(to, map, from, full, CachePolicy::evict_normal, where);

@@ -57,18 +57,18 @@ struct Alone {
 
   template <class A>
   LAPIDARY_DEVICE static void copy_a(typename A::T* to, const typename A::Map& map, int row, int k, Mbarrier& full, int,
-                                     CallSite where = CallSite::current()) {
+                                     CallSite where = std::source_location::current()) {
     A::copy(to, map, row, k, full, where);
   }
   template <class B>
   LAPIDARY_DEVICE static void copy_b(typename B::T* to, const typename B::Map& map, int col, int k, Mbarrier& full, int,
-                                     CallSite where = CallSite::current()) {
+                                     CallSite where = std::source_location::current()) {
     B::copy(to, map, col, k, full, where);
   }
   /// By all lanes of a warp, which has read the stage.
   template <class Pipeline>
   LAPIDARY_DEVICE static void release(const Pipeline& pipeline, const typename Pipeline::Position& p, int,
-                                      CallSite where = CallSite::current()) {
+                                      CallSite where = std::source_location::current()) {
     if (threadIdx.x % 32 == 0) pipeline.release(p, where);
   }
   template <class Pipeline>

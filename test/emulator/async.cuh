@@ -234,7 +234,7 @@ struct ClusterStorage {
   SharedArray<Mbarrier, 1> barrier;
 };
 
-LAPIDARY_DEVICE void cluster_sync(CallSite where = CallSite::current()) {
+LAPIDARY_DEVICE void cluster_sync(CallSite where = std::source_location::current()) {
   barrier_cluster_arrive(where);
   barrier_cluster_wait(where);
 }

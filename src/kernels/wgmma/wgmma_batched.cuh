@@ -61,11 +61,11 @@ struct OfBatch : Tile {
   }
 
   LAPIDARY_DEVICE static void copy(T* tile, const Map& map, int mn, int k, Mbarrier& full,
-                                   CallSite where = CallSite::current()) {
+                                   CallSite where = std::source_location::current()) {
     copy_of(mn / map.extent, tile, map, mn % map.extent, k, full, where);
   }
   LAPIDARY_DEVICE static void copy_of(int product, T* tile, const Map& map, int mn, int k, Mbarrier& full,
-                                      CallSite where = CallSite::current()) {
+                                      CallSite where = std::source_location::current()) {
     Tile::for_each_box(tile, map.of, mn, k, 0, [&](T* to, const TensorMap& of, auto from) {
       const Coordinates<3> at = {from.at[0], from.at[1], map.shared ? 0 : product};
       cp_async_bulk_tensor_load(to, of, at, full, CachePolicy::evict_normal, where);

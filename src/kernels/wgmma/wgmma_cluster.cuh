@@ -60,12 +60,12 @@ struct ClusterGrid {
   /// waits for.
   template <class A>
   LAPIDARY_DEVICE static void copy_a(typename A::T* to, const typename A::Map& map, int row_, int k, Mbarrier& full,
-                                     int rank, CallSite where = CallSite::current()) {
+                                     int rank, CallSite where = std::source_location::current()) {
     multicast<A>(to, map, row_, k, full, col(rank), beside(rank), where);
   }
   template <class B>
   LAPIDARY_DEVICE static void copy_b(typename B::T* to, const typename B::Map& map, int col_, int k, Mbarrier& full,
-                                     int rank, CallSite where = CallSite::current()) {
+                                     int rank, CallSite where = std::source_location::current()) {
     multicast<B>(to, map, col_, k, full, row(rank), below(rank), where);
   }
   template <class Operand>
@@ -83,7 +83,7 @@ struct ClusterGrid {
   /// By all lanes of a warp, which has read the stage: each releases it to one of the blocks whose copies come here.
   template <class Pipeline>
   LAPIDARY_DEVICE static void release(const Pipeline& pipeline, const typename Pipeline::Position& p, int rank,
-                                      CallSite where = CallSite::current()) {
+                                      CallSite where = std::source_location::current()) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     if (lane < blocks && reaches(lane, rank)) pipeline.release(p, static_cast<unsigned>(lane), where);
   }

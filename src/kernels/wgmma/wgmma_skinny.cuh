@@ -49,7 +49,7 @@ struct TransposedTile : WgmmaTile<B_, A_, warpgroups> {
 struct StreamsB : OfOneTile {
   template <class B>
   LAPIDARY_DEVICE static void copy_b(typename B::T* to_, const typename B::Map& maps, int col, int k, Mbarrier& full,
-                                     int, CallSite where = CallSite::current()) {
+                                     int, CallSite where = std::source_location::current()) {
     B::for_each_box(to_, maps, col, k, 0, [&](typename B::T* to, const TensorMap& map, Coordinates<2> from) {
       cp_async_bulk_tensor_load(to, map, from, full, CachePolicy::evict_first, where);
     });

@@ -66,7 +66,7 @@ LAPIDARY_WRAPPER void fill_fragment(fragment<Use, m, n, k, T, Layout>& f, const 
   for (T& x : f.x) x = T(value);
 }
 
-#define LAPIDARY_WHERE std::source_location where = std::source_location::current()
+#define LAPIDARY_WHERE lapidary::emulator::CallSite where = std::source_location::current()
 
 template <class Use, int m, int n, int k, class T, class Layout>
 LAPIDARY_WRAPPER void load_matrix_sync(fragment<Use, m, n, k, T, Layout>& f, const T* p, unsigned ld, LAPIDARY_WHERE) {
