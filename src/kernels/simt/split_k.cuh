@@ -74,7 +74,7 @@ unsigned shared_bytes(std::int64_t blocks, int cluster, int multiprocessors) {
   constexpr std::int64_t needed = sizeof(Storage<Config>);
   const std::int64_t places = KSplit::room_for_clusters(cluster, multiprocessors);
   const std::int64_t least = round_up(room / (ceil_div(blocks, places) + 1) - of_system + 1, unit);
-  return static_cast<unsigned>(cluster > 1 ? std::max(needed, least) : needed);
+  return static_cast<unsigned>(std::max(needed, least));
 }
 
 template <class Config>
