@@ -173,7 +173,7 @@ void bulk_wait_group(unsigned pending, bool read, CallSite where);
 [[gnu::const]] Index3 cluster_block_index();
 [[gnu::const]] Index3 cluster_extent();
 [[gnu::const]] unsigned cluster_rank();
-void cluster_arrive(CallSite where);
+void cluster_arrive(bool releases, CallSite where);
 void cluster_wait(CallSite where);
 /// mapa: the address in another block's shared memory that corresponds to one of this block's.
 void* map_shared_rank(const void* shared, unsigned rank, CallSite where);

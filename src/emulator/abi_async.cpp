@@ -146,7 +146,7 @@ Index3 cluster_extent() {
   return {cluster.x, cluster.y, cluster.z};
 }
 unsigned cluster_rank() { return running_block().place().rank; }
-void cluster_arrive(CallSite where) { running_block().cluster().arrive(where); }
+void cluster_arrive(bool releases, CallSite where) { running_block().cluster().arrive(releases, where); }
 void cluster_wait(CallSite where) { running_block().cluster().wait(where); }
 void* map_shared_rank(const void* shared, unsigned rank, CallSite where) {
   return reinterpret_cast<void*>(

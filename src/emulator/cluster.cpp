@@ -164,7 +164,7 @@ void ClusterRunner::check_aligned(CallSite where, Place&& at) {
   });
 }
 
-void ClusterRunner::arrive(CallSite where) {
+void ClusterRunner::arrive(bool releases, CallSite where) {
   Lane& lane = *running;
   BlockRunner& block = *lane.block;
   Arrival& mine = arrival(lane);
@@ -177,7 +177,10 @@ void ClusterRunner::arrive(CallSite where) {
   mine.where = where;
   ++arrived_;
   block.races().hand_over(lane);
-  block.races().release(*lane.warp, barrier_clock_);
+  if (releases)
+    block.races().release(*lane.warp, barrier_clock_);
+  else
+    block.races().release_mbarriers(*lane.warp, barrier_clock_);
   complete_barrier_if_due();
 }
 

@@ -60,7 +60,8 @@ class ClusterRunner {
   RaceDetector* races() { return races_.get(); }
 
   /// barrier.cluster of the running lane.
-  void arrive(CallSite where);
+  /// @param releases  whether what the thread did before is handed on, and not its mbarriers alone
+  void arrive(bool releases, CallSite where);
   void wait(CallSite where);
   std::uint64_t arrived() const { return arrived_; }
   std::uint64_t live() const;

@@ -87,6 +87,7 @@ void Mbarriers::inval(std::uintptr_t address, CallSite where, std::uintptr_t pc)
 void Mbarriers::fence_init() {
   for (auto& [address, entry] : mbarriers_)
     if (entry.by == running && !entry.fenced) entry.fenced = races_.interval();
+  races_.fence_mbarriers();
 }
 
 // Writes the new state to shared memory, and wakes those whose phase it ends.

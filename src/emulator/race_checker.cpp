@@ -121,6 +121,12 @@ void RaceChecker::fence(bool device) {
   races_->fence(party(*running->warp), device);
 }
 
+void RaceChecker::fence_mbarriers() {
+  if (!races_) return;
+  hand_over(*running);
+  races_->fence_mbarriers(party(*running->warp));
+}
+
 // A block's shared memory is its own from its beginning on (CUDA C++ Programming Guide, "Distributed Shared Memory").
 // That is put off: accesses of that block which race with this one tell more.
 void RaceChecker::check_begun(unsigned rank, std::uintptr_t pc) {

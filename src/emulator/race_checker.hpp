@@ -42,11 +42,16 @@ class RaceChecker {
   void release(const Warp& warp, Clock& barrier) {
     if (races_) races_->release(party(warp), barrier);
   }
+  void release_mbarriers(const Warp& warp, Clock& barrier) {
+    if (races_) races_->release_mbarriers(party(warp), barrier);
+  }
   void acquire(const Warp& warp, const Clock& barrier) {
     if (races_) races_->acquire(party(warp), barrier);
   }
   /// Before the running lane reads global memory that the kernel must not have written.
   void check_read_only(std::uintptr_t address, unsigned bytes, std::uintptr_t pc);
+  /// fence.mbarrier_init of the running lane.
+  void fence_mbarriers();
   /// fence.proxy.async of the running lane.
   void fence_proxy();
   /// __threadfence of the running lane: of its block, or of the whole device.

@@ -67,8 +67,10 @@ void RaceDetector::begin_cluster(std::span<const Block> blocks, unsigned warps_o
   for (Clock& found : found_) found.clear();
   for (unsigned party = 0; party < parties_; ++party) {
     clocks_[party] = began_;
-    ++clocks_[party][party];
+    clocks_[party][party] += 2;  // the first interval is empty: that of having begun
   }
+  mbarriers_ = began_;
+  for (unsigned party = 0; party < copies_; ++party) ++mbarriers_[party];
   for (unsigned warp = 0; warp < copies_; ++warp) lanes_[warp] = {began_[warp]};
   for (Clock& fenced : fenced_) fenced.clear();
   flags_.clear();
@@ -86,6 +88,13 @@ void RaceDetector::release(unsigned party, Clock& barrier) {
   join(barrier, clocks_[party]);
   ++clocks_[party][party];
 }
+
+void RaceDetector::release_mbarriers(unsigned party, Clock& barrier) {
+  if (barrier.size() <= party) barrier.resize(party + 1);
+  barrier[party] = std::max(barrier[party], mbarriers_[party]);
+}
+
+void RaceDetector::fence_mbarriers(unsigned party) { mbarriers_[party] = clocks_[party][party]++; }
 
 void RaceDetector::acquire(unsigned party, const Clock& barrier) {
   const std::uint32_t own = clocks_[party][party];

@@ -66,6 +66,11 @@ class RaceDetector {
 
   /// Ends the warp's interval, and adds what it knows then to the clock of a barrier.
   void release(unsigned party, Clock& barrier);
+  /// What an arrival tells that is no release: that the warp has begun, and what its mbarriers were when it fenced
+  /// them.
+  void release_mbarriers(unsigned party, Clock& barrier);
+  /// fence.mbarrier_init of a thread of the warp. Ends the interval, all of which is taken for mbarriers' beginning.
+  void fence_mbarriers(unsigned party);
   /// Orders everything that the barrier's clock knows before what the warp does from now on.
   void acquire(unsigned party, const Clock& barrier);
   /// Ends the warp's interval: those of its lanes that are in the mask have synchronised with each other.
@@ -194,6 +199,7 @@ class RaceDetector {
   std::vector<LaneOrder> lanes_;        ///< by warp
   std::vector<unsigned> copy_threads_;  ///< by party from copies_ on: who issued the last copy
 
+  Clock mbarriers_;  ///< of each warp, the last interval before it fenced its mbarriers
   Clock began_;      ///< what was over when the cluster began
   Clock fenced_[2];  ///< what a fence of a block, or of the device, has covered
   std::unordered_map<std::uintptr_t, Word> flags_;

@@ -50,7 +50,17 @@ LAPIDARY_DEVICE void barrier_cluster_arrive([[maybe_unused]] CallSite where = st
 #if defined(__CUDACC__)
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 #else
-  emulator::abi::cluster_arrive(where);
+  emulator::abi::cluster_arrive(true, where);
+#endif
+}
+
+/// barrier.cluster.arrive.relaxed: the same of a thread that has nothing to hand on but mbarriers, which it has fenced
+/// by fence_mbarrier_init(). Behind a release all that the thread has written is waited for.
+LAPIDARY_DEVICE void barrier_cluster_arrive_relaxed([[maybe_unused]] CallSite where = std::source_location::current()) {
+#if defined(__CUDACC__)
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+#else
+  emulator::abi::cluster_arrive(false, where);
 #endif
 }
 

@@ -40,7 +40,7 @@ struct ClusterSums {
                       sums_of(group));
     }
     // Threads without sums have exited or will: the barrier is one of those who have some.
-    OfOneTile::sync();
+    OfOneTile::hand_over();
     for (int unit = warp * ranks + rank; unit < units; unit += warps * ranks) {
       Sum sums[4] = {};
 #pragma unroll 4

@@ -32,7 +32,13 @@ struct OfOneTile : Alone {
 
   LAPIDARY_DEVICE static int rank() { return static_cast<int>(cluster_ctarank()); }
   LAPIDARY_DEVICE static int ranks() { return static_cast<int>(cluster_nctarank()); }
+  /// A barrier of all threads of the cluster, behind which their blocks have begun, and their mbarriers too.
   LAPIDARY_DEVICE static void sync() {
+    barrier_cluster_arrive_relaxed();
+    barrier_cluster_wait();
+  }
+  /// Likewise, behind which all of them see what each has written before.
+  LAPIDARY_DEVICE static void hand_over() {
     barrier_cluster_arrive();
     barrier_cluster_wait();
   }

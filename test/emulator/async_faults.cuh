@@ -347,7 +347,7 @@ __global__ void cluster_waits_differ(float*, float*, float*, int) {
     barrier_cluster_wait(); /* of others alone */
 }
 
-enum class Exit { right, no_barrier_after, no_barrier_before };
+enum class Exit { right, no_barrier_after, no_barrier_before, relaxed_before };
 
 template <Exit exit>
 __global__ void remote_store(float*, float*, float* c, int) {
@@ -355,7 +355,7 @@ __global__ void remote_store(float*, float*, float* c, int) {
   const unsigned other = cluster_ctarank() ^ 1;
   x[threadIdx.x] = 0;
   if (exit != Exit::no_barrier_before) {
-    barrier_cluster_arrive();
+    exit == Exit::relaxed_before ? barrier_cluster_arrive_relaxed() : barrier_cluster_arrive();
     barrier_cluster_wait();
   }
   mapa(&x[0], other)[threadIdx.x] = 1;
@@ -475,6 +475,7 @@ constexpr TestKernel async_fault_table[] = {
     pair_of_blocks<remote_store<Exit::right>>("remote_store"),
     pair_of_blocks<remote_store<Exit::no_barrier_after>>("remote_store_at_exit"),
     pair_of_blocks<remote_store<Exit::no_barrier_before>>("remote_store_race"),
+    pair_of_blocks<remote_store<Exit::relaxed_before>>("remote_store_behind_relaxed_arrival"),
     pair_of_blocks<remote_wait>("remote_wait"),
     pair_of_blocks<two_cluster_arrivals>("two_cluster_arrivals"),
     pair_of_blocks<block_missing>("block_missing"),

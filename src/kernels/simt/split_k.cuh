@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(Config::threads, Config::blocks) kernel(const 
                                       std::int64_t{number % tiles_across} * BN};
   const std::int64_t steps = ceil_div<std::int64_t>(g.K, BK), begin = part_begin(steps, rank, ranks) * BK;
   const std::int64_t end = rank + 1 < ranks ? part_begin(steps, rank + 1, ranks) * BK : g.K;
-  if (ranks > 1) barrier_cluster_arrive();  // others may write here from now on
+  if (ranks > 1) barrier_cluster_arrive_relaxed();  // others may write here from now on
   grid_launch_dependents();
   grid_wait();
 

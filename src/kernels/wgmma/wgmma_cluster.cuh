@@ -50,9 +50,9 @@ struct ClusterGrid {
   }
 
   LAPIDARY_DEVICE static int rank() { return static_cast<int>(cluster_ctarank()); }
-  /// A barrier of all threads of the cluster.
+  /// A barrier of all threads of the cluster, behind which their blocks have begun, and their mbarriers too.
   LAPIDARY_DEVICE static void sync() {
-    barrier_cluster_arrive();
+    barrier_cluster_arrive_relaxed();
     barrier_cluster_wait();
   }
 
