@@ -92,7 +92,7 @@ std::string of_others(const Rung& rung, std::size_t by_others, std::size_t all) 
 std::vector<std::string> other_tiles(const Rung& rung, const KernelEntry& checked) {
   std::vector<std::string> tiles;
   for (const KernelEntry& kernel : rung.kernels)
-    if (kernel.kind == checked.kind && kernel.tile != checked.tile) tiles.push_back(to_string(kernel.tile));
+    if (kernel.kind == checked.kind && &kernel != &checked) tiles.push_back(rung.tile_of(kernel));
   return tiles;
 }
 

@@ -48,7 +48,7 @@ std::vector<std::string> orders_of(const Rung& rung) {
 
 std::vector<std::string> tiles_of(const Rung& rung) {
   std::vector<std::string> tiles;
-  for (const KernelEntry& kernel : rung.kernels) tiles.push_back(to_string(kernel.tile));
+  for (const KernelEntry& kernel : rung.kernels) tiles.push_back(rung.tile_of(kernel));
   return distinct(tiles);
 }
 
@@ -56,7 +56,7 @@ Json to_json(const Rung& rung) {
   const RungInfo& info = *rung.info;
   Json kernels = Json::array();
   for (const KernelEntry& kernel : rung.kernels)
-    kernels.push_back({{"id", kernel.id()}, {"type", to_string(kernel.kind)}, {"tile", to_string(kernel.tile)}});
+    kernels.push_back({{"id", kernel.id()}, {"type", to_string(kernel.kind)}, {"tile", rung.tile_of(kernel)}});
   return {{"name", info.name},
           {"parent", *info.parent ? Json(info.parent) : Json()},
           {"family", rung.family},

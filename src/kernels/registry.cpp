@@ -125,6 +125,11 @@ std::vector<std::string_view> nearest_rungs(std::string_view name) {
   return names;
 }
 
+/// Whether a text of parts, with _ between them, begins with some of its parts.
+bool begins_with_part(std::string_view text, std::string_view parts) {
+  return text.substr(0, parts.size()) == parts && (text.size() == parts.size() || text[parts.size()] == '_');
+}
+
 }  // namespace
 
 bool Rung::has(const GemmKind& kind) const {
@@ -154,14 +159,23 @@ std::string refusal(const Rung& rung, const GemmKind& kind, std::string_view nam
                      compute_capability % 10);
 }
 
+std::string Rung::tile_of(const KernelEntry& kernel) const {
+  const std::string tile = to_string(kernel.tile);
+  const auto first = std::find_if(kernels.begin(), kernels.end(), [&](const KernelEntry& other) {
+    return other.kind == kernel.kind && other.tile == kernel.tile;
+  });
+  if (first == kernels.end() || *first == kernel) return tile;
+  const std::string all = to_string(kernel.traits());
+  return all.substr(0, all.rfind('_'));
+}
+
 const KernelEntry& Rung::kernel(const GemmKind& kind, std::string_view tile) const {
   std::string tiles, kinds;
   std::vector<GemmKind> seen;
   for (const KernelEntry& candidate : kernels) {
     if (candidate.kind == kind) {
-      const std::string name = to_string(candidate.tile);
-      if (tile.empty() || tile == name) return candidate;
-      tiles += (tiles.empty() ? "" : ", ") + name;
+      if (tile.empty() || begins_with_part(to_string(candidate.traits()), tile)) return candidate;
+      tiles += (tiles.empty() ? "" : ", ") + tile_of(candidate);
     } else if (std::find(seen.begin(), seen.end(), candidate.kind) == seen.end()) {
       seen.push_back(candidate.kind);
       kinds += (kinds.empty() ? "" : ", ") + to_string(candidate.kind);

@@ -55,8 +55,11 @@ struct Rung {
   bool runs_on(int compute_capability, const GemmKind& kind) const;
   /// What they must have for it: "compute capability 8.0".
   std::string requirement(const GemmKind& kind) const;
-  /// The first kernel of that kind and, unless it is empty, that tile. @throws InvalidArgument naming those there are
+  /// The first kernel of that kind and, unless it is empty, that tile: "128x144x64", or as much of its id as tells it
+  /// from others of this tile, "128x144x64_s5_c2x1". @throws InvalidArgument naming those there are
   const KernelEntry& kernel(const GemmKind& kind, std::string_view tile = "") const;
+  /// By what kernel() finds it: its tile, if it is the first of this tile.
+  std::string tile_of(const KernelEntry& kernel) const;
 };
 
 /// All rungs that this program has, in the order of the ladder.

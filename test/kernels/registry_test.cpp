@@ -46,7 +46,8 @@ TEST(Registry, RungsAreConsistent) {
     ASSERT_FALSE(rung.kernels.empty());
     for (const KernelEntry& kernel : rung.kernels) {
       EXPECT_NE(kernel.builds[static_cast<std::size_t>(Build::plain)], nullptr) << rung.name();
-      EXPECT_EQ(&rung.kernel(kernel.kind, to_string(kernel.tile)), &kernel) << rung.name();
+      EXPECT_EQ(&rung.kernel(kernel.kind, rung.tile_of(kernel)), &kernel) << rung.name();
+      EXPECT_EQ(rung.kernel(kernel.kind, to_string(kernel.tile)).tile, kernel.tile) << rung.name();
     }
   }
   EXPECT_EQ(ladder().front().name(), "naive");
