@@ -5,6 +5,7 @@ import re
 
 from lib.timed import KERNEL, TIMES, plan_of, work
 from pages.markdown import table
+from pages.recorded import load
 
 def rows_of(way, plan):
     """Rows of 128 bytes that a block copies in a step, those of a neighbour in the cluster not counted."""
@@ -111,4 +112,15 @@ def shapes_of_clusters():
     return table(columns, lines)
 
 
-REGIONS = {"crooked-lines": crooked_lines, "clusters-of-cublas": shapes_of_clusters, "rows-by-alignment": rows_by_alignment, "rows-beyond": rows_beyond}
+def slices():
+    """Kernels that differ by the slices in which they stage results."""
+    lines = []
+    for result in load("results/h200/slices.json")["results"]:
+        ids = [kernel["id"] for kernel in result["kernels"]]
+        times = [1e6 * s for s in (*(kernel["measured_s"] for kernel in result["kernels"]), result["cublas_s"])]
+        size = "{m}x{n}x{k}".format(**result)
+        lines.append([f"{size}, {result['type']}", *(f"`{name}`" for name in ids), *(f"{us:.2f}" for us in times)])
+    return table(["", "kernel", "and another", "the first, us:", "the other, us:", "cuBLAS, us:"], lines)
+
+
+REGIONS = {"slices": slices, "crooked-lines": crooked_lines, "clusters-of-cublas": shapes_of_clusters, "rows-by-alignment": rows_by_alignment, "rows-beyond": rows_beyond}

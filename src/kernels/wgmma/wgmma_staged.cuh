@@ -5,10 +5,10 @@
 #include "ptx/barrier.hpp"
 #include "ptx/cp_async_bulk.hpp"
 #include "ptx/fence.hpp"
-#include "ptx/ldmatrix.hpp"
 #include "ptx/warp.hpp"
 #include "tile/bulk_store.hpp"
 #include "tile/row_epilogue.hpp"
+#include "tile/staged_slice.hpp"
 
 namespace lapidary::inline LAPIDARY_BUILD::wgmma_staged {
 
@@ -29,27 +29,28 @@ constexpr RungInfo info = {
     .fallback = "mma_multistage",
 };
 
-/// A warpgroup's results go through shared memory, in `slices` at a time of 64 rows by `cols` columns. Slices of 64
-/// columns, whole lines of memory, are swizzled; rows of others have an odd number of 16-byte chunks, and so other
-/// banks.
-template <class R, int warpgroups, int slices, int cols>
+/// A warpgroup's results go through shared memory, in `slices` at a time of 64 rows by `cols` columns, and at the end
+/// of a tile's rows by `rest`.
+template <class R, int warpgroups, int slices, int cols, int rest = 0>
 struct StagedEpilogue {
   static constexpr bool finishes = false;
-  static constexpr int rows = 64, slice = rows * cols;
-  static constexpr Layout d = cols == 64 ? row_major(rows, cols).swizzled(3, 3, 3) : row_major(rows, cols);
-  static_assert(sizeof(R) == 2 && (cols == 64 || cols % 16 == 8));
+  using Slice = StagedSlice<R, cols>;
+  static constexpr int rows = Slice::rows, slice = Slice::size;
+  static constexpr Layout d = Slice::layout;
+  static_assert(rest < cols);
   struct Storage {
     SharedArray<R, warpgroups * slices * slice, 1024> staging;  // (warpgroups, slices, rows, cols)
   };
-  using Map = TensorMap;
+  using Map = std::conditional_t<rest == 0, TensorMap, MapsOfD>;
   static std::string refusal(const Problem& problem) { return refusal_by_bulk_stores(problem, sizeof(R)); }
-  static MatrixMap<TensorMap> map(const Problem& problem) { return map_of_d<R>(problem, rows, cols, d); }
-
-  /// Where a lane's row of 8 elements goes by stmatrix: of columns 16 q to 16 q + 15 of a warp's 16 rows.
-  LAPIDARY_HD static constexpr int write(int thread, int q) {
-    constexpr Layout at = d;
-    return at(thread % 128 / 32 * 16 + thread % 16, q * 16 + thread % 32 / 16 * 8);
+  static MatrixMap<Map> map(const Problem& problem) {
+    const auto of_slices = map_of_d<R>(problem, rows, cols, d);
+    if constexpr (rest == 0)
+      return of_slices;
+    else
+      return {{of_slices.map, map_of_d<R>(problem, rows, rest, StagedSlice<R, rest>::layout).map}, Matrix::D};
   }
+  LAPIDARY_HD static constexpr int write(int thread, int q) { return Slice::at(thread, q); }
 
   /// Scales and stores the results of a warpgroup, whose block's begin at `block` of D.
   template <class Tile, class T>
@@ -66,12 +67,12 @@ struct StagedEpilogue {
     return {static_cast<int>(block.row) + warp_of_block() / 4 * Tile::WM, static_cast<int>(block.col)};
   }
   /// Stores them after what before(i, s) does to slice s of their row i, each slice by store(row, col, slice), which
-  /// one thread calls. Barriers 1 and up are used.
+  /// one thread calls, and the rest by store.rest. Barriers 1 and up are used.
   template <class Tile, class Store, class Before>
   LAPIDARY_DEVICE static void stage(const RowCol<int>& origin, int thread, typename Tile::Accumulators& rD,
                                     const Store& store, Storage& shared, Before&& before) {
-    constexpr int width = Tile::BN, across = width / cols;
-    static_assert(width % cols == 0);
+    constexpr int across = Tile::BN / cols, all = across + (rest != 0);
+    static_assert(Tile::BN % cols == rest);
     const int warpgroup = warp_of_block() / 4;
     const auto barrier = 1 + static_cast<unsigned>(warpgroup);
     R* const staging = &shared.staging[warpgroup * slices * slice];
@@ -79,23 +80,26 @@ struct StagedEpilogue {
 #pragma unroll
     for (int i = 0; i < Tile::down; ++i)
 #pragma unroll
-      for (int s = 0; s < across; ++s) {
-        const int number = i * across + s;
+      for (int s = 0; s < all; ++s) {
+        const int number = i * all + s;
         R* const to = staging + number % slices * slice;
         before(i, s);
         // The slice's last store has read it: that of the tile before, or of `slices` slices ago.
         if (issuer && number == 0) cp_async_bulk_wait_group_read<0>();
         if (issuer && number >= slices) cp_async_bulk_wait_group_read<slices - 1>();
         barrier_sync(barrier, 128);
-#pragma unroll
-        for (int q = 0; q < cols / 16; ++q) write_columns<4>(to + write(thread, q), rD[i], s * cols + q * 16);
-        if constexpr (cols % 16 != 0)
-          write_columns<2>(to + write(thread % 16 + thread % 128 / 32 * 32, cols / 16), rD[i],
-                           s * cols + cols / 16 * 16);
+        if (rest == 0 || s < across)
+          Slice::write(to, thread, rD[i], s * cols);
+        else
+          Rest::write(to, thread, rD[i], s * cols);
         fence_proxy_async();
         barrier_sync(barrier, 128);
         if (issuer) {
-          store(origin.row + i * rows, origin.col + s * cols, to);
+          const int row = origin.row + i * rows, col = origin.col + s * cols;
+          if (s < across)
+            store(row, col, to);
+          else if constexpr (rest != 0)
+            store.rest(row, col, to);
           cp_async_bulk_commit_group();
         }
       }
@@ -106,24 +110,15 @@ struct StagedEpilogue {
   }
 
  private:
-  /// Writes 4 `matrices` columns of a warpgroup's row of products, from column `at` on.
-  template <int matrices, int across, int count>
-  LAPIDARY_DEVICE static void write_columns(R* to, const float (&sums)[across][count], int at) {
-    std::uint32_t results[matrices];
-#pragma unroll
-    for (int h = 0; h < matrices; ++h) {
-      const int first = at % (2 * count) / 2 + 2 * h;
-      const R both[] = {from_float<R>(sums[at / (2 * count)][first]), from_float<R>(sums[at / (2 * count)][first + 1])};
-      __builtin_memcpy(&results[h], both, sizeof(both));
-    }
-    stmatrix<matrices>(to, results);
-  }
+  using Rest = StagedSlice<R, rest == 0 ? cols : rest>;
 };
 template <int cols>
 constexpr int stmatrix_wavefronts = wavefronts(warp_access<bf16, 8>([](int lane) {
-  return StagedEpilogue<bf16, 1, 1, cols>::write(lane, 0);
+  return StagedSlice<bf16, cols>::at(lane, 0);
 }));
-static_assert(stmatrix_wavefronts<64> == 4 && stmatrix_wavefronts<200> == 4, "the minimum");
+static_assert(stmatrix_wavefronts<64> == 4 && stmatrix_wavefronts<32> == 4 && stmatrix_wavefronts<16> == 4 &&
+                  stmatrix_wavefronts<200> == 4,
+              "the minimum");
 template <KernelTraits t, class R = ElementOf<t.kind.result>>
 using EpilogueOf = std::conditional_t<t.slices != 0, StagedEpilogue<R, 2, t.slices, t.cols>, RowEpilogue<R, 8>>;
 template <KernelTraits t>
