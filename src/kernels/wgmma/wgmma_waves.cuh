@@ -60,8 +60,9 @@ struct Config : wgmma_overlapped::Config<t> {
   using Tile = WgmmaTile<typename Parent::A, typename Parent::B, warpgroups, promotes ? 2 : 1>;
   using Roles = wgmma_waves::Roles<warpgroups>;
   using Loop = std::conditional_t<promotes, wgmma_promoted::PromotingLoop, typename Parent::Loop>;
-  using Epilogue = std::conditional_t<pairs, wgmma_staged_f32::PairedEpilogue<Result, warpgroups, t.slices, t.cols>,
-                                      wgmma_staged::StagedEpilogue<Result, warpgroups, t.slices, t.cols>>;
+  using Epilogue =
+      std::conditional_t<pairs, wgmma_staged_f32::PairedEpilogue<Result, warpgroups, t.slices, t.cols>,
+                         wgmma_staged::StagedEpilogue<Result, warpgroups, t.slices, t.cols, t.tile.n % t.cols>>;
   using Cluster = Alone;
   static constexpr int threads = Roles::threads;
   static_assert(!pairs || wgmma_staged_f32::pair_wavefronts<(pairs ? t.cols : 56)> == 2, "the minimum");
@@ -83,14 +84,14 @@ constexpr auto column_major(Type type) {
   const auto tile = [=](int BM, int BN, int slices, int cols) {
     return of({type, type, Order::row_major, Order::column_major}, BM, BN, slices, cols);
   };
-  return std::array{tile(128, 176, 1, 88),  tile(128, 88, 1, 88),  tile(128, 104, 1, 104), tile(128, 112, 2, 56),
-                    tile(128, 120, 1, 120), tile(128, 128, 2, 64), tile(128, 168, 2, 56),  tile(128, 192, 2, 64),
-                    tile(128, 200, 1, 200), tile(128, 224, 2, 56), tile(192, 96, 4, 24),   tile(192, 200, 2, 40),
+  return std::array{tile(128, 176, 2, 32),  tile(128, 88, 1, 88),  tile(128, 104, 1, 104), tile(128, 112, 2, 32),
+                    tile(128, 120, 1, 120), tile(128, 128, 2, 64), tile(128, 168, 2, 56),  tile(128, 192, 2, 32),
+                    tile(128, 200, 1, 200), tile(128, 224, 2, 32), tile(192, 96, 3, 32),   tile(192, 200, 2, 40),
                     tile(64, 64, 1, 64),    tile(64, 128, 2, 64)};
 }
 constexpr auto in_orders(Type type, Order a, Order b) {
   const auto tile = [=](int BM, int BN, int slices, int cols) { return of({type, type, a, b}, BM, BN, slices, cols); };
-  return std::array{tile(128, 128, 2, 64), tile(128, 192, 2, 64), tile(64, 64, 1, 64), tile(64, 128, 2, 64)};
+  return std::array{tile(128, 128, 2, 64), tile(128, 192, 2, 32), tile(64, 64, 1, 64), tile(64, 128, 2, 64)};
 }
 /// Results of 32 bits, between wgmma_split_k's tiles and wgmma_staged_f32's.
 template <class... Types>
