@@ -289,6 +289,8 @@ def known(p, card):
             f"A, B and D pass at {moved / seconds / 1e12:.2f} TB/s, with cuBLAS at {moved / p.cublas / 1e12:.2f}; reading DRAM reached "
             f"{dram_rate() / 1e12:.2f}"
         )
+    if way["kernel"] not in held():
+        return "; ".join([*facts, "the library has this kernel no more"])
     blocks, steps = work(way, plan)
     room = places(way, card["multiprocessors"]) * held()[way["kernel"]]
     rounds = ceil_div(int(blocks), room)
