@@ -289,8 +289,8 @@ TEST_F(Program, DiffShowsTheIdeaOfEachHopperRung) {
        {std::tuple<const char*, const char*, std::vector<const char*>>{
             "wgmma_specialized", "wgmma_tma", {"setmaxnreg_inc<", "pipeline.wait_empty(p)", "pipeline.wait_full(p)"}},
         {"wgmma_persistent", "wgmma_specialized", {"return number + stride"}},
-        {"wgmma_staged", "wgmma_persistent", {"stmatrix<", "BulkStore{"}},
-        {"wgmma_cluster", "wgmma_staged", {"cp_async_bulk_tensor_multicast(", "barrier_cluster_arrive()"}},
+        {"wgmma_staged", "wgmma_persistent", {"StagedSlice<", "BulkStore{"}},
+        {"wgmma_cluster", "wgmma_staged", {"cp_async_bulk_tensor_multicast(", "barrier_cluster_arrive_relaxed()"}},
         {"wgmma_energy", "wgmma_cluster", {"steps - 1 - step"}},
         {"wgmma_staged_f32", "wgmma_energy", {"store_vector<2>(", "cp_async_bulk_tensor_store("}},
         {"wgmma_overlapped", "wgmma_cluster", {"grid_launch_dependents()", "grid_wait()"}},

@@ -279,7 +279,7 @@ const Fault faults[] = {
      {"x[threadIdx.x] = 0", "other)["}},
     {"remote_store_behind_relaxed_arrival",
      FaultKind::race,
-     {"race on shared memory", "thread (0, 0, 0) of block (0, 0, 0) writes it at", "in block (1, 0, 0)"},
+     {"race on shared memory", "of block (0, 0, 0) writes it at", "in block (1, 0, 0)"},
      {"x[threadIdx.x] = 0", "other)["}},
     {"remote_wait", FaultKind::misuse, {"mbarrier.try_wait for an mbarrier of another block"}, {"wait(*mapa("}},
     {"two_cluster_arrivals",

@@ -283,8 +283,8 @@ TEST(Registry, PreparesLegalProblemsForTheCardAtHand) {
   EXPECT_EQ(device->stream().machine->report().launches.back().grid.x, 5u);
 }
 
-// Of the blocks of clusters no more have room on one multiprocessor than must where all run at a time.
-TEST(Registry, SpreadsTheBlocksOfSplitKsClusters) {
+// No more blocks have room on one multiprocessor than must where all run at a time.
+TEST(Registry, SpreadsTheBlocksOfSplitK) {
   const auto on_one = [](const char* tile, std::int64_t M, std::int64_t N, std::int64_t K) {
     const Problem problem = {.M = M, .N = N, .K = K};
     const LaunchShape shape = prepare(find_rung("split_k").kernel(problem.kind, tile), Build::plain, problem, {90, 132})
@@ -299,7 +299,8 @@ TEST(Registry, SpreadsTheBlocksOfSplitKsClusters) {
   EXPECT_EQ(on_one("64x64x16", 320, 952, 128), launch(2, 150, 2));
   EXPECT_EQ(on_one("64x64x16", 512, 512, 4096), launch(2, 128, 1));
   EXPECT_EQ(on_one("64x64x16", 512, 1024, 4096), launch(2, 256, 2));
-  EXPECT_EQ(on_one("64x64x16", 1024, 1024, 1024), launch(1, 256, 4));
+  EXPECT_EQ(on_one("64x64x16", 1024, 1024, 1024), launch(1, 256, 2));
+  EXPECT_EQ(on_one("64x64x16", 4096, 4096, 1024), launch(1, 4096, 4));
 }
 
 // Of few tiles the blocks of a cluster share K, as many as there is room for on a card and as have enough of K each.
