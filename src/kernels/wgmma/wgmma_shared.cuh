@@ -51,8 +51,8 @@ constexpr KernelTraits of(const GemmKind& kind, int BM, int BN, int slices, int 
   return t;
 }
 /// Clusters of eight where lines begin anywhere, of which 15 have room; pairs where lines are whole, which all
-/// multiprocessors take. Widths that leave few places empty in the last round, most of them multiples of 16, whose slices
-/// of 32 columns and of 16 are whole sectors.
+/// multiprocessors take. Widths that leave few places empty in the last round, most of them multiples of 16, whose
+/// slices of 32 columns and of 16 are whole sectors.
 template <class... Kinds>
 constexpr auto column_major_b(const Kinds&... kinds) {
   return std::array{
