@@ -289,10 +289,11 @@ def known(p, card):
             f"A, B and D pass at {moved / seconds / 1e12:.2f} TB/s, with cuBLAS at {moved / p.cublas / 1e12:.2f}; reading DRAM reached "
             f"{dram_rate() / 1e12:.2f}"
         )
-    if way["kernel"] not in held():
+    per = held().get(way["kernel"])
+    if per is None:
         return "; ".join([*facts, "the library has this kernel no more"])
     blocks, steps = work(way, plan)
-    room = places(way, card["multiprocessors"]) * held()[way["kernel"]]
+    room = places(way, card["multiprocessors"]) * per
     rounds = ceil_div(int(blocks), room)
     full = blocks / (rounds * room)
     if full < 0.9 and "equal_areas" not in way["kernel"]:
