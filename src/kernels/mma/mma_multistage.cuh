@@ -43,8 +43,8 @@ static_assert(conflict_free<Default<bf16, bf16>> && conflict_free<Default<bf16, 
 static_assert(conflict_free<OtherWidth<tf32>> && conflict_free<OtherWidth<std::int8_t>>);
 
 template <class Config>
-struct Storage {  // (stages, BM, BK), of column-major A (stages, BK, BM); (stages, BK, BN), of column-major B (stages,
-                  // BN, BK)
+struct Storage {
+  // (stages, BM, BK) and (stages, BK, BN); of column-major A (stages, BK, BM), of column-major B (stages, BN, BK).
   SharedArray<typename Config::Element, Config::stages * Config::a_size, 128> a;
   SharedArray<typename Config::Element, Config::stages * Config::b_size, 128> b;
 };

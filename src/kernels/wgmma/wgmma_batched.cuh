@@ -83,8 +83,8 @@ struct Epilogue : wgmma_staged::StagedEpilogue<R, t.tile.m / 64, t.slices, t.col
     std::int64_t stride_c;
   };
   static MatrixMap<Map> map(const Problem& problem) {
-    const TensorBox boxes = boxes_of<R>(problem, Matrix::D, Staged::rows, t.cols, tensor_swizzle(Staged::d, sizeof(R)),
-                                        TensorPromotion::bytes128);
+    const TensorBox boxes = boxes_of<R>(problem, Matrix::D, Staged::rows, t.cols,
+                                        tensor_swizzle(Staged::Slice::layout, sizeof(R)), TensorPromotion::bytes128);
     const int rows = in_whole_tiles(problem.M, t.tile.m), cols = in_whole_tiles(problem.N, t.tile.n);
     return {{tensor_map(boxes_of_batch(boxes, problem, Matrix::D)), rows, cols, problem.batch.stride_c}, Matrix::D};
   }

@@ -67,7 +67,7 @@ struct DeferredEpilogue : wgmma_staged::StagedEpilogue<R, 2, slices, cols> {
     if (issuer) cp_async_bulk_wait_group_read<slices - 1>();
     barrier_sync(barrier, 128);
 #pragma unroll
-    for (int q = 0; q < cols / 16; ++q) stmatrix<4>(to + write(thread, q), held.pairs[s][q]);
+    for (int q = 0; q < cols / 16; ++q) stmatrix<4>(to + at(thread, q), held.pairs[s][q]);
     fence_proxy_async();
     barrier_sync(barrier, 128);
     if (!issuer) return;
@@ -75,12 +75,12 @@ struct DeferredEpilogue : wgmma_staged::StagedEpilogue<R, 2, slices, cols> {
     cp_async_bulk_commit_group();
   }
 
-  /// Staged::write from one register for all q: sums and results leave few.
-  LAPIDARY_HD static constexpr int write(int thread, int q) { return Staged::write(thread, 0) ^ q * 16; }
+  /// Slice::at from one register for all q: sums and results leave few.
+  LAPIDARY_HD static constexpr int at(int thread, int q) { return Staged::Slice::at(thread, 0) ^ q * 16; }
 };
-static_assert([](auto epilogue) {
+static_assert([]<class Epilogue>(Epilogue) {
   for (int i = 0; i < 4 * 128; ++i)
-    if (epilogue.write(i % 128, i / 128) != epilogue.Staged::write(i % 128, i / 128)) return false;
+    if (Epilogue::at(i % 128, i / 128) != Epilogue::Slice::at(i % 128, i / 128)) return false;
   return true;
 }(DeferredEpilogue<bf16, 2, 64>()));
 

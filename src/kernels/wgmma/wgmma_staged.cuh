@@ -36,7 +36,6 @@ struct StagedEpilogue {
   static constexpr bool finishes = false;
   using Slice = StagedSlice<R, cols>;
   static constexpr int rows = Slice::rows, slice = Slice::size;
-  static constexpr Layout d = Slice::layout;
   static_assert(rest < cols);
   struct Storage {
     SharedArray<R, warpgroups * slices * slice, 1024> staging;  // (warpgroups, slices, rows, cols)
@@ -44,13 +43,12 @@ struct StagedEpilogue {
   using Map = std::conditional_t<rest == 0, TensorMap, MapsOfD>;
   static std::string refusal(const Problem& problem) { return refusal_by_bulk_stores(problem, sizeof(R)); }
   static MatrixMap<Map> map(const Problem& problem) {
-    const auto of_slices = map_of_d<R>(problem, rows, cols, d);
+    const auto of_slices = map_of_d<R>(problem, rows, cols, Slice::layout);
     if constexpr (rest == 0)
       return of_slices;
     else
       return {{of_slices.map, map_of_d<R>(problem, rows, rest, StagedSlice<R, rest>::layout).map}, Matrix::D};
   }
-  LAPIDARY_HD static constexpr int write(int thread, int q) { return Slice::at(thread, q); }
 
   /// Scales and stores the results of a warpgroup, whose block's begin at `block` of D.
   template <class Tile, class T>
