@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string_view>
 
 namespace lapidary::emulator {
@@ -38,6 +39,7 @@ std::string below_root(const std::string& file) {
 struct Module {
   std::string path;
   std::uintptr_t base;
+  bool program;
 };
 
 // A position-independent program is listed without a name; its load address is the difference to be taken off.
@@ -46,7 +48,7 @@ Module module_of(std::uintptr_t pc) {
   link_map* map = nullptr;
   if (!dladdr1(reinterpret_cast<void*>(pc), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) || !map) return {};
   const bool program = !map->l_name || !map->l_name[0];
-  return {program ? std::filesystem::read_symlink("/proc/self/exe").string() : map->l_name, map->l_addr};
+  return {program ? std::filesystem::read_symlink("/proc/self/exe").string() : map->l_name, map->l_addr, program};
 }
 
 std::vector<std::string> lines_of(const std::string& command) {
@@ -71,30 +73,66 @@ SourceLine parse(const std::string& text) {
 /// The lines of a chain of inlined calls, innermost first; at least one.
 using Chain = std::vector<SourceLine>;
 
+using Chains = std::unordered_map<std::uintptr_t, Chain>;
+
+/// Those that addr2line finds in a module, whose instructions it loads as in the file.
+Chains chains_in(const std::string& path, std::uintptr_t base, const std::vector<std::uintptr_t>& pcs) {
+  Chains chains;
+  constexpr std::size_t batch = 1000;  // keeps the command below the kernel's limit
+  for (std::size_t first = 0; first < pcs.size(); first += batch) {
+    const std::size_t last = std::min(pcs.size(), first + batch);
+    std::string command = fmt::format("addr2line -i -a -e '{}'", path);
+    // A return address belongs to the instruction before it.
+    for (std::size_t i = first; i < last; ++i) command += fmt::format(" {:#x}", pcs[i] - 1 - base);
+    // -a prints the address before the frames of each, innermost first.
+    std::size_t current = first - 1;
+    for (const std::string& line : lines_of(command + " 2>/dev/null")) {
+      if (line.starts_with("0x"))
+        ++current;
+      else
+        chains[pcs[current]].push_back(parse(line));
+    }
+  }
+  return chains;
+}
+
+/// Of the program's own instructions, each asked for once: addr2line takes a tenth of a second to read a large program,
+/// and kernels are observed again and again. Those of libraries are not kept, which another one may take the place of.
+class ProgramChains {
+ public:
+  void find(const Module& program, const std::vector<std::uintptr_t>& pcs, Chains& found) {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::uintptr_t> unknown;
+    for (const std::uintptr_t pc : pcs)
+      if (!known_.contains(pc)) unknown.push_back(pc);
+    for (auto& [pc, chain] : chains_in(program.path, program.base, unknown)) known_[pc] = std::move(chain);
+    for (const std::uintptr_t pc : pcs)
+      if (const auto chain = known_.find(pc); chain != known_.end()) found.insert(*chain);
+  }
+
+ private:
+  std::mutex mutex_;
+  Chains known_;
+};
+
 /// Those of each instruction that has debug information.
-std::unordered_map<std::uintptr_t, Chain> chains_of(const std::vector<std::uintptr_t>& pcs) {
-  std::map<std::string, std::vector<std::pair<std::uintptr_t, std::uintptr_t>>> by_module;  // pc, address in the file
+Chains chains_of(const std::vector<std::uintptr_t>& pcs) {
+  static ProgramChains of_program;
+  std::map<std::string, std::pair<Module, std::vector<std::uintptr_t>>> by_module;
   for (const std::uintptr_t pc : pcs) {
     const Module module = module_of(pc);
-    // A return address belongs to the instruction before it.
-    if (!module.path.empty()) by_module[module.path].emplace_back(pc, pc - 1 - module.base);
+    if (module.path.empty()) continue;
+    auto& [of, its] = by_module[module.path];
+    of = module;
+    its.push_back(pc);
   }
-  std::unordered_map<std::uintptr_t, Chain> chains;
-  constexpr std::size_t batch = 1000;  // keeps the command below the kernel's limit
-  for (const auto& [path, addresses] : by_module) {
-    for (std::size_t first = 0; first < addresses.size(); first += batch) {
-      const std::size_t last = std::min(addresses.size(), first + batch);
-      std::string command = fmt::format("addr2line -i -a -e '{}'", path);
-      for (std::size_t i = first; i < last; ++i) command += fmt::format(" {:#x}", addresses[i].second);
-      // -a prints the address before the frames of each, innermost first.
-      std::size_t current = first - 1;
-      for (const std::string& line : lines_of(command + " 2>/dev/null")) {
-        if (line.starts_with("0x"))
-          ++current;
-        else
-          chains[addresses[current].first].push_back(parse(line));
-      }
-    }
+  Chains chains;
+  for (const auto& [path, entry] : by_module) {
+    const auto& [module, its] = entry;
+    if (module.program)
+      of_program.find(module, its, chains);
+    else
+      chains.merge(chains_in(path, module.base, its));
   }
   return chains;
 }
