@@ -60,6 +60,9 @@ void add(TensorType type, unsigned char* to, const unsigned char* from, int byte
 void CopyEngine::issue(BulkCopy&& copy) {
   if (copy.kind == BulkKind::load)
     for (const BulkCopy::Chunk& chunk : copy.chunks) std::memset(chunk.shared, 0xff, 16);
+  const auto [first, last] = std::minmax_element(copy.chunks.begin(), copy.chunks.end(),
+                                                 [](const auto& a, const auto& b) { return a.shared < b.shared; });
+  if (first != copy.chunks.end()) copy.begin = first->shared, copy.end = last->shared + 16;
   copies_.push_back(std::move(copy));
 }
 
@@ -156,7 +159,7 @@ bool CopyEngine::reads(const BulkCopies& owner) const {
 const BulkCopy* CopyEngine::at(std::uintptr_t address) const {
   const auto* const byte = reinterpret_cast<const unsigned char*>(address);
   for (const BulkCopy& copy : copies_)
-    if (!copy.released)
+    if (!copy.released && byte >= copy.begin && byte < copy.end)
       for (const BulkCopy::Chunk& chunk : copy.chunks)
         if (byte >= chunk.shared && byte < chunk.shared + 16) return &copy;
   return nullptr;

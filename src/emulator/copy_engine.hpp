@@ -32,6 +32,7 @@ struct BulkCopy {
   BulkCopies* owner = nullptr;   ///< ... and of the one whose shared memory it is
   Lane* lane = nullptr;          ///< that issued it
   std::vector<Chunk> chunks = {};
+  const unsigned char *begin = nullptr, *end = nullptr;  ///< of shared memory between which the chunks lie
   std::uintptr_t global = 0;    ///< where what it goes to or comes from begins, also if it lies beyond all of that
   std::uintptr_t mbarrier = 0;  ///< of a load, in the owner's shared memory
   unsigned group = 0;           ///< of others; counts the lane's commits before it
@@ -50,7 +51,7 @@ struct BulkCopy {
 /// random times: a load when nobody can go on without it, a store or a part of it when its issuer waits for it.
 class CopyEngine {
  public:
-  /// Takes up a copy; the destination of a load holds NaN from now on.
+  /// Takes up a copy, and finds where its chunks lie; the destination of a load holds NaN from now on.
   void issue(BulkCopy&& copy);
 
   /// Carries out one copy, or a store's reading of its source; the oldest of those that anybody may wait for.

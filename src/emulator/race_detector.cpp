@@ -1,6 +1,7 @@
 #include "emulator/race_detector.hpp"
 
 #include <algorithm>
+#include <ranges>
 
 #include "core/math.hpp"
 #include "emulator/arena.hpp"
@@ -52,7 +53,7 @@ void RaceDetector::begin_cluster(std::span<const Block> blocks, unsigned warps_o
     words_ = blocks_[0].shared->bytes() / 4 + 1;
     const std::size_t words = words_ * blocks_.size();
     cells_ = zeros<Cell>(words * 4, Touched::densely);
-    reads_ = zeros<std::uint32_t>(words * 4 * parties_, Touched::densely);
+    reads_ = zeros<std::uint32_t>(words * 4 * parties_);
     strong_writes_ = zeros<std::uint32_t>(words * 4 * parties_);
     split_.assign(words, false);
     clocks_.assign(parties_, Clock(writes_told_until() + 1));
@@ -180,7 +181,6 @@ std::uint32_t RaceDetector::mark_of(std::uint32_t last, const Actor& actor) cons
 
 std::optional<Race> RaceDetector::visit(std::size_t index, const Actor& actor, const Event& event, bool strong) {
   Cell& cell = cells_[index];
-  std::uint32_t *const reads = &reads_[index * parties_], *const strong_writes = &strong_writes_[index * parties_];
   const bool write = is_write(event.access());
   const auto race = [&](unsigned by, std::uint32_t mark, std::uintptr_t pc, Access access) {
     return Race{.first = Event(event.address(), event.bytes(), access, pc),
@@ -190,32 +190,38 @@ std::optional<Race> RaceDetector::visit(std::size_t index, const Actor& actor, c
                 .first_copy = by >= copies_,
                 .several_lanes = by < copies_ && (mark & 63) == many_lanes};
   };
-  const auto unordered = [&](const std::uint32_t* marks, bool strong_ones = false) {
-    unsigned by = 0;
-    while (by < parties_ && (!marks[by] || ordered(actor.party, actor.lane, by, marks[by]) ||
-                             (strong_ones && knows_of_writes(actor.party, by, marks[by] >> 6))))
-      ++by;
-    return by;
+  // The first of these parties whose mark nothing orders before this access; `end` if there is none.
+  const auto unordered = [&](const Pages<std::uint32_t>& marks, unsigned begin, unsigned end, bool strong_ones) {
+    return *std::ranges::find_if(std::views::iota(begin, end), [&](unsigned by) {
+      const std::uint32_t mark = marks[place(by, index)];
+      return mark && !ordered(actor.party, actor.lane, by, mark) &&
+             !(strong_ones && knows_of_writes(actor.party, by, mark >> 6));
+    });
   };
   if (cell.write && !ordered(actor.party, actor.lane, cell.write_party, cell.write))
     return race(cell.write_party, cell.write, cell.write_pc, Access::shared_store);
   if (cell.strong && !strong)
-    if (const unsigned by = unordered(strong_writes, true); by < parties_)
-      return race(by, strong_writes[by], cell.strong_pc, cell.strong_access);
+    if (const unsigned by = unordered(strong_writes_, 0, parties_, true); by < parties_)
+      return race(by, strong_writes_[place(by, index)], cell.strong_pc, cell.strong_access);
   // No mark of a strong read: a plain write that comes after it is told apart by the reads that find it.
   if (!write && strong) return std::nullopt;
   if (!write) {
-    reads[actor.as_party] = mark_of(reads[actor.as_party], actor);
+    std::uint32_t& last = reads_[place(actor.as_party, index)];
+    last = mark_of(last, actor);
+    if (!cell.read_pc) cell.first_reader = cell.end_reader = static_cast<std::uint16_t>(actor.as_party);
+    cell.first_reader = std::min(cell.first_reader, static_cast<std::uint16_t>(actor.as_party));
+    cell.end_reader = std::max(cell.end_reader, static_cast<std::uint16_t>(actor.as_party + 1));
     cell.read_pc = event.pc;
     return std::nullopt;
   }
   if (cell.read_pc)  // it has been read
-    if (const unsigned by = unordered(reads); by < parties_)
-      return race(by, reads[by], cell.read_pc, Access::shared_load);
+    if (const unsigned by = unordered(reads_, cell.first_reader, cell.end_reader, false); by < cell.end_reader)
+      return race(by, reads_[place(by, index)], cell.read_pc, Access::shared_load);
   const std::uint32_t mark = actor.interval << 6 | actor.lane;
   const auto party = static_cast<std::uint16_t>(actor.as_party);
   if (strong) {
-    strong_writes[actor.as_party] = mark_of(strong_writes[actor.as_party], actor);
+    std::uint32_t& last = strong_writes_[place(actor.as_party, index)];
+    last = mark_of(last, actor);
     cell.strong = mark;
     cell.strong_party = party;
     cell.strong_access = event.access();
@@ -223,7 +229,8 @@ std::optional<Race> RaceDetector::visit(std::size_t index, const Actor& actor, c
     cell.strong_pc = event.pc;
     return std::nullopt;
   }
-  if (cell.strong) std::fill_n(strong_writes, parties_, 0);
+  if (cell.strong)
+    for (unsigned by = 0; by < parties_; ++by) strong_writes_[place(by, index)] = 0;
   cell.strong = 0;
   cell.write = mark;
   cell.write_party = party;
@@ -261,10 +268,14 @@ std::optional<Race> RaceDetector::add_shared(const Actor& actor, const Event& ev
     const std::size_t word = offset / 4, word_end = std::min(end, word * 4 + 4);
     if (!split_[word] && word_end - offset < 4) {
       split_[word] = true;
+      const Cell& cell = cells_[word];
       for (std::size_t byte = 1; byte < 4; ++byte) {
-        cells_[byte * words + word] = cells_[word];
-        for (const auto* marks : {&reads_, &strong_writes_})
-          std::copy_n(&(*marks)[word * parties_], parties_, &(*marks)[(byte * words + word) * parties_]);
+        const std::size_t of_byte = byte * words + word;
+        cells_[of_byte] = cell;
+        for (unsigned by = cell.first_reader; by < cell.end_reader; ++by)
+          reads_[place(by, of_byte)] = reads_[place(by, word)];
+        for (unsigned by = 0; cell.strong && by < parties_; ++by)
+          strong_writes_[place(by, of_byte)] = strong_writes_[place(by, word)];
       }
     }
     if (!split_[word]) {

@@ -134,6 +134,7 @@ class RaceDetector {
     std::uint32_t write, strong;
     std::uint32_t write_fences, strong_fences;  ///< that the thread had executed before
     std::uint16_t write_party, strong_party;
+    std::uint16_t first_reader, end_reader;  ///< parties between which those are that have read it
     Access strong_access;
     std::uintptr_t write_pc, strong_pc, read_pc;
   };
@@ -174,6 +175,8 @@ class RaceDetector {
   }
 
   std::size_t locate(std::uintptr_t address) const;
+  /// A party's place for a cell in reads_ and strong_writes_.
+  std::size_t place(unsigned party, std::size_t cell) const { return party * split_.size() * 4 + cell; }
   std::optional<Race> add(unsigned thread, std::uint32_t fences, const Event& event, bool strong);
   std::optional<Race> add_shared(const Actor& actor, const Event& event, bool strong);
   std::optional<Race> visit(std::size_t cell, const Actor& actor, const Event& event, bool strong);
@@ -192,8 +195,9 @@ class RaceDetector {
   /// For each word of shared memory one that stands for all of it, and after those of all words three more for each ...
   /// Pages that are never touched are left to the system: few kernels use all of their shared memory.
   Pages<Cell> cells_;
-  Pages<std::uint32_t> reads_, strong_writes_;  ///< parties_ for each cell
-  std::vector<bool> split_;                     ///< ... for words that have been accessed by bytes
+  /// By party and cell. Few parties touch one: pages of others stay untouched.
+  Pages<std::uint32_t> reads_, strong_writes_;
+  std::vector<bool> split_;  ///< ... for words that have been accessed by bytes
   std::vector<Clock> clocks_;
   std::vector<Clock> found_;            ///< by warp: strong writes that it will know of behind a fence or barrier
   std::vector<LaneOrder> lanes_;        ///< by warp
