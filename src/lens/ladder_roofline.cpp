@@ -133,10 +133,17 @@ std::optional<double> RooflineEntry::intensity(const std::string& of_level) cons
 }
 
 std::vector<KernelIntensity> kernel_intensities(const model::Gpu& gpu) {
+  const std::vector<model::MeasuredRate> rates = model::measured_rates(gpu);
+  const auto is_measured = [&](const KernelEntry& kernel) {
+    return std::any_of(rates.begin(), rates.end(), [&](const auto& rate) { return rate.id == kernel.id(); });
+  };
   std::vector<KernelIntensity> kernels;
-  for (const Rung& rung : whole_ladder())
+  for (const Rung& rung : whole_ladder()) {
+    const KernelEntry& first = rung.kernels.front();
     for (const KernelEntry& kernel : rung.kernels)
-      if (kernel.kind == rung.kernels.front().kind) kernels.push_back(intensity_of(rung, kernel, gpu));
+      if (&kernel == &first || (kernel.kind == first.kind && is_measured(kernel)))
+        kernels.push_back(intensity_of(rung, kernel, gpu));
+  }
   return kernels;
 }
 

@@ -49,7 +49,7 @@ struct Roofline {
   model::Ceilings ceilings;
   std::int64_t size;                   ///< M = N = K; beta = 0
   std::string mode;                    ///< of what was measured: "burst" or "sustained"
-  std::vector<RooflineEntry> entries;  ///< each rung's tiles for its first kind, in the order of the ladder
+  std::vector<RooflineEntry> entries;  ///< in the order of the ladder
 };
 
 /// What the machine code or a run of a kernel tells for problems of any size.
@@ -60,7 +60,8 @@ struct KernelIntensity {
   Peak peak;
 };
 
-/// Of the ladder's kernels on a card; takes seconds, most of which are emulated runs.
+/// Of each rung's first tile on a card, and of those others of its first kind that were measured there: menus of tiles
+/// for other shapes are long. Takes seconds, most of which are emulated runs.
 std::vector<KernelIntensity> kernel_intensities(const model::Gpu& gpu);
 
 /// @param kernels  kernel_intensities() of the card
