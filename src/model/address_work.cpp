@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <set>
 #include <string_view>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace lapidary::model {
@@ -82,7 +81,7 @@ Flow flow_of(const MachineInstruction& i) {
 class AddressFlow {
  public:
   explicit AddressFlow(const CompiledKernel& kernel)
-      : before_(kernel.instructions.size()), works_(kernel.instructions.size()) {
+      : before_(kernel.instructions.size()), works_(kernel.instructions.size()), known_(kernel.instructions.size()) {
     for (const MachineInstruction& i : kernel.instructions) flows_.push_back(flow_of(i));
     for (std::size_t at = 0; at < flows_.size(); ++at) {
       const MachineInstruction& i = kernel.instructions[at];
@@ -101,22 +100,27 @@ class AddressFlow {
   bool works_for_addresses(std::size_t at) const { return flows_[at].writes.empty() || works_[at]; }
 
  private:
-  /// A value that is needed when an instruction is executed, under that instruction's predicate.
-  using Need = std::tuple<std::size_t, int, std::string_view>;
+  /// A value that is needed when an instruction is executed, under the predicate of the one that needs it.
+  using Need = std::pair<int, std::string_view>;
 
   void need(std::size_t at, const Values& values) {
-    for (const int value : values) push({at, value, flows_[at].guard});
+    for (const int value : values) push(at, {value, flows_[at].guard});
   }
 
-  void push(const Need& need) {
-    if (known_.insert(need).second) waiting_.push_back(need);
+  void push(std::size_t at, const Need& need) {
+    std::vector<Need>& known = known_[at];
+    const auto place = std::lower_bound(known.begin(), known.end(), need);
+    if (place != known.end() && *place == need) return;
+    known.insert(place, need);
+    waiting_.emplace_back(at, need);
   }
 
   /// Goes back from every need to the instructions that wrote the value, and to what they need in turn.
   void follow() {
     while (!waiting_.empty()) {
-      const auto [at, value, guard] = waiting_.back();
+      const auto [at, needed] = waiting_.back();
       waiting_.pop_back();
+      const auto& [value, guard] = needed;
       for (const std::size_t earlier : before_[at]) {
         const Flow& flow = flows_[earlier];
         const bool writes = std::find(flow.writes.begin(), flow.writes.end(), value) != flow.writes.end();
@@ -125,7 +129,7 @@ class AddressFlow {
           need(earlier, flow.reads);
         }
         // What is written under another predicate may have been left as it was.
-        if (!writes || (!flow.guard.empty() && flow.guard != guard)) push({earlier, value, guard});
+        if (!writes || (!flow.guard.empty() && flow.guard != guard)) push(earlier, needed);
       }
     }
   }
@@ -133,8 +137,8 @@ class AddressFlow {
   std::vector<Flow> flows_;
   std::vector<std::vector<std::size_t>> before_;  // by instruction, those that may have been executed just before
   std::vector<bool> works_;
-  std::set<Need> known_;
-  std::vector<Need> waiting_;
+  std::vector<std::vector<Need>> known_;  // by instruction, in order
+  std::vector<std::pair<std::size_t, Need>> waiting_;
 };
 
 }  // namespace
