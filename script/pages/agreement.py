@@ -136,12 +136,14 @@ def agreement_counters():
 
 
 def agreement_addresses():
-    rows = []
+    alike = {}  # types and tiles of a kernel that differ in none of the numbers
     for work in load("results/h200/predictions.json")["addresses"]:
         each, unit = work["per_product"], "tensor" if work["tensor"] else "FFMA"
         numbers = [f"{work[key]}" for key in ("products", "integer", "uniform", "data")]
         numbers.insert(2, f"{each:.2f} each" if work["tensor"] else f"{each:.0%}")
-        rows.append([f"`{work['kernel']}`", work["type"], work["tile"], unit, *numbers])
+        types, tiles = alike.setdefault((f"`{work['kernel']}`", unit, *numbers), ({}, {}))
+        types[work["type"]] = tiles[work["tile"].split("_")[0]] = None
+    rows = [[kernel, ", ".join(types), ", ".join(tiles), *rest] for (kernel, *rest), (types, tiles) in alike.items()]
     head = ["kernel", "type", "tile", "products", "their number:", "integer, for addresses:", "of the products:"]
     return table([*head, "uniform datapath:", "integer, on data:"], rows)
 
