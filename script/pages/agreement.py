@@ -142,8 +142,18 @@ def agreement_addresses():
         numbers = [f"{work[key]}" for key in ("products", "integer", "uniform", "data")]
         numbers.insert(2, f"{each:.2f} each" if work["tensor"] else f"{each:.0%}")
         types, tiles = alike.setdefault((f"`{work['kernel']}`", unit, *numbers), ({}, {}))
-        types[work["type"]] = tiles[work["tile"].split("_")[0]] = None
-    rows = [[kernel, ", ".join(types), ", ".join(tiles), *rest] for (kernel, *rest), (types, tiles) in alike.items()]
+        types[work["type"]] = tiles[work["tile"]] = None
+
+    def short(tile, kernel, types):
+        """Without what tells it from others of its size, unless one of these differs in the numbers."""
+        size = tile.split("_")[0]
+        rows = [of for (name, *_), (others, of) in alike.items() if name == kernel and others.keys() & types.keys()]
+        return size if sum(size in (other.split("_")[0] for other in of) for of in rows) == 1 else tile
+
+    rows = []
+    for (kernel, *rest), (types, tiles) in alike.items():
+        names = dict.fromkeys(short(tile, kernel, types) for tile in tiles)
+        rows.append([kernel, ", ".join(types), ", ".join(names), *rest])
     head = ["kernel", "type", "tile", "products", "their number:", "integer, for addresses:", "of the products:"]
     return table([*head, "uniform datapath:", "integer, on data:"], rows)
 
