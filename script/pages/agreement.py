@@ -1,4 +1,6 @@
 """docs/agreement.md: predictions beside measurements."""
+from collections import Counter, defaultdict
+
 from lib.project import ROOT, load
 from pages.markdown import table
 
@@ -136,24 +138,19 @@ def agreement_counters():
 
 
 def agreement_addresses():
-    alike = {}  # types and tiles of a kernel that differ in none of the numbers
+    alike = defaultdict(list)  # tiles of a kernel and type that differ in none of the numbers
     for work in load("results/h200/predictions.json")["addresses"]:
         each, unit = work["per_product"], "tensor" if work["tensor"] else "FFMA"
         numbers = [f"{work[key]}" for key in ("products", "integer", "uniform", "data")]
         numbers.insert(2, f"{each:.2f} each" if work["tensor"] else f"{each:.0%}")
-        types, tiles = alike.setdefault((f"`{work['kernel']}`", unit, *numbers), ({}, {}))
-        types[work["type"]] = tiles[work["tile"]] = None
-
-    def short(tile, kernel, types):
-        """Without what tells it from others of its size, unless one of these differs in the numbers."""
-        size = tile.split("_")[0]
-        rows = [of for (name, *_), (others, of) in alike.items() if name == kernel and others.keys() & types.keys()]
-        return size if sum(size in (other.split("_")[0] for other in of) for of in rows) == 1 else tile
-
+        alike[f"`{work['kernel']}`", work["type"], unit, *numbers].append(work["tile"])
+    # Tiles of one size are told apart by more where their numbers differ.
+    rows_of = Counter((*row[:2], size) for row, tiles in alike.items() for size in {tile.split("_")[0] for tile in tiles})
     rows = []
-    for (kernel, *rest), (types, tiles) in alike.items():
-        names = dict.fromkeys(short(tile, kernel, types) for tile in tiles)
-        rows.append([kernel, ", ".join(types), ", ".join(names), *rest])
+    for (kernel, type_, *rest), tiles in alike.items():
+        sizes = {tile: tile.split("_")[0] for tile in tiles}
+        names = dict.fromkeys(size if rows_of[kernel, type_, size] == 1 else tile for tile, size in sizes.items())
+        rows.append([kernel, type_, ", ".join(names), *rest])
     head = ["kernel", "type", "tile", "products", "their number:", "integer, for addresses:", "of the products:"]
     return table([*head, "uniform datapath:", "integer, on data:"], rows)
 
