@@ -380,7 +380,9 @@ std::vector<CheckProblem> check_problems(const KernelEntry& kernel) {
        {apart(m + 1, n + vector, 4 * least_k + vector), "four tiles of four blocks each; M is odd",
         many_multiprocessors},
        {with_longer_lines(apart(vector, n + vector, 9 * k + vector), Matrix::D, 1),
-        "few results of a long sum; lines of D longer by one element", many_multiprocessors}});
+        "few results of a long sum; lines of D longer by one element", many_multiprocessors},
+       {with_longer_lines(apart(vector, n + vector, 9 * k + vector), Matrix::C, 1),
+        "few results of a long sum; lines of C longer by one element", many_multiprocessors}});
   if (kernel.kind.result == Type::s32) keep_sums(problems);
   return problems;
 }
