@@ -101,11 +101,15 @@ Chains chains_in(const std::string& path, std::uintptr_t base, const std::vector
 class ProgramChains {
  public:
   void find(const Module& program, const std::vector<std::uintptr_t>& pcs, Chains& found) {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     std::vector<std::uintptr_t> unknown;
     for (const std::uintptr_t pc : pcs)
       if (!known_.contains(pc)) unknown.push_back(pc);
-    for (auto& [pc, chain] : chains_in(program.path, program.base, unknown)) known_[pc] = std::move(chain);
+    // addr2line takes stack and time. A fibre whose stack ends in here is a fault, which asks for lines itself.
+    lock.unlock();
+    Chains asked = chains_in(program.path, program.base, unknown);
+    lock.lock();
+    known_.merge(asked);
     for (const std::uintptr_t pc : pcs)
       if (const auto chain = known_.find(pc); chain != known_.end()) found.insert(*chain);
   }
