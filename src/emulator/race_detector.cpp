@@ -1,7 +1,6 @@
 #include "emulator/race_detector.hpp"
 
 #include <algorithm>
-#include <ranges>
 
 #include "core/math.hpp"
 #include "emulator/arena.hpp"
@@ -192,11 +191,13 @@ std::optional<Race> RaceDetector::visit(std::size_t index, const Actor& actor, c
   };
   // The first of these parties whose mark nothing orders before this access; `end` if there is none.
   const auto unordered = [&](const Pages<std::uint32_t>& marks, unsigned begin, unsigned end, bool strong_ones) {
-    return *std::ranges::find_if(std::views::iota(begin, end), [&](unsigned by) {
+    for (unsigned by = begin; by < end; ++by) {
       const std::uint32_t mark = marks[place(by, index)];
-      return mark && !ordered(actor.party, actor.lane, by, mark) &&
-             !(strong_ones && knows_of_writes(actor.party, by, mark >> 6));
-    });
+      if (mark && !ordered(actor.party, actor.lane, by, mark) &&
+          !(strong_ones && knows_of_writes(actor.party, by, mark >> 6)))
+        return by;
+    }
+    return end;
   };
   if (cell.write && !ordered(actor.party, actor.lane, cell.write_party, cell.write))
     return race(cell.write_party, cell.write, cell.write_pc, Access::shared_store);
