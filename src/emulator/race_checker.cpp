@@ -200,16 +200,14 @@ void RaceChecker::fence_proxy() {
 }
 
 void RaceChecker::check_fence(std::uintptr_t address, unsigned bytes, std::optional<BulkKind> by, std::uintptr_t pc) {
-  for (unsigned byte = 0; byte < bytes; byte += 2) {
-    const auto writer = races_->writer(address + byte);
-    if (!writer) continue;
-    BlockRunner& block = cluster_.block(writer->thread / LaunchLimits::threads);
-    const Lane& lane = block.scheduler().lane(writer->thread % LaunchLimits::threads);
-    if (!knows(lane, writer->interval)) continue;  // a race, which tells more
+  races_->for_each_writer(address, bytes, [&](const RaceDetector::Writer& writer) {
+    BlockRunner& block = cluster_.block(writer.thread / LaunchLimits::threads);
+    const Lane& lane = block.scheduler().lane(writer.thread % LaunchLimits::threads);
+    if (!knows(lane, writer.interval)) return;  // a race, which tells more
     const std::vector<std::uint32_t>& fences = block.races().fences_[lane.thread];
-    if (writer->fences < fences.size() && knows(lane, fences[writer->fences])) continue;
-    faults_.stop(FenceMissing{by, lane.index, source_line(writer->pc)}, pc);
-  }
+    if (writer.fences < fences.size() && knows(lane, fences[writer.fences])) return;
+    faults_.stop(FenceMissing{by, lane.index, source_line(writer.pc)}, pc);
+  });
 }
 
 }  // namespace lapidary::emulator

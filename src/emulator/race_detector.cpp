@@ -249,10 +249,7 @@ std::size_t RaceDetector::locate(std::uintptr_t address) const {
   return SharedMemory::npos;
 }
 
-std::optional<RaceDetector::Writer> RaceDetector::writer(std::uintptr_t address) const {
-  const std::size_t offset = locate(address);
-  const std::size_t word = offset / 4;
-  const Cell& cell = cells_[(split_[word] ? offset % 4 * split_.size() : 0) + word];
+std::optional<RaceDetector::Writer> RaceDetector::writer(const Cell& cell) const {
   const bool strong = cell.strong != 0;
   const std::uint32_t mark = strong ? cell.strong : cell.write;
   const unsigned by = strong ? cell.strong_party : cell.write_party;

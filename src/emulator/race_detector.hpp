@@ -120,7 +120,18 @@ class RaceDetector {
     std::uint32_t fences;  ///< that it had executed before
     std::uintptr_t pc;
   };
-  std::optional<Writer> writer(std::uintptr_t address) const;
+  /// Calls visit(Writer) for those of a range, in order, asking for each word once and by pairs of bytes only in words
+  /// that have been accessed by bytes.
+  template <class Visit>
+  void for_each_writer(std::uintptr_t address, unsigned bytes, Visit&& visit) const {
+    const std::size_t first = locate(address);
+    for (std::size_t offset = first; offset < first + bytes;) {
+      const std::size_t word = offset / 4;
+      const std::size_t cell = split_[word] ? offset % 4 * split_.size() + word : word;
+      if (const auto writer = this->writer(cells_[cell])) visit(*writer);
+      offset += split_[word] ? 2 : 4 - offset % 4;
+    }
+  }
   /// The instruction that has written global memory in this launch.
   std::optional<std::uintptr_t> global_writer(std::uintptr_t address, unsigned bytes);
 
@@ -175,6 +186,7 @@ class RaceDetector {
   }
 
   std::size_t locate(std::uintptr_t address) const;
+  std::optional<Writer> writer(const Cell& cell) const;
   /// A party's place for a cell in reads_ and strong_writes_.
   std::size_t place(unsigned party, std::size_t cell) const { return party * split_.size() * 4 + cell; }
   std::optional<Race> add(unsigned thread, std::uint32_t fences, const Event& event, bool strong);
