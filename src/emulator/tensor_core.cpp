@@ -53,6 +53,7 @@ struct Unpacked {
 Unpacked unpack(std::uint64_t bits, const Format& format) {
   const int f = format.fraction_bits;
   bits >>= format.unused_bits;
+  if (bits == 0) return {0, no_exponent, Kind::finite};
   const auto fraction = static_cast<std::int32_t>(bits & ((1u << f) - 1));
   const auto field = static_cast<int>(bits >> f & ((1u << format.exponent_bits) - 1));
   const double sign = bits >> (format.exponent_bits + f) & 1 ? -1 : 1;
@@ -115,6 +116,18 @@ Unpacked special_sum(const Unpacked* a, const Unpacked* b, int K, const Unpacked
   return {negative ? -1. : 1., 0, positive || negative ? Kind::infinite : Kind::finite};
 }
 
+/// Of a matrix's lines along K, how many numbers there are up to the last that is not 0: what tiles have beyond the
+/// edge of a matrix is zeros.
+std::vector<int> lengths(const std::vector<Unpacked>& lines, int K) {
+  std::vector<int> lengths;
+  for (auto line = lines.begin(); line != lines.end(); line += K) {
+    int length = K;
+    while (length > 0 && line[length - 1].value == 0) --length;
+    lengths.push_back(length);
+  }
+  return lengths;
+}
+
 void multiply_floats(const TensorOperation& what, const Format& in_a, const Format& in_b, const Format& out,
                      const SumRule& rule, const std::uint64_t* a_bits, const std::uint64_t* b_bits,
                      const std::uint64_t* c_bits, std::uint64_t* d_bits) {
@@ -129,6 +142,7 @@ void multiply_floats(const TensorOperation& what, const Format& in_a, const Form
     return special;
   };
   const bool special_a = unpack_all(a, a_bits, in_a), special_b = unpack_all(b, b_bits, in_b);
+  const std::vector<int> of_rows = lengths(a, K), of_cols = lengths(b, K);
   for (int row = 0; row < M; ++row) {
     for (int col = 0; col < N; ++col) {
       const Unpacked *const x = a.data() + row * K, *const y = b.data() + col * K;
@@ -140,8 +154,10 @@ void multiply_floats(const TensorOperation& what, const Format& in_a, const Form
         if (special.kind == Kind::infinite) d = pack(special.value < 0 ? -1 : 1, 1000, out, rule.kept_bits, false);
         if (special.kind != Kind::finite) continue;
       }
+      // Products with 0 add nothing, and their exponents are below all others.
+      const int length = std::min(of_rows[static_cast<std::size_t>(row)], of_cols[static_cast<std::size_t>(col)]);
       int largest = c.exponent;
-      for (int k = 0; k < K; ++k) largest = std::max(largest, x[k].exponent + y[k].exponent);
+      for (int k = 0; k < length; ++k) largest = std::max(largest, x[k].exponent + y[k].exponent);
       if (largest < no_exponent / 2) {
         d = 0;
         continue;
@@ -150,7 +166,7 @@ void multiply_floats(const TensorOperation& what, const Format& in_a, const Form
       // products have 22 bits at most, and the scale is a power of two.
       const double scale = power_of_two(rule.aligned_bits - largest);
       auto sum = static_cast<std::int64_t>(c.value * scale);
-      for (int k = 0; k < K; ++k) sum += static_cast<std::int64_t>(x[k].value * y[k].value * scale);
+      for (int k = 0; k < length; ++k) sum += static_cast<std::int64_t>(x[k].value * y[k].value * scale);
       d = pack(sum, largest - rule.aligned_bits, out, rule.kept_bits, rule.nearest);
     }
   }

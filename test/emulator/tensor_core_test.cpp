@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <random>
 #include <vector>
 
 #include "core/error.hpp"
@@ -141,6 +142,43 @@ TEST(TensorCore, RoundsToAnF16ThatIsNearest) {
   EXPECT_EQ(half(sum(f16_f16, 65504, {{16, 1}})), infinity);
   EXPECT_EQ(half(sum(f16_f16, 0, {{0x1p-14, 0x1.8p-10}})), 0x1p-23f) << "subnormal, a tie";
   EXPECT_EQ(half(sum(f16_f16, -0x1p-24, {{0x1p-14, 0x1.8p-11}})), 0) << "a quarter of the least number";
+}
+
+// Zeros that end a line are passed over. They are the first ones if the order of k is turned round, on which a sum does
+// not depend, whatever else is among its terms.
+TEST(TensorCore, SumsAreTheSameInEachOrderOfKWithZerosAtEitherEnd) {
+  constexpr int M = 8, N = 8;
+  std::minstd_rand random(1);
+  for (TensorOperation what : {f16_f32, f16_f16, bf16_f32, tf32_f32,
+                               operation(Number::e5m2, Number::f32, 32, TensorOperation::Instruction::wgmma)}) {
+    const int K = what.K;
+    what.M = M, what.N = N;
+    const std::vector<double> usual = {0, -0., 1, -1.5, 0x1p-14, -0x1.8p-10, 96}, special = {0, -0., 2, infinity, nan};
+    const auto lines = [&](Number number, int count, bool turned) {
+      std::vector<std::uint64_t> matrix(static_cast<std::size_t>(count * K));
+      for (int line = 0; line < count; ++line) {
+        const std::vector<double>& values = random() % 4 ? usual : special;
+        const int length = static_cast<int>(random() % static_cast<unsigned>(K + 1));
+        for (int k = 0; k < length; ++k)
+          matrix[static_cast<std::size_t>(line * K + (turned ? K - 1 - k : k))] = bits(
+              number, values[random() % values.size()]);
+      }
+      return matrix;
+    };
+    for (int repeat = 0; repeat < 20; ++repeat) {
+      std::vector<std::uint64_t> results[2];
+      const std::minstd_rand begin = random;
+      for (const bool turned : {false, true}) {
+        random = begin;
+        const auto a = lines(what.a, M, turned), b = lines(what.b, N, turned);
+        std::vector<std::uint64_t> c(M * N);
+        for (std::uint64_t& one : c) one = bits(what.d, usual[random() % usual.size()]);
+        results[turned].resize(c.size());
+        multiply(what, a.data(), b.data(), c.data(), results[turned].data());
+      }
+      EXPECT_EQ(results[0], results[1]) << name_of(what.a);
+    }
+  }
 }
 
 TEST(TensorCore, ReadsTheUpper19BitsOfTf32) {
