@@ -1,5 +1,7 @@
 #include "emulator/access_checker.hpp"
 
+#include <algorithm>
+
 #include "emulator/arena.hpp"
 #include "emulator/block.hpp"
 #include "emulator/cluster.hpp"
@@ -43,10 +45,11 @@ void AccessChecker::check_bounds(std::uintptr_t address, unsigned bytes, Access 
                                  bool overwrites) {
   if (is_global(access)) return check_global(address, bytes, access, pc);
   SharedMemory& shared = memory_of(address);
-  const ByteState* const states = shared.states() + shared.offset(address);
+  ByteState* const states = shared.states() + shared.offset(address);
   const bool reads = !is_write(access) || (is_atomic(access) && !overwrites);
   for (unsigned i = 0; i < bytes; ++i) {
     const ByteState state = states[i];
+    if (state == ByteState::written) continue;  // as nearly all that is accessed
     const auto at_fault = [&] { return FaultyAccess{access, bytes, place_of(address + i, false)}; };
     if (state == ByteState::red_zone) faults_.stop(OutOfBounds{at_fault()}, pc);
     if (state == ByteState::mbarrier) faults_.stop(MbarrierAccessed{at_fault()}, pc);
@@ -67,7 +70,7 @@ void AccessChecker::check_bounds(std::uintptr_t address, unsigned bytes, Access 
     // Where a barrier is missing, the thread that should have come first is yet to come. It may until the next barrier;
     // then the race detector names both.
   }
-  if (is_write(access)) shared.set_state(address, bytes, ByteState::written);
+  if (is_write(access)) std::fill_n(states, bytes, ByteState::written);
 }
 
 }  // namespace lapidary::emulator
