@@ -160,40 +160,46 @@ void AccessCounter::count_by_occurrence(unsigned warp, std::span<LaneLog> logs, 
 // Widens the first of a group of neighbouring accesses to the whole group and drops the others; the widest groups
 // first. A group that does not fill up is left to narrower ones.
 void AccessCounter::merge_neighbours(LaneLog& log) const {
-  for (const unsigned width : {16u, 8u, 4u}) merge_neighbours(log, width);
+  std::vector<Neighbour> neighbours;
+  for (std::size_t i = 0; i < log.logged; ++i)
+    if (const auto merge = options_.merge.find(log.events[i].pc); merge != options_.merge.end())
+      neighbours.push_back({i, merge->second});
+  if (neighbours.empty()) return;
+  for (const unsigned width : {16u, 8u, 4u}) merge_neighbours(log, neighbours, width);
+  std::size_t kept = 0;
+  auto next = neighbours.begin();
+  for (std::size_t i = 0; i < log.logged; ++i) {
+    const bool dropped = next != neighbours.end() && next->place == i && (next++)->dropped;
+    if (!dropped) log.events[kept++] = log.events[i];
+  }
+  log.logged = kept;
 }
 
-void AccessCounter::merge_neighbours(LaneLog& log, unsigned width) const {
+void AccessCounter::merge_neighbours(LaneLog& log, std::vector<Neighbour>& neighbours, unsigned width) {
   struct Group {
-    std::vector<std::size_t> members;
+    std::vector<Neighbour*> members;
     std::uint32_t covered = 0;  // a bit for each byte
   };
   // By instruction and address. What is read again is of another group, the next pass of a loop.
   std::unordered_map<std::uint64_t, std::vector<Group>> open;
-  std::vector<bool> dropped(log.logged);
-  for (std::size_t i = 0; i < log.logged; ++i) {
-    const Event& event = log.events[i];
-    const auto merge = options_.merge.find(event.pc);
-    if (merge == options_.merge.end() || merge->second.bytes < width || event.bytes() >= width) continue;
+  for (Neighbour& neighbour : neighbours) {
+    const Event& event = log.events[neighbour.place];
+    if (neighbour.dropped || neighbour.merge.bytes < width || event.bytes() >= width) continue;
     // Addresses have 48 bits, of which the lowest one does not count here.
     const std::uint64_t key = event.address() / width | static_cast<std::uint64_t>(event.access()) << 47 |
-                              std::uint64_t{merge->second.group} << 51;
+                              std::uint64_t{neighbour.merge.group} << 51;
     const std::uint32_t bytes = ((1u << event.bytes()) - 1) << event.address() % width;
     std::vector<Group>& groups = open[key];
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return !(g.covered & bytes); });
     if (group == groups.end()) group = groups.insert(group, Group{});
-    group->members.push_back(i);
+    group->members.push_back(&neighbour);
     group->covered |= bytes;
     if (group->covered != (1u << width) - 1) continue;
-    const std::size_t first = group->members.front();
-    log.events[first] = Event(event.address() / width * width, width, event.access(), log.events[first].pc);
-    for (std::size_t member = 1; member < group->members.size(); ++member) dropped[group->members[member]] = true;
+    for (Neighbour* const member : group->members) member->dropped = member != group->members.front();
+    Event& first = log.events[group->members.front()->place];
+    first = Event(event.address() / width * width, width, event.access(), first.pc);
     groups.erase(group);
   }
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < log.logged; ++i)
-    if (!dropped[i]) log.events[kept++] = log.events[i];
-  log.logged = kept;
 }
 
 unsigned AccessCounter::memory_at(std::uintptr_t address) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <unordered_map>
+#include <vector>
 
 #include "emulator/counter_sums.hpp"
 #include "emulator/machine.hpp"
@@ -43,8 +44,15 @@ class AccessCounter {
   void clear();
 
  private:
+  /// An access that may be merged with others.
+  struct Neighbour {
+    std::size_t place;  ///< in its log
+    Merge merge;
+    bool dropped = false;  ///< as another one stands for it
+  };
+
   void merge_neighbours(LaneLog& log) const;
-  void merge_neighbours(LaneLog& log, unsigned width) const;
+  static void merge_neighbours(LaneLog& log, std::vector<Neighbour>& neighbours, unsigned width);
   unsigned memory_at(std::uintptr_t address);
   void count_by_occurrence(unsigned warp, std::span<LaneLog> logs, std::size_t from);
   void count(const WarpAccess& access, Access kind, std::uintptr_t pc, unsigned warp);
