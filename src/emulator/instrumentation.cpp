@@ -22,6 +22,27 @@ void put_aside(const Recorder::FmaSlot& slot) {
   if (slot.count) counted_fmas[slot.pc] += slot.count;
 }
 
+// The log has an access that may be a fault, or that it has no room for yet.
+[[gnu::noinline]] void log_with_care(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc) {
+  Recorder& r = recorder;
+  BlockRunner& block = *BlockRunner::current();
+  if (address % bytes) block.checker().check_alignment(address, bytes, bytes, access, pc);
+  if (r.check) block.checker().check_bounds(address, bytes, access, pc);
+  if (r.next == r.end) block.log().grow();
+  *r.next++ = Event(address, bytes, access, pc);
+}
+
+[[gnu::noinline]] void touch_registers(std::uintptr_t address, unsigned bytes, bool store, std::uintptr_t pc) {
+  BlockRunner::current()->warpgroups().touch(*running, address, bytes, store, pc);
+}
+
+[[gnu::noinline]] void record_elsewhere(std::uintptr_t address, unsigned bytes, bool store, std::uintptr_t pc) {
+  BlockRunner& block = *BlockRunner::current();
+  if (block.record_remote(address, bytes, store ? Access::cluster_store : Access::cluster_load, pc)) return;
+  if (recorder.check) block.check_elsewhere(address, bytes, store, pc);
+}
+
+// Whatever it calls it ends with, so that it has no registers to save: it runs for each access.
 inline void record(std::uintptr_t address, unsigned bytes, bool store, std::uintptr_t pc) {
   Recorder& r = recorder;
   if (!r.next) return;
@@ -32,19 +53,14 @@ inline void record(std::uintptr_t address, unsigned bytes, bool store, std::uint
     access = store ? Access::global_store : Access::global_load;
   } else if (address - r.stack_base < r.stack_bytes) {
     // Registers, or local memory.
-    if (r.watch_registers) BlockRunner::current()->warpgroups().touch(*running, address, bytes, store, pc);
-    return;
+    return r.watch_registers ? touch_registers(address, bytes, store, pc) : void();
   } else if (address - r.static_base < r.static_bytes) {
     access = store ? Access::shared_store : Access::shared_load;
   } else {
-    if (BlockRunner::current()->record_remote(address, bytes, store ? Access::cluster_store : Access::cluster_load, pc))
-      return;
-    if (r.check) BlockRunner::current()->check_elsewhere(address, bytes, store, pc);
-    return;
+    return record_elsewhere(address, bytes, store, pc);
   }
-  if (address % bytes) BlockRunner::current()->checker().check_alignment(address, bytes, bytes, access, pc);
-  if (r.check) BlockRunner::current()->checker().check_bounds(address, bytes, access, pc);
-  if (r.next == r.end) BlockRunner::current()->log().grow();
+  // Widths are powers of two.
+  if (r.check || (address & (bytes - 1)) || r.next == r.end) return log_with_care(address, bytes, access, pc);
   *r.next++ = Event(address, bytes, access, pc);
 }
 
