@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <system_error>
@@ -17,6 +21,25 @@ namespace lapidary::model {
 namespace {
 
 using Json = nlohmann::json;
+
+/// What a file has, which is parsed anew only if it has changed: explanations ask again and again.
+/// @throws Json::exception if it is not JSON
+std::shared_ptr<const Json> document_of(const std::filesystem::path& path, std::istream& file) {
+  struct Parsed {
+    std::string text;
+    std::shared_ptr<const Json> document;
+  };
+  static std::mutex mutex;
+  static std::map<std::filesystem::path, Parsed> all;
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::lock_guard lock(mutex);
+  Parsed& parsed = all[path];
+  if (!parsed.document || parsed.text != text) {
+    parsed.document = std::make_shared<const Json>(Json::parse(text));
+    parsed.text = std::move(text);
+  }
+  return parsed.document;
+}
 
 /// get() would make some integer of a fraction, and of what no integer holds. @throws Json::exception for these
 std::int64_t whole(const Json& number) { return number.get_ref<const Json::number_integer_t&>(); }
@@ -50,7 +73,8 @@ std::vector<MeasuredRate> measured_rates(const Gpu& gpu) {
   for (const std::filesystem::path& path : files) {
     std::ifstream file(path);
     try {
-      const Json document = Json::parse(file);
+      const auto read = document_of(path, file);
+      const Json& document = *read;
       // What the emulated machine counted has no receipt.
       if (!document.contains("receipt")) continue;
       if (!gpu.answers_to(document.at("receipt").at("card").at("name").get<std::string>())) continue;
@@ -71,7 +95,8 @@ std::vector<MeasuredCounters> measured_counters(const Gpu& gpu) {
     std::ifstream file(path);
     if (!file.is_open()) continue;
     try {
-      const Json document = Json::parse(file);
+      const auto read = document_of(path, file);
+      const Json& document = *read;
       if (!gpu.answers_to(document.at("receipt").at("card").at("name").get<std::string>())) continue;
       for (const Json& result : document.at("results"))
         found.push_back({result.at("id"), result.at("kernel"), result.at("type"), result.at("tile"),
@@ -106,7 +131,8 @@ Predictions recorded_predictions(const Gpu& gpu) {
     std::ifstream file(path);
     if (!file.is_open()) continue;
     try {
-      const Json document = Json::parse(file);
+      const auto read = document_of(path, file);
+      const Json& document = *read;
       if (document.at("gpu") != gpu.name) continue;
       for (const Json& time : document.at("times"))
         found.times.push_back({time.at("id"), time.at("kernel"), time.at("type"), time.at("tile"),
