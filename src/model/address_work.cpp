@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -104,14 +105,18 @@ class AddressFlow {
   using Need = std::pair<int, std::string_view>;
 
   void need(std::size_t at, const Values& values) {
-    for (const int value : values) push(at, {value, flows_[at].guard});
+    for (const int value : values) {
+      const auto [known, is_new] = numbers_.emplace(Need(value, flows_[at].guard), needs_.size());
+      if (is_new) needs_.push_back(known->first);
+      push(at, known->second);
+    }
   }
 
-  void push(std::size_t at, const Need& need) {
-    std::vector<Need>& known = known_[at];
-    const auto place = std::lower_bound(known.begin(), known.end(), need);
-    if (place != known.end() && *place == need) return;
-    known.insert(place, need);
+  void push(std::size_t at, std::size_t need) {
+    std::vector<bool>& known = known_[at];
+    if (known.size() <= need) known.resize(needs_.size());
+    if (known[need]) return;
+    known[need] = true;
     waiting_.emplace_back(at, need);
   }
 
@@ -120,7 +125,7 @@ class AddressFlow {
     while (!waiting_.empty()) {
       const auto [at, needed] = waiting_.back();
       waiting_.pop_back();
-      const auto& [value, guard] = needed;
+      const auto [value, guard] = needs_[needed];
       for (const std::size_t earlier : before_[at]) {
         const Flow& flow = flows_[earlier];
         const bool writes = std::find(flow.writes.begin(), flow.writes.end(), value) != flow.writes.end();
@@ -137,8 +142,10 @@ class AddressFlow {
   std::vector<Flow> flows_;
   std::vector<std::vector<std::size_t>> before_;  // by instruction, those that may have been executed just before
   std::vector<bool> works_;
-  std::vector<std::vector<Need>> known_;  // by instruction, in order
-  std::vector<std::pair<std::size_t, Need>> waiting_;
+  std::vector<Need> needs_;
+  std::map<Need, std::size_t> numbers_;   // of needs_
+  std::vector<std::vector<bool>> known_;  // by instruction and number of a need
+  std::vector<std::pair<std::size_t, std::size_t>> waiting_;
 };
 
 }  // namespace
