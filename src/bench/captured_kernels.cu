@@ -6,20 +6,10 @@
 
 #include "core/error.hpp"
 #include "device/cuda_check.hpp"
+#include "device/driver_function.hpp"
 
 namespace lapidary::bench {
 namespace {
-
-/// A function of the driver as it was in that version, by the runtime: the program needs no library of the driver.
-template <class Function>
-Function driver_function(const char* name, unsigned version) {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found{};
-  check_cuda(cudaGetDriverEntryPointByVersion(name, &function, version, cudaEnableDefault, &found), name);
-  if (found != cudaDriverEntryPointSuccess)
-    throw DeviceError(std::string("the driver has no ") + name + "; install one for CUDA 12.3 or later");
-  return reinterpret_cast<Function>(function);
-}
 
 void check(CUresult status, const char* what) {
   if (status != CUDA_SUCCESS)

@@ -6,26 +6,12 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "device/cuda_check.hpp"
+#include "device/driver_function.hpp"
 #else
 #include "emulator/tensor_map_encoding.hpp"
 #endif
 
 namespace lapidary::inline LAPIDARY_BUILD {
-
-#if defined(__CUDACC__)
-/// A function of the driver since CUDA 12.0; by the runtime, so that the program needs no library of the driver.
-/// @throws DeviceError if it has none
-template <class Function>
-Function driver_function(const char* name) {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found{};
-  check_cuda(cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found), name);
-  if (found != cudaDriverEntryPointSuccess)
-    throw DeviceError(std::string("the driver has no ") + name + " (CUDA 12.0)");
-  return reinterpret_cast<Function>(function);
-}
-#endif
 
 /// What kernels of this build are given to copy boxes of a tensor.
 /// @throws InvalidArgument with the rule that is broken, the actual value and the nearest legal one; DeviceError if the
@@ -33,7 +19,7 @@ Function driver_function(const char* name) {
 inline TensorMap tensor_map(const TensorBox& tensor) {
 #if defined(__CUDACC__)
   require_legal(tensor);
-  static const auto encode = driver_function<PFN_cuTensorMapEncodeTiled_v12000>("cuTensorMapEncodeTiled");
+  static const auto encode = driver_function<PFN_cuTensorMapEncodeTiled_v12000>("cuTensorMapEncodeTiled", 12000);
   static_assert(sizeof(TensorMap) == sizeof(CUtensorMap));
   alignas(128) CUtensorMap map;
   cuuint64_t size[TensorBox::max_rank], stride[TensorBox::max_rank - 1];
@@ -62,7 +48,7 @@ inline TensorMap tensor_map(const TensorBox& tensor) {
 /// @throws DeviceError if the driver refuses
 inline void replace_address(TensorMap& map, const void* base) {
 #if defined(__CUDACC__)
-  static const auto replace = driver_function<PFN_cuTensorMapReplaceAddress_v12000>("cuTensorMapReplaceAddress");
+  static const auto replace = driver_function<PFN_cuTensorMapReplaceAddress_v12000>("cuTensorMapReplaceAddress", 12000);
   const CUresult status = replace(reinterpret_cast<CUtensorMap*>(&map), const_cast<void*>(base));
   if (status != CUDA_SUCCESS)
     throw DeviceError("cuTensorMapReplaceAddress: error " + std::to_string(static_cast<int>(status)));

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -67,7 +68,35 @@ constexpr auto wgmma_kinds = [] {
                     GemmKind(Type::f16, Type::f32, row, column)};
 }();
 
-/// The same, of numbers alone: gcc tells template arguments of one value apart by whether a part of it was once copied
+/// Of both types of 16 bits, with results of the same type, and of f32.
+constexpr auto kinds_of_16_bits(Order a, Order b) {
+  return std::array{GemmKind(Type::bf16, Type::bf16, a, b), GemmKind(Type::f16, Type::f16, a, b)};
+}
+constexpr auto kinds_with_f32(Order a, Order b) {
+  return std::array{GemmKind(Type::bf16, Type::f32, a, b), GemmKind(Type::f16, Type::f32, a, b)};
+}
+
+/// A tile for each kind of some lists.
+template <std::size_t... counts>
+constexpr auto of_kinds(const TileShape& tile, int stages, const std::array<GemmKind, counts>&... lists) {
+  std::array<KernelTraits, (counts + ...)> all{};
+  auto next = all.begin();
+  const auto add = [&](const auto& kinds) {
+    for (const GemmKind& kind : kinds) *next++ = {.tile = tile, .kind = kind, .stages = stages};
+  };
+  (add(lists), ...);
+  return all;
+}
+/// Lists, one after the other.
+template <std::size_t... counts>
+constexpr auto joined(const std::array<KernelTraits, counts>&... lists) {
+  std::array<KernelTraits, (counts + ...)> all{};
+  auto next = all.begin();
+  ((next = std::copy(lists.begin(), lists.end(), next)), ...);
+  return all;
+}
+
+/// Traits of numbers alone: gcc tells template arguments of one value apart by whether a part of it was once copied
 /// from something const, and nvcc, which writes the value down for it, then registers another kernel than is launched.
 constexpr KernelTraits of_numbers(const KernelTraits& t) {
   KernelTraits plain{};

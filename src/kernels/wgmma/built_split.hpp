@@ -32,12 +32,4 @@ constexpr BuiltKernel built_split() {
   return kernel;
 }
 
-/// Of both types of 16 bits, with results of the same type, and of f32.
-constexpr auto kinds_of_16_bits(Order a, Order b) {
-  return std::array{GemmKind(Type::bf16, Type::bf16, a, b), GemmKind(Type::f16, Type::f16, a, b)};
-}
-constexpr auto kinds_with_f32(Order a, Order b) {
-  return std::array{GemmKind(Type::bf16, Type::f32, a, b), GemmKind(Type::f16, Type::f32, a, b)};
-}
-
 }  // namespace lapidary::inline LAPIDARY_BUILD

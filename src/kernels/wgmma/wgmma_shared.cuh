@@ -96,7 +96,7 @@ constexpr auto wide(const Kinds&... kinds) {
 constexpr GemmKind kind(Type type, Order a, Order b) { return {type, type, a, b}; }
 constexpr GemmKind wide_kind(Type type, Order a, Order b) { return {type, Type::f32, a, b}; }
 constexpr Order row = Order::row_major, column = Order::column_major;
-constexpr auto all_traits = wgmma_waves::joined(
+constexpr auto all_traits = joined(
     column_major_b(kind(Type::bf16, row, column), kind(Type::f16, row, column)),
     row_major(kind(Type::bf16, row, row), kind(Type::f16, row, row)),
     column_major_a(kind(Type::bf16, column, row), kind(Type::f16, column, row), kind(Type::bf16, column, column),

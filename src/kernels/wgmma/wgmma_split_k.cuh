@@ -109,37 +109,22 @@ struct Config : WgmmaConfig<t, warpgroups> {
 
 constexpr Order row = Order::row_major, column = Order::column_major;
 constexpr auto only(Type type, Type result, Order b = column) { return std::array{GemmKind(type, result, row, b)}; }
-
-constexpr auto all_traits = [] {
-  std::array<KernelTraits, 50> all{};
-  auto next = all.begin();
-  const auto add = [&](const TileShape& tile, int stages, const auto&... lists) {
-    const auto each = [&](const auto& kinds) {
-      for (const GemmKind& kind : kinds) *next++ = {.tile = tile, .kind = kind, .stages = stages};
-    };
-    (each(lists), ...);
-  };
-  constexpr auto s8 = only(Type::s8, Type::s32), s8_f32 = only(Type::s8, Type::f32);
-  constexpr auto tf32 = only(Type::tf32, Type::f32), e4m3 = only(Type::e4m3, Type::f32);
-  add({64, 64, 128}, 6, kinds_of_16_bits(row, column), kinds_of_16_bits(row, row), kinds_of_16_bits(column, column),
-      kinds_with_f32(row, column), kinds_with_f32(row, row), kinds_with_f32(column, row),
-      kinds_with_f32(column, column));
-  add({64, 32, 128}, 9, kinds_of_16_bits(row, column), kinds_of_16_bits(column, column));
-  add({64, 16, 128}, 10, kinds_of_16_bits(row, column), kinds_of_16_bits(column, column));
-  add({64, 16, 64}, 12, kinds_of_16_bits(column, row));
-  add({64, 32, 64}, 12, kinds_of_16_bits(column, row));
-  add({128, 64, 64}, 8, kinds_of_16_bits(row, column), kinds_with_f32(row, column));
-  add({128, 128, 64}, 5, only(Type::bf16, Type::bf16), only(Type::bf16, Type::bf16, row), kinds_with_f32(row, column),
-      kinds_with_f32(column, row), kinds_with_f32(column, column));
-  add({64, 64, 64}, 6, tf32);
-  add({128, 64, 32}, 8, tf32);
-  add({128, 128, 32}, 5, tf32);
-  add({64, 64, 256}, 6, s8, s8_f32);
-  add({64, 64, 128}, 12, e4m3);
-  add({128, 64, 128}, 8, s8, s8_f32, e4m3);
-  add({128, 128, 128}, 5, s8, s8_f32, e4m3);
-  return all;
-}();
+constexpr auto s8 = only(Type::s8, Type::s32), s8_f32 = only(Type::s8, Type::f32);
+constexpr auto tf32 = only(Type::tf32, Type::f32), e4m3 = only(Type::e4m3, Type::f32);
+constexpr auto all_traits = joined(
+    of_kinds({64, 64, 128}, 6, kinds_of_16_bits(row, column), kinds_of_16_bits(row, row),
+             kinds_of_16_bits(column, column), kinds_with_f32(row, column), kinds_with_f32(row, row),
+             kinds_with_f32(column, row), kinds_with_f32(column, column)),
+    of_kinds({64, 32, 128}, 9, kinds_of_16_bits(row, column), kinds_of_16_bits(column, column)),
+    of_kinds({64, 16, 128}, 10, kinds_of_16_bits(row, column), kinds_of_16_bits(column, column)),
+    of_kinds({64, 16, 64}, 12, kinds_of_16_bits(column, row)),
+    of_kinds({64, 32, 64}, 12, kinds_of_16_bits(column, row)),
+    of_kinds({128, 64, 64}, 8, kinds_of_16_bits(row, column), kinds_with_f32(row, column)),
+    of_kinds({128, 128, 64}, 5, only(Type::bf16, Type::bf16), only(Type::bf16, Type::bf16, row),
+             kinds_with_f32(row, column), kinds_with_f32(column, row), kinds_with_f32(column, column)),
+    of_kinds({64, 64, 64}, 6, tf32), of_kinds({128, 64, 32}, 8, tf32), of_kinds({128, 128, 32}, 5, tf32),
+    of_kinds({64, 64, 256}, 6, s8, s8_f32), of_kinds({64, 64, 128}, 12, e4m3),
+    of_kinds({128, 64, 128}, 8, s8, s8_f32, e4m3), of_kinds({128, 128, 128}, 5, s8, s8_f32, e4m3));
 constexpr auto build = [](auto t) { return built_split<info, Config<t.value, t.value.tile.m / 64>>(); };
 template <class Unit>
 constexpr auto built_kernels = built_wgmma_list<Unit, all_traits>(build);

@@ -122,17 +122,16 @@ inline std::string refusal(const Problem& problem) {
   return K <= most_k ? "" : "K is " + std::to_string(K) + "; this kernel takes at most " + std::to_string(most_k);
 }
 
-/// Of both types of 16 bits: small tiles have few elements to wait for, wide ones the fewest for each product.
-constexpr auto all_traits = [] {
-  std::array<KernelTraits, 48> all{};
-  auto next = all.begin();
-  for (const auto& of : {kinds_of_16_bits, kinds_with_f32})
-    for (const TileShape& tile : {TileShape{128, 128, 64}, {64, 64, 64}, {64, 32, 64}})
-      for (const Order a : {Order::row_major, Order::column_major})
-        for (const Order b : {Order::row_major, Order::column_major})
-          for (const GemmKind& kind : of(a, b)) *next++ = {.tile = tile, .kind = kind, .stages = 3};
-  return all;
-}();
+/// Small tiles have few elements to wait for, wide ones the fewest for each product.
+template <class Kinds>
+constexpr auto in_all_orders(Kinds kinds) {
+  constexpr Order row = Order::row_major, column = Order::column_major;
+  const auto of = [&](const TileShape& tile) {
+    return of_kinds(tile, 3, kinds(row, row), kinds(row, column), kinds(column, row), kinds(column, column));
+  };
+  return joined(of({128, 128, 64}), of({64, 64, 64}), of({64, 32, 64}));
+}
+constexpr auto all_traits = joined(in_all_orders(kinds_of_16_bits), in_all_orders(kinds_with_f32));
 template <class Config>
 Prepared prepare(const Problem& problem, const Card& card) {
   return prepare_split<info, Config>(problem, card, kernel<Config>);

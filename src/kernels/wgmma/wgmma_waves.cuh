@@ -98,13 +98,6 @@ template <class... Types>
 constexpr auto wide_results(Order a, Order b, int BM, int BN, int cols, Types... types) {
   return std::array{of({types, types == Type::s8 ? Type::s32 : Type::f32, a, b}, BM, BN, 1, cols)...};
 }
-template <std::size_t... counts>
-constexpr auto joined(const std::array<KernelTraits, counts>&... lists) {
-  std::array<KernelTraits, (counts + ...)> all{};
-  auto next = all.begin();
-  ((next = std::copy(lists.begin(), lists.end(), next)), ...);
-  return all;
-}
 constexpr Order row = Order::row_major, column = Order::column_major;
 constexpr auto wide = joined(
     wide_results(row, column, 128, 112, 56, Type::bf16, Type::f16, Type::tf32, Type::s8, Type::e4m3),
