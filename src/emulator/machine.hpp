@@ -44,8 +44,8 @@ struct Options {
   /// counted is the same, sooner.
   bool multiply = true;
   /// That kernels whose blocks stay and take tile after tile are told of. Few, so that small problems too have several
-  /// tiles for each.
-  int multiprocessors = 4;
+  /// tiles for each, and enough for the largest portable cluster.
+  int multiprocessors = 8;
   /// Stop at the first fault (see KernelFault); needs kernels of the instrumented build.
   bool check = false;
   /// Host threads that run at a time, each of them one block or cluster; 0 means one for each core.
