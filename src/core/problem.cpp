@@ -147,12 +147,12 @@ void validate_choice(const char* name, Enum value, Enum last) {
 }
 
 void validate_types(const GemmKind& kind) {
-  for (const Type type : {kind.type, kind.result}) {
+  for (const auto& [type, of, legal] :
+       {std::tuple(kind.type, "A and B", "f32, f16, bf16, tf32, e4m3 or s8"),
+        std::tuple(kind.result, "C and D", "f32, f16 or bf16, or of s32 where A and B are of s8")})
     if (type > Type::s32)
-      throw Refusal(RefusalId::type_value,
-                    fmt::format("the element type has value {}; types are {} (f32) to {} (s32)", static_cast<int>(type),
-                                static_cast<int>(Type::f32), static_cast<int>(Type::s32)));
-  }
+      throw Refusal(RefusalId::type_value, fmt::format("the element type of {} has value {}; they must be of {}", of,
+                                                       static_cast<int>(type), legal));
   if (std::find(std::begin(operand_types), std::end(operand_types), kind.type) == std::end(operand_types))
     throw Refusal(
         RefusalId::type_value,
@@ -344,10 +344,11 @@ void validate(const Problem& p, const Operands& operands) {
   if (p.M == 0 || p.N == 0) return;
   if (p.groups > 0) validate_group_ends(p, operands);
   const bool reads_c = p.reads_c() && (p.beta == Factor::in_device_memory || operands.beta != 0);
+  const bool multiplies = p.alpha != Factor::zero;
   for (const Matrix matrix : all_matrices)
-    if (matrix != Matrix::C || reads_c) validate_pointer(p, operands, matrix);
+    if (matrix == Matrix::D || (matrix == Matrix::C ? reads_c : multiplies)) validate_pointer(p, operands, matrix);
   for (const Matrix input : {Matrix::A, Matrix::B}) {
-    if (overlap(p, operands, Matrix::D, input)) {
+    if (multiplies && overlap(p, operands, Matrix::D, input)) {
       throw Refusal(
           RefusalId::overlap_input,
           fmt::format(

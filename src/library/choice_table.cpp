@@ -17,6 +17,17 @@ std::string key_of(const Problem& p) {
   return fmt::format("{} {}x{}x{}{}", library::kind_text(p), p.M, p.N, p.K, epilogue);
 }
 
+/// The product of a line, of factors that any types may have. @throws InvalidArgument if there is none
+Problem product_of_line(std::string_view types, std::string_view sizes) {
+  const std::size_t point = sizes.find('.');
+  Problem p = library::parse_product(types, sizes.substr(0, point));
+  if (point != sizes.npos) p.epilogue = parse_epilogue(sizes.substr(point + 1));
+  p.alpha = Factor::one;
+  p.beta = Factor::zero;
+  validate(resolved(p));
+  return p;
+}
+
 std::string_view next_word(std::string_view& line) {
   constexpr std::string_view blanks = " \t\r";
   line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
@@ -46,16 +57,14 @@ ChoiceTable::ChoiceTable(std::string_view text) {
     const bool known_packs = packs.empty() || packs == "a" || packs == "b" || packs == "ab";
     if (kernel.empty() || !more.empty() || !known_packs) refuse(RefusalId::table_form, "is no choice");
     find_kernel(kernel);
-    if (const std::size_t point = sizes.find('.'); point != sizes.npos) {
-      Epilogue epilogue;
-      try {
-        epilogue = parse_epilogue(sizes.substr(point + 1));
-      } catch (const InvalidArgument& unknown) {
-        refuse(RefusalId::table_form, fmt::format("has no epilogue, as {}", unknown.what()));
-      }
-      if (epilogue == Epilogue{}) refuse(RefusalId::table_form, "has an epilogue of which there is nothing");
-    }
     const std::string key = fmt::format("{} {}", types, sizes);
+    std::string legal;
+    try {
+      legal = key_of(product_of_line(types, sizes));
+    } catch (const InvalidArgument& unknown) {
+      refuse(RefusalId::table_form, fmt::format("has no product, as {}", unknown.what()));
+    }
+    if (key != legal) refuse(RefusalId::table_form, fmt::format("has {} where {} would be a product", key, legal));
     const Entry entry = {std::string(kernel), {packs.find('a') != packs.npos, packs.find('b') != packs.npos}};
     if (!entries_.emplace(key, entry).second)
       refuse(RefusalId::table_twice, fmt::format("is the second one for {}", key));

@@ -382,7 +382,7 @@ void Context::prepare(const Plan& plan, const Stream& stream, Matrix matrix, con
   const auto require = [&](const void* address, const char* name, unsigned alignment) {
     if (!address || reinterpret_cast<std::uintptr_t>(address) % alignment != 0)
       throw Refusal(RefusalId::prepared_copy,
-                    fmt::format("{} is {}; it must be a multiple of {} bytes", name, address, alignment));
+                    fmt::format("{} is at {}; it must be memory at a multiple of {} bytes", name, address, alignment));
   };
   require(from, "from", static_cast<unsigned>(size_of(copy->packing.type)));
   require(to, "to", library::workspace_alignment);

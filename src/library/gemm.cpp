@@ -49,10 +49,11 @@ struct Lines {
 Lines lines_of(const char* name, const ConstMatrixView& x) {
   for (const Order order : likely_orders(x))
     if (const auto ld = leading_dimension(x, order)) return {order, *ld};
-  throw Refusal(RefusalId::strides_lines,
-                fmt::format("{} is {} x {} with strides {} and {}; one of them must be 1, and the other one at "
-                            "least the length of a line",
-                            name, x.rows, x.cols, x.row_stride, x.col_stride));
+  throw Refusal(
+      RefusalId::strides_lines,
+      fmt::format("{} is {} x {} with strides {} and {}; one of them must be 1 and the other one at least the "
+                  "length of a line: {} and 1 if rows are the lines, 1 and {} if columns are",
+                  name, x.rows, x.cols, x.row_stride, x.col_stride, x.cols, x.rows));
 }
 
 void require_shape(RefusalId broken, const char* name, std::int64_t rows, std::int64_t cols, const char* what,

@@ -64,6 +64,9 @@ struct PlanId {
 std::string to_string(const PlanId& id);
 /// Types and orders as an id has them: "f16-f32-RCR".
 std::string kind_text(const Problem& problem);
+/// A product by its types and orders, and by its sizes as in 512x512x64. What is not as it should be reads as something
+/// else, which shows when it is written again. @throws InvalidArgument for unknown types
+Problem parse_product(std::string_view kind, std::string_view sizes);
 /// @throws InvalidArgument saying how one is written
 PlanId parse_plan_id(std::string_view text);
 

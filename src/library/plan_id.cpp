@@ -58,9 +58,11 @@ Factor factor_of_letter(std::string_view letters, std::size_t at) {
   return found == factor_letters.npos ? Factor::zero : static_cast<Factor>(found);
 }
 
-/// "f16-RCR" or "f16-f32-RCR".
-void read_kind(std::string_view text, Problem& p) {
-  Fields fields(text);
+}  // namespace
+
+Problem parse_product(std::string_view kind, std::string_view sizes) {
+  Problem p;
+  Fields fields(kind);
   const Type type = parse_type(fields.next('-'));
   std::string_view next = fields.next('-');
   Type result = GemmKind(type).result;
@@ -70,9 +72,12 @@ void read_kind(std::string_view text, Problem& p) {
   }
   p.kind = {type, result, order_of(next, 0), order_of(next, 1)};
   p.order_d = order_of(next, 2);
+  const auto [M, N, K] = numbers<std::int64_t, 3>(sizes, 'x');
+  p.M = M;
+  p.N = N;
+  p.K = K;
+  return p;
 }
-
-}  // namespace
 
 std::string kind_text(const Problem& p) {
   return fmt::format("{}{}-{}{}{}", name_of(p.kind.type),
@@ -102,10 +107,11 @@ std::string to_string(const PlanId& id) {
 
 PlanId parse_plan_id(std::string_view text) {
   const auto refuse = [&] {
-    throw Refusal(RefusalId::plan_id_form,
-                  fmt::format("'{}' is no plan's id; they are written as in "
-                              "1.h200.f16-RCR.512x512x64.ld64-64-512-512.at16-16-16-16.vz.naive_32x32_f32.p",
-                              text.substr(0, most_letters)));
+    throw Refusal(
+        RefusalId::plan_id_form,
+        fmt::format("'{}' is no plan's id; they are written as in "
+                    "1.h200.f16-RCR.512x512x64.ld64-64-512-512.at16-16-16-16.vz.mma_multistage_128x256x32_s4_f16-RC.p",
+                    text.substr(0, most_letters)));
   };
   if (text.size() > most_letters) refuse();
   Fields fields(text);
@@ -113,8 +119,12 @@ PlanId parse_plan_id(std::string_view text) {
   Problem& p = id.problem;
   if (fields.next('.') != version) refuse();
   id.card = fields.next('.');
-  const std::string_view kind = fields.next('.');
-  const auto sizes = numbers<std::int64_t, 3>(fields.next('.'), 'x');
+  const std::string_view kind = fields.next('.'), sizes = fields.next('.');
+  try {
+    p = parse_product(kind, sizes);
+  } catch (const InvalidArgument&) {
+    refuse();
+  }
   const auto after = [](std::string_view field, std::size_t letters) {
     return field.size() < letters ? std::string_view() : field.substr(letters);
   };
@@ -142,14 +152,10 @@ PlanId parse_plan_id(std::string_view text) {
   const bool hexadecimal = id.table.find_first_not_of("0123456789abcdef") == std::string::npos;
   if (!id.table.empty() && (id.table.size() != 16 || !hexadecimal)) refuse();
   try {
-    read_kind(kind, p);
     if (!epilogue.empty()) p.epilogue = parse_epilogue(epilogue);
   } catch (const InvalidArgument&) {
     refuse();
   }
-  p.M = sizes[0];
-  p.N = sizes[1];
-  p.K = sizes[2];
   p.lda = ld[0];
   p.ldb = ld[1];
   p.ldc = ld[2];

@@ -651,8 +651,8 @@ TEST_F(Validate, RefusesValuesThatTypesHaveNot) {
     change(changed);
     EXPECT_NE(message_of([&] { validate(changed); }).find(rule), std::string::npos) << rule;
   };
-  refused([](Problem& p) { p.kind.type = static_cast<Type>(99); }, "the element type has value 99");
-  refused([](Problem& p) { p.kind.result = static_cast<Type>(99); }, "the element type has value 99");
+  refused([](Problem& p) { p.kind.type = static_cast<Type>(99); }, "the element type of A and B has value 99");
+  refused([](Problem& p) { p.kind.result = static_cast<Type>(99); }, "the element type of C and D has value 99");
   refused([](Problem& p) { p.kind.b = static_cast<Order>(2); }, "the order of B has value 2; values are 0 to 1");
   refused([](Problem& p) { p.alpha = static_cast<Factor>(9); },
           "what is known of alpha has value 9; values are 0 to 3");

@@ -192,7 +192,7 @@ std::vector<Case> Refusals::of_problems() {
        planned([](Problem& p) { p.N = p.K = large; }, {Type::tf32, Type::f32})},
       {ld_length, "lda is 5; a row of A has K = 6 elements, so it must be at least 6",
        planned([](Problem& p) { p.lda = 5; })},
-      {type_value, "the element type has value 99; types are 0 (f32) to 6 (s32)",
+      {type_value, "the element type of A and B has value 99; they must be of f32, f16, bf16, tf32, e4m3 or s8",
        planned([](Problem& p) { p.kind.type = static_cast<Type>(99); })},
       {type_value, "no element type is named 'f99'; there are f32, f16",
        planned([](Problem&) {}, {.kernel = "naive_32x32_f99"})},
@@ -377,7 +377,7 @@ std::vector<Case> Refusals::of_operands() {
        [this] {
          context_.prepare(context_.plan({.M = 4, .N = 5, .K = 6}), device_->stream(), Matrix::B, address(1), place(3));
        }},
-      {prepared_copy, "to is 0x8; it must be a multiple of 256 bytes",
+      {prepared_copy, "to is at 0x8; it must be memory at a multiple of 256 bytes",
        [this] {
          const Plan plan = context_.plan(problem_of({Type::tf32, Type::f32}, 128, 256, 64), {.prepared = {.b = true}});
          context_.prepare(plan, device_->stream(), Matrix::B, address(1), reinterpret_cast<void*>(8));
@@ -471,6 +471,15 @@ std::vector<Case> Refusals::of_choices() {
        planned(aligned, f16_rows,
                {.kernel = "mma_multistage_128x256x32_s4_f16", .packs = PackedOperands{false, true}})},
       {table_form, "line 2 of the table of choices is no choice", [] { ChoiceTable("\n4x5x6"); }},
+      {table_form, "line 1 of the table of choices has f16-RCR 512x512 where f16-RCR 512x512x0 would be a product",
+       [] { ChoiceTable("f16-RCR 512x512 mma_multistage_128x256x32_s4_f16-RC"); }},
+      {table_form, "has f16-RCR 0512x512x64 where f16-RCR 512x512x64 would be a product",
+       [] { ChoiceTable("f16-RCR 0512x512x64 mma_multistage_128x256x32_s4_f16-RC"); }},
+      {table_form, "has f16-XCR 512x512x64 where f16-RCR 512x512x64 would be a product",
+       [] { ChoiceTable("f16-XCR 512x512x64 mma_multistage_128x256x32_s4_f16-RC"); }},
+      {table_form, "has no product, as M is -512; sizes must be 0 or more",
+       [] { ChoiceTable("f16-RCR -512x512x64 mma_multistage_128x256x32_s4_f16-RC"); }},
+      {table_form, "has no product, as", [] { ChoiceTable("f61-RCR 512x512x64 mma_multistage_128x256x32_s4_f16-RC"); }},
       {table_twice, "line 2 of the table of choices is the second one for f32-RRR 4x5x6",
        [] { ChoiceTable("f32-RRR 4x5x6 multistage_128x128x32_s3_f32\nf32-RRR 4x5x6 multistage_128x128x32_s3_f32"); }},
       {plan_id_form, "'1.h200' is no plan's id; they are written as in 1.h200.f16-RCR.", id("1.h200")},
