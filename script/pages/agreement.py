@@ -137,6 +137,32 @@ def agreement_counters():
     return caption + table(["kernel", "counter", "as written:", "as compiled:", "measured:", "off:"], rows)
 
 
+# What a kernel asks for; the other counters say when, what of it was there already, and how often somebody looked again.
+ASKED = ("ffma_threads", "global_load_requests", "global_load_sectors", "global_store_requests", "global_store_sectors",
+         "async_copy_instructions", "shared_load_instructions", "shared_store_instructions", "bulk_load_instructions", "bulk_load_bytes",
+         "bulk_store_instructions", "bulk_store_bytes", "mma_instructions", "wgmma_instructions", "wgmma_wavefronts", "wgmma_conflicts",
+         "registers", "blocks", "threads", "limit_registers", "limit_shared", "limit_warps", "limit_blocks")  # fmt: skip
+
+
+def agreement_cards():
+    """Counters of one program on two cards."""
+    here, there = ({(r["id"], r["m"]): r["counters"] for r in load(f"results/{card}/counters.json")["results"]} for card in CARDS)
+    both = [launch for launch in here if launch in there]
+
+    def same(name):
+        return [here[launch][name] == there[launch][name] for launch in both if name in here[launch]]
+
+    alike, compared = (sum(count(same(name)) for name in ASKED) for count in (sum, len))
+    loads = same("shared_load_wavefronts")
+    worst = max(abs(here[at]["shared_load_wavefronts"] / there[at]["shared_load_wavefronts"] - 1) for at in both if there[at]["shared_load_wavefronts"])
+    return (
+        f"The H100's counters are on record of {len(there)} launches, of which {len(both)} were read on the H200 too. Of what kernels ask for "
+        f"(requests, sectors and instructions for memory, products, registers, blocks and their limits) {alike} of {compared} counters are the "
+        f"same on both cards; wavefronts of shared loads are in {sum(loads)} of {len(loads)} launches, and differ by {worst:.2%} at most. "
+        "Instructions differ where warps wait in loops, and what caches had, times and shares of time do.\n"
+    )
+
+
 def agreement_addresses():
     alike = defaultdict(list)  # tiles of a kernel and type that differ in none of the numbers
     for work in load("results/h200/predictions.json")["addresses"]:
@@ -159,6 +185,7 @@ REGIONS = {
     "agreement-times": agreement_times,
     "agreement-clocks": agreement_clocks,
     "agreement-counters": agreement_counters,
+    "agreement-cards": agreement_cards,
     "agreement-dram": agreement_dram,
     "agreement-addresses": agreement_addresses,
 }
