@@ -184,7 +184,7 @@ Plan plan(const Problem& problem, std::string_view card, const GemmOptions& opti
 /// The plan with that id. @throws InvalidArgument if it is none, or of a kernel that this library does not have
 Plan plan_of(std::string_view id);
 
-/// Alpha or beta: a number, or an f32 in device memory that is read when a product is computed.
+/// Alpha or beta: a number, or an f32 in device memory that is read when a product is computed. It may not lie in D.
 struct Scalar {
   float value = 0;
   const float* device = nullptr;
@@ -259,8 +259,8 @@ class Context {
 
   /// Computes what a plan says, on operands that are as its problem says, in the order of the stream. On a GPU it
   /// returns at once, on the emulated machine when it is done. A batch is one launch where a kernel does batches, and
-  /// as many as products otherwise; over all of it, no D may share an element with an A, a B or the bias, nor with a C
-  /// or a residual unless each D is its own.
+  /// as many as products otherwise; over all of it, no D may share an element with an A, a B, the bias or a factor in
+  /// device memory, nor with a C or a residual unless each D is its own.
   ///
   /// An alpha of 0 that the plan's problem leaves open is another plan's, which reads neither A nor B. The first run
   /// makes and prepares it. If it needs more than the plan's workspace_bytes(), as where the plan's kernel does what

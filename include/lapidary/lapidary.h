@@ -112,7 +112,7 @@ typedef struct lapidary_epilogue {
   const lapidary_matrix* residual; /* as D is, of its type and order; it may be D. Null: none */
   int clamps;                      /* whether to `low`, `high` and what is between them */
   float low, high;
-  const float* alpha; /* in device memory, in place of the argument; null: that one */
+  const float* alpha; /* in device memory, outside of D, in place of the argument; null: that one */
   const float* beta;
 } lapidary_epilogue;
 
