@@ -98,9 +98,10 @@ class ChoiceTable {
 struct GemmOptions {
   /// The most that may be taken of a workspace, in bytes; what needs more is not chosen.
   std::size_t workspace_bytes = std::size_t{1} << 40;
-  /// A row of the results depends neither on M nor on other rows: the choice does not look at M, nor at where A begins.
-  /// It does at all else: orders, leading dimensions and, of B, C and D, alignments. Views say of a single row, too,
-  /// where a second one would begin.
+  /// A row of the results depends neither on M nor on other rows: the choice of the kernel does not look at M, nor at
+  /// where A begins, nor at workspace_bytes, as how much a kernel needs depends on both: too few are refused. It does
+  /// at all else: orders, leading dimensions and, of B, C and D, alignments. Views say of a single row, too, where a
+  /// second one would begin.
   bool batch_invariant = false;
   /// Products of e4m3 may be added up by tensor cores alone, which keep 13 fraction bits of a sum.
   bool fast_accumulation = false;

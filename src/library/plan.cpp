@@ -99,8 +99,11 @@ Problem with_rows(Problem problem, std::int64_t M) {
 
 }  // namespace
 
-std::string kernel_of_any_rows(const Problem& problem, const BuiltInCard& card, const GemmOptions& options) {
+std::string kernel_of_any_rows(const Problem& problem, const BuiltInCard& card, GemmOptions options) {
   constexpr std::int64_t few = 64, many = 1024;
+  // Copies of A, and sums, are as long as there are rows: what is enough for these numbers of them says nothing of
+  // others.
+  options.workspace_bytes = SIZE_MAX;
   // By a kernel there are several ways, with copies and without.
   std::unordered_map<const LibraryKernel*, double> seconds_of_few;
   for (const Candidate& candidate : candidates(with_rows(problem, few), card, options)) {

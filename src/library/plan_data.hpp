@@ -39,9 +39,9 @@ struct Candidate {
 /// kernel that is chosen for any number of rows. A user's table does not count.
 std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card, GemmOptions options);
 
-/// With batch_invariant, the kernel that is chosen for any number of rows: of those that take few and many the one that
-/// does both well, by the product of the two times. Empty if there is none.
-std::string kernel_of_any_rows(const Problem& problem, const BuiltInCard& card, const GemmOptions& options);
+/// With batch_invariant, the kernel that is chosen for any number of rows, and any workspace: of those that take few
+/// and many the one that does both well, by the product of the two times. Empty if there is none.
+std::string kernel_of_any_rows(const Problem& problem, const BuiltInCard& card, GemmOptions options);
 
 /// What a plan's id says; to_string() and parse_plan_id() are each other's inverse.
 ///
