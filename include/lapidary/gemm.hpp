@@ -158,8 +158,9 @@ class Plan {
   const std::vector<PlannedWay>& ways() const;
   /// Why this way and not the next best: one sentence.
   std::string why() const;
-  /// Whether a row of the results depends neither on M nor on other rows: the way is that which batch_invariant
-  /// chooses for problem(), which without that option has no gap behind a single row. The same plan on the same card
+  /// Whether a row of the results depends neither on M nor on other rows: the plan was made with batch_invariant, or
+  /// the way is that which the option chooses for problem(), which without it has no gap behind a single row, if the
+  /// copies that the way has prepared are; of a plan made from its id that alone counts. The same plan on the same card
   /// always gives the same results, bit by bit.
   bool batch_invariant() const;
   ErrorBound error_bound() const;

@@ -235,10 +235,11 @@ std::size_t Plan::prepared_bytes(Matrix matrix) const {
 }
 
 bool Plan::batch_invariant() const {
-  if (way().kernel.empty()) return true;
+  if (data_->batch_invariant || way().kernel.empty()) return true;
   return way().kernel == kernel_of_any_rows(problem(), *data_->card,
                                             {.batch_invariant = true,
-                                             .fast_accumulation = data_->way.kernel->kernel->fast_accumulation});
+                                             .fast_accumulation = data_->way.kernel->kernel->fast_accumulation,
+                                             .prepared = way().prepared});
 }
 
 std::string Plan::why() const {
@@ -263,6 +264,7 @@ Plan plan(const Problem& asked, std::string_view card_name, const GemmOptions& o
   auto data = std::make_shared<PlanData>();
   const BuiltInCard& card = find_card(card_name);
   data->card = &card;
+  data->batch_invariant = options.batch_invariant;
   data->problem = resolved(asked);
   validate(data->problem);
   validate_batch(data->problem);

@@ -14,6 +14,7 @@ namespace lapidary::library {
 struct PlanData {
   Problem problem;  ///< resolved, as it was asked for
   const BuiltInCard* card = nullptr;
+  bool batch_invariant = false;  ///< asked for
   Way way;                       ///< of with_row_major_results(problem)
   std::vector<PlannedWay> ways;  ///< the first one is that way
   std::string id;

@@ -445,6 +445,7 @@ TEST(Plan, ForAnyNumberOfRowsIsOfOneKernelWhateverWorkspaceThereIs) {
               const std::string refusal = refusal_of([&] {
                 const Plan one = with(bytes);
                 EXPECT_LE(one.workspace_bytes(), bytes);
+                EXPECT_TRUE(one.batch_invariant()) << one.id();
                 kernels.insert(one.way().kernel);
                 enough = true;
                 ++made;
@@ -464,6 +465,10 @@ TEST(Plan, ForAnyNumberOfRowsIsOfOneKernelWhateverWorkspaceThereIs) {
         }
   EXPECT_GT(refused, 500);
   EXPECT_GT(made, 500);
+  const Plan prepared = plan(problem_of({Type::f16, Type::f16}, 295, 153, 300), "h200",
+                             {.batch_invariant = true, .prepared = {.b = true}});
+  ASSERT_TRUE(prepared.way().prepared.b);
+  EXPECT_TRUE(plan_of(prepared.id()).batch_invariant());
 }
 
 // Of one row there is no telling by memory alone which order it has, or how far behind it a second one begins: that is
