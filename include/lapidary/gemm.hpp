@@ -98,9 +98,10 @@ class ChoiceTable {
 struct GemmOptions {
   /// The most that may be taken of a workspace, in bytes; what needs more is not chosen.
   std::size_t workspace_bytes = std::size_t{1} << 40;
-  /// A row of the results depends neither on M nor on other rows: the choice does not look at M, nor at where A begins.
-  /// It does at all else: orders, leading dimensions and, of B, C and D, alignments. Views say of a single row, too,
-  /// where a second one would begin.
+  /// A row of the results depends neither on M nor on other rows: the choice of the kernel does not look at M, nor at
+  /// where A begins, nor at workspace_bytes, as how much a kernel needs depends on both: too few are refused. It does
+  /// at all else: orders, leading dimensions and, of B, C and D, alignments. Views say of a single row, too, where a
+  /// second one would begin.
   bool batch_invariant = false;
   /// Products of e4m3 may be added up by tensor cores alone, which keep 13 fraction bits of a sum.
   bool fast_accumulation = false;
@@ -157,8 +158,9 @@ class Plan {
   const std::vector<PlannedWay>& ways() const;
   /// Why this way and not the next best: one sentence.
   std::string why() const;
-  /// Whether a row of the results depends neither on M nor on other rows: the way is that which batch_invariant
-  /// chooses for problem(), which without that option has no gap behind a single row. The same plan on the same card
+  /// Whether a row of the results depends neither on M nor on other rows: the plan was made with batch_invariant, or
+  /// the way is that which the option chooses for problem(), which without it has no gap behind a single row, if the
+  /// copies that the way has prepared are; of a plan made from its id that alone counts. The same plan on the same card
   /// always gives the same results, bit by bit.
   bool batch_invariant() const;
   ErrorBound error_bound() const;
@@ -184,7 +186,7 @@ Plan plan(const Problem& problem, std::string_view card, const GemmOptions& opti
 /// The plan with that id. @throws InvalidArgument if it is none, or of a kernel that this library does not have
 Plan plan_of(std::string_view id);
 
-/// Alpha or beta: a number, or an f32 in device memory that is read when a product is computed.
+/// Alpha or beta: a number, or an f32 in device memory that is read when a product is computed. It may not lie in D.
 struct Scalar {
   float value = 0;
   const float* device = nullptr;
@@ -259,8 +261,8 @@ class Context {
 
   /// Computes what a plan says, on operands that are as its problem says, in the order of the stream. On a GPU it
   /// returns at once, on the emulated machine when it is done. A batch is one launch where a kernel does batches, and
-  /// as many as products otherwise; over all of it, no D may share an element with an A, a B or the bias, nor with a C
-  /// or a residual unless each D is its own.
+  /// as many as products otherwise; over all of it, no D may share an element with an A, a B, the bias or a factor in
+  /// device memory, nor with a C or a residual unless each D is its own.
   ///
   /// An alpha of 0 that the plan's problem leaves open is another plan's, which reads neither A nor B. The first run
   /// makes and prepares it. If it needs more than the plan's workspace_bytes(), as where the plan's kernel does what

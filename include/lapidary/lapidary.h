@@ -112,7 +112,7 @@ typedef struct lapidary_epilogue {
   const lapidary_matrix* residual; /* as D is, of its type and order; it may be D. Null: none */
   int clamps;                      /* whether to `low`, `high` and what is between them */
   float low, high;
-  const float* alpha; /* in device memory, in place of the argument; null: that one */
+  const float* alpha; /* in device memory, outside of D, in place of the argument; null: that one */
   const float* beta;
 } lapidary_epilogue;
 
@@ -122,7 +122,8 @@ typedef struct lapidary_options {
   size_t workspace_bytes;            /* the most that may be taken; 0 if `no_workspace` is 0: any */
   int no_workspace;                  /* none at all */
   int batch_invariant;               /* a row's results depend neither on M nor on other rows, where orders, strides and
-                                        alignments are the same, those of a single row too */
+                                        alignments are the same, those of a single row too; nor does the kernel depend
+                                        on the workspace, of which too little is refused */
   int fast_accumulation;             /* e4m3 may be added up with 13 fraction bits */
   const char* kernel;                /* the only one that may be chosen, by its id; null: any */
   const lapidary_epilogue* epilogue; /* null: none */

@@ -178,6 +178,22 @@ void validate_sums(const Problem& p) {
                   fmt::format("the epilogue is {}; where C and D are of s32 it must be none", to_string(p.epilogue)));
 }
 
+/// Of those that are in device memory.
+void validate_factors_apart(const Problem& p, const Operands& operands) {
+  constexpr MatrixShape number = {Type::f32, 1, 1, 1, Order::row_major};
+  for (const auto& [name, known, factor] :
+       {std::tuple("alpha", p.alpha, operands.device_alpha), std::tuple("beta", p.beta, operands.device_beta)}) {
+    if (known != Factor::in_device_memory) continue;
+    const void* const data = factor;
+    validate_pointer(number, name, data);
+    if (overlap(shape_of(p, Matrix::D), operands.D, number, data))
+      throw Refusal(RefusalId::overlap_input,
+                    fmt::format("D is at {} and shares elements with {} at {}; it must share none, since {} is read "
+                                "while D is written",
+                                operands.D, name, data, name));
+  }
+}
+
 void validate_epilogue(const Problem& p, const Operands& operands) {
   const MatrixShape d = shape_of(p, Matrix::D);
   if (const std::int64_t length = bias_length(p); length > 0) {
@@ -347,6 +363,7 @@ void validate(const Problem& p, const Operands& operands) {
   const bool multiplies = p.alpha != Factor::zero;
   for (const Matrix matrix : all_matrices)
     if (matrix == Matrix::D || (matrix == Matrix::C ? reads_c : multiplies)) validate_pointer(p, operands, matrix);
+  validate_factors_apart(p, operands);
   for (const Matrix input : {Matrix::A, Matrix::B}) {
     if (multiplies && overlap(p, operands, Matrix::D, input)) {
       throw Refusal(

@@ -107,7 +107,7 @@ struct Operands {
   const void* C = nullptr;
   void* D = nullptr;
   float alpha = 1, beta = 0;
-  const float *device_alpha = nullptr, *device_beta = nullptr;  ///< of a factor in device memory, where it is
+  const float *device_alpha = nullptr, *device_beta = nullptr;  ///< of a factor in device memory, where it is: not in D
   const void *bias = nullptr, *residual = nullptr;  ///< of the type of D; the bias one number after the other
   const void *prepared_a = nullptr,
              *prepared_b = nullptr;  ///< copies that were made before, for plans that ask for them
@@ -161,8 +161,8 @@ std::optional<BrokenRule> unsupported(const Problem& problem, bool finishes = fa
 
 /// Checks where a valid, resolved problem's matrices are: those that have elements are not null and aligned as the
 /// problem says, at least to an element; alpha and beta are what it says; D is C if it says so, shares no element with
-/// A, B or a bias, and none with C or a residual either unless it is that matrix. D may lie between the lines of the
-/// others. With a beta of 0, C may be anywhere.
+/// A, B, a bias or a factor in device memory, and none with C or a residual either unless it is that matrix. D may lie
+/// between the lines of the others. With a beta of 0, C may be anywhere.
 /// @throws InvalidArgument naming the rule, the value and what is legal
 void validate(const Problem& problem, const Operands& operands);
 

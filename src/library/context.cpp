@@ -118,6 +118,10 @@ void validate_others(const Problem& p, const Operands& o) {
   if (const std::int64_t length = bias_length(p); length > 0)
     require_apart(RefusalId::overlap_input, "the bias", {p.kind.result, 1, length, length, Order::row_major}, o.bias, 0,
                   "");
+  for (const auto& [name, known, factor] :
+       {std::tuple("alpha", p.alpha, o.device_alpha), std::tuple("beta", p.beta, o.device_beta)})
+    if (known == Factor::in_device_memory)
+      require_apart(RefusalId::overlap_input, name, {Type::f32, 1, 1, 1, Order::row_major}, factor, 0, "");
   if (p.epilogue.residual && o.residual != o.D)
     require_apart(RefusalId::overlap_residual, "the residual", shape_of_residual(p), o.residual, batch.stride_residual,
                   ", or each be its residual");

@@ -145,9 +145,12 @@ BrokenRule why_parts(unsigned which, const Problem& problem, const BuiltInCard& 
     return BrokenRule{id, fmt::format("{}: {}", fmt::join(given, " and "), why)};
   };
   switch (mended) {
-    case of_workspace:
-      return broken(RefusalId::option_workspace,
-                    fmt::format("the least workspace that is enough is {}", least_workspace(without)));
+    case of_workspace: {
+      // Beside all other options, if they leave ways: what is enough without them may not be.
+      const std::vector<Candidate> ways = ways_left(problem, card, only(all_parts & ~of_workspace, options));
+      return broken(RefusalId::option_workspace, fmt::format("the least workspace that is enough is {}",
+                                                             least_workspace(ways.empty() ? without : ways)));
+    }
     case of_accumulation:
       return broken(RefusalId::option_fast_accumulation,
                     "sums are left to tensor cores, which fast_accumulation = true allows");
@@ -175,15 +178,20 @@ BrokenRule why_parts(unsigned which, const Problem& problem, const BuiltInCard& 
 BrokenRule why_options(const Problem& problem, const BuiltInCard& card, const GemmOptions& options) {
   const auto none_left = [&](unsigned which) { return ways_left(problem, card, only(which, options)).empty(); };
   BrokenRule all;
-  for (const Part part : parts) {
-    if (!none_left(part)) continue;
-    const BrokenRule broken = why_parts(part, problem, card, options);
+  const auto add = [&](unsigned which) {
+    const BrokenRule broken = why_parts(which, problem, card, options);
     all = all.why.empty() ? broken : BrokenRule{all.id, all.why + "; and " + broken.why};
-  }
-  if (!all.why.empty()) return all;
+  };
+  // Those that leave none alone, and of the others as many as leave none together.
+  unsigned together = all_parts;
+  for (const Part part : parts)
+    if (none_left(part)) {
+      add(part);
+      together &= ~part;
+    }
+  if (!none_left(together)) return all;
   // Until none can be spared: with one part less, another one may be needed or not, as batch_invariant has another
   // kernel.
-  unsigned together = all_parts;
   for (bool fewer = true; fewer;) {
     fewer = false;
     for (const Part part : parts)
@@ -192,7 +200,8 @@ BrokenRule why_options(const Problem& problem, const BuiltInCard& card, const Ge
         fewer = true;
       }
   }
-  return why_parts(together, problem, card, options);
+  add(together);
+  return all;
 }
 
 }  // namespace

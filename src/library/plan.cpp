@@ -99,8 +99,11 @@ Problem with_rows(Problem problem, std::int64_t M) {
 
 }  // namespace
 
-std::string kernel_of_any_rows(const Problem& problem, const BuiltInCard& card, const GemmOptions& options) {
+std::string kernel_of_any_rows(const Problem& problem, const BuiltInCard& card, GemmOptions options) {
   constexpr std::int64_t few = 64, many = 1024;
+  // Copies of A, and sums, are as long as there are rows: what is enough for these numbers of them says nothing of
+  // others.
+  options.workspace_bytes = SIZE_MAX;
   // By a kernel there are several ways, with copies and without.
   std::unordered_map<const LibraryKernel*, double> seconds_of_few;
   for (const Candidate& candidate : candidates(with_rows(problem, few), card, options)) {
@@ -232,10 +235,11 @@ std::size_t Plan::prepared_bytes(Matrix matrix) const {
 }
 
 bool Plan::batch_invariant() const {
-  if (way().kernel.empty()) return true;
+  if (data_->batch_invariant || way().kernel.empty()) return true;
   return way().kernel == kernel_of_any_rows(problem(), *data_->card,
                                             {.batch_invariant = true,
-                                             .fast_accumulation = data_->way.kernel->kernel->fast_accumulation});
+                                             .fast_accumulation = data_->way.kernel->kernel->fast_accumulation,
+                                             .prepared = way().prepared});
 }
 
 std::string Plan::why() const {
@@ -260,6 +264,7 @@ Plan plan(const Problem& asked, std::string_view card_name, const GemmOptions& o
   auto data = std::make_shared<PlanData>();
   const BuiltInCard& card = find_card(card_name);
   data->card = &card;
+  data->batch_invariant = options.batch_invariant;
   data->problem = resolved(asked);
   validate(data->problem);
   validate_batch(data->problem);

@@ -14,6 +14,7 @@ namespace lapidary::library {
 struct PlanData {
   Problem problem;  ///< resolved, as it was asked for
   const BuiltInCard* card = nullptr;
+  bool batch_invariant = false;  ///< asked for
   Way way;                       ///< of with_row_major_results(problem)
   std::vector<PlannedWay> ways;  ///< the first one is that way
   std::string id;
@@ -39,9 +40,9 @@ struct Candidate {
 /// kernel that is chosen for any number of rows. A user's table does not count.
 std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card, GemmOptions options);
 
-/// With batch_invariant, the kernel that is chosen for any number of rows: of those that take few and many the one that
-/// does both well, by the product of the two times. Empty if there is none.
-std::string kernel_of_any_rows(const Problem& problem, const BuiltInCard& card, const GemmOptions& options);
+/// With batch_invariant, the kernel that is chosen for any number of rows, and any workspace: of those that take few
+/// and many the one that does both well, by the product of the two times. Empty if there is none.
+std::string kernel_of_any_rows(const Problem& problem, const BuiltInCard& card, GemmOptions options);
 
 /// What a plan's id says; to_string() and parse_plan_id() are each other's inverse.
 ///

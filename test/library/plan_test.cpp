@@ -420,6 +420,57 @@ TEST(Plan, ForAnyNumberOfRowsIsOfOneKernel) {
     }
 }
 
+// What copies of A and sums take depends on M. A kernel that was chosen by it would be another one for other M, and a
+// larger workspace could be too small where a smaller one is not.
+TEST(Plan, ForAnyNumberOfRowsIsOfOneKernelWhateverWorkspaceThereIs) {
+  int refused = 0, made = 0;
+  for (const GemmKind& kind :
+       {GemmKind(Type::f32, Type::f16, column, row), GemmKind(Type::f32, Type::f32, column, column),
+        GemmKind(Type::f16, Type::f16, row, column), GemmKind(Type::bf16, Type::f32), GemmKind(Type::tf32),
+        GemmKind(Type::e4m3, Type::bf16, column, row)})
+    for (const Order order_d : {row, column})
+      for (const auto& [N, K] : {std::pair<std::int64_t, std::int64_t>(128, 129), {153, 300}, {512, 256}})
+        for (const PackedOperands& prepared :
+             {PackedOperands{}, PackedOperands{.b = true}, PackedOperands{true, true}}) {
+          std::set<std::string> kernels;
+          for (const std::int64_t M : {1, 130, 295, 3000}) {
+            Problem p = problem_of(kind, M, N, K);
+            p.order_d = order_d;
+            if (M == 295) p.aligned.A = size_of(kind.type);
+            const auto with = [&](std::size_t bytes) {
+              return plan(p, "h200", {.workspace_bytes = bytes, .batch_invariant = true, .prepared = prepared});
+            };
+            bool enough = false;
+            for (const std::size_t bytes : {0u, 1000u, 149760u, 400000u, 3000000u, 100000000u}) {
+              const std::string refusal = refusal_of([&] {
+                const Plan one = with(bytes);
+                EXPECT_LE(one.workspace_bytes(), bytes);
+                EXPECT_TRUE(one.batch_invariant()) << one.id();
+                kernels.insert(one.way().kernel);
+                enough = true;
+                ++made;
+              });
+              if (refusal.empty()) continue;
+              ++refused;
+              EXPECT_FALSE(enough) << "fewer than " << bytes << " bytes were enough: " << refusal;
+              const std::string_view told = "the least workspace that is enough is ";
+              const std::size_t at = refusal.find(told);
+              ASSERT_NE(at, std::string::npos) << refusal;
+              const std::size_t least = std::stoull(refusal.substr(at + told.size()));
+              EXPECT_EQ(with(least).workspace_bytes(), least) << refusal;
+              EXPECT_NE(refusal_of([&] { with(least - 1); }), "") << refusal;
+            }
+          }
+          EXPECT_EQ(kernels.size(), 1u) << to_string(kind) << " " << N << " " << K;
+        }
+  EXPECT_GT(refused, 500);
+  EXPECT_GT(made, 500);
+  const Plan prepared = plan(problem_of({Type::f16, Type::f16}, 295, 153, 300), "h200",
+                             {.batch_invariant = true, .prepared = {.b = true}});
+  ASSERT_TRUE(prepared.way().prepared.b);
+  EXPECT_TRUE(plan_of(prepared.id()).batch_invariant());
+}
+
 // Of one row there is no telling by memory alone which order it has, or how far behind it a second one begins: that is
 // the strides' to say.
 TEST(Plan, ForAnyNumberOfRowsIsOfAKernelThatIsGoodForFewAndForMany) {

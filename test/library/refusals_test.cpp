@@ -325,6 +325,17 @@ std::vector<Case> Refusals::of_operands() {
       {overlap_input, "D is at 0x80000000 and shares elements with the bias at 0x80000004",
        ran([](Operands& o) { o.bias = static_cast<const char*>(o.D) + 4; },
            [](Problem& p) { p.epilogue.bias = Bias::of_columns; })},
+      {overlap_input,
+       "D is at 0x80000000 and shares elements with alpha at 0x8000004c; it must share none, since alpha is read while D "
+       "is written",
+       ran([](Operands& o) { o.device_alpha = static_cast<const float*>(o.D) + 19; },
+           [](Problem& p) { p.alpha = Factor::in_device_memory; })},
+      {overlap_input, "D is at 0x80000000 and shares elements with beta at 0x80000000",
+       ran([](Operands& o) { o.device_beta = static_cast<const float*>(o.D); },
+           [](Problem& p) { p.beta = Factor::in_device_memory; })},
+      {pointer_range, "alpha is at 0xfffffffffffffff0 and takes 4 bytes; it must end below 2^63",
+       ran([](Operands& o) { o.device_alpha = reinterpret_cast<const float*>(~std::uintptr_t{15}); },
+           [](Problem& p) { p.alpha = Factor::in_device_memory; })},
       {overlap_residual,
        "D is at 0x80000000 and shares elements with the residual at 0x80000004; it must be that, with ldd = ldr",
        ran([](Operands& o) { o.residual = static_cast<const char*>(o.D) + 4; },
@@ -355,6 +366,13 @@ std::vector<Case> Refusals::of_operands() {
            [](Problem& p) {
              p.batch = {3, 24, 30, 20, 40};
              p.epilogue.bias = Bias::of_columns;
+             p.ldd = 11;
+           })},
+      {overlap_input, "share some with beta, from 0x800000cc on every 0; over the whole batch they must share none",
+       ran([](Operands& o) { o.device_beta = static_cast<const float*>(o.D) + 51; },
+           [](Problem& p) {
+             p.batch = {3, 24, 30, 20, 40};
+             p.beta = Factor::in_device_memory;
              p.ldd = 11;
            })},
       {overlap_c, "share some with C, from 0x40000000 on every 20; over the whole batch they must share none, or each",
@@ -575,6 +593,16 @@ std::vector<Case> Refusals::of_c_functions() {
       {argument_options, "the size of the epilogue is 0; it must be sizeof(lapidary_epilogue)",
        multiply([](lapidary_matrix&, lapidary_options& options) {
          static const lapidary_epilogue epilogue = {};
+         options.epilogue = &epilogue;
+       })},
+      {overlap_input, "D is at 0x80000000 and shares elements with alpha at 0x80000000",
+       multiply([](lapidary_matrix&, lapidary_options& options) {
+         static const lapidary_epilogue epilogue = [] {
+           lapidary_epilogue of_alpha = {};
+           of_alpha.size = sizeof(of_alpha);
+           of_alpha.alpha = static_cast<const float*>(address(3));
+           return of_alpha;
+         }();
          options.epilogue = &epilogue;
        })},
       {type_value,
