@@ -159,10 +159,10 @@ void validate(const Problem& problem);
 std::optional<BrokenRule> unsupported(const Problem& problem, bool finishes = false, bool batches = false,
                                       bool groups = false);
 
-/// Checks where a valid, resolved problem's matrices are: those that have elements are not null and aligned as the
-/// problem says, at least to an element; alpha and beta are what it says; D is C if it says so, shares no element with
-/// A, B, a bias or a factor in device memory, and none with C or a residual either unless it is that matrix. D may lie
-/// between the lines of the others. With a beta of 0, C may be anywhere.
+/// Checks where a valid, resolved problem's matrices are: those that are read or written are not null and aligned as
+/// the problem says, at least to an element; alpha and beta are what it says; D is C if it says so, shares no element
+/// with A, B, a bias or a factor in device memory, and none with C or a residual either unless it is that matrix. D may
+/// lie between the lines of the others. With a beta of 0, C may be anywhere.
 /// @throws InvalidArgument naming the rule, the value and what is legal
 void validate(const Problem& problem, const Operands& operands);
 
