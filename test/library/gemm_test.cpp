@@ -257,6 +257,22 @@ TEST_P(Library, RandomGroupsAreRight) {
   EXPECT_EQ(kernels.size(), find_rung("wgmma_grouped").kernels.size());
 }
 
+// What is planned for a large card runs on a small machine, clusters of eight blocks too.
+TEST_P(Library, FewRowsOfManyColumnsAreRight) {
+  std::set<int> clusters;
+  for (const GemmKind& types : {GemmKind(Type::f16), GemmKind(Type::bf16, Type::f32)})
+    for (const auto& [M, N, K] : {std::tuple(200, 2048, 8), {1, 2048, 512}, {64, 1000, 40}, {136, 776, 16}}) {
+      const RandomProblem spec = {
+          .problem = {.kind = {types.type, types.result, orders[0], orders[1]}, .M = M, .N = N, .K = K}};
+      const std::string kernel = context().plan(resolved(spec.problem)).way().kernel;
+      SCOPED_TRACE(kernel);
+      expect_right(spec);
+      const ClusterShape cluster = find_kernel(kernel).cluster;
+      clusters.insert(cluster.down * cluster.across);
+    }
+  EXPECT_TRUE(clusters.contains(8)) << "or other problems are to be taken";
+}
+
 TEST_P(Library, EveryOrderOfEveryTypeIsRight) {
   for (const GemmKind& types : kinds)
     for (const Order a : orders)
@@ -896,6 +912,14 @@ TEST_P(Library, ReadsNothingThatIsMultipliedByZero) {
     for (std::size_t i = 0; i < scaled.size(); ++i) ASSERT_EQ(scaled[i], 2 * c[static_cast<std::int64_t>(i)]);
     for (const float result : run(0, bad, 0, bad)) ASSERT_EQ(result, 0);
     for (const float result : run(1, c, 0, bad)) ASSERT_FALSE(std::isnan(result));
+    const ConstMatrixView nowhere = row_major_view(static_cast<const void*>(nullptr), type, 64, 64);
+    context().gemm(device().stream(), 0, nowhere, nowhere, 2, view(c), row_major_view(d.data(), type, 64, 64));
+    device().synchronize();
+    const std::vector<float> found = d.download();
+    for (std::size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i], 2 * c[static_cast<std::int64_t>(i)]);
+    EXPECT_THROW(
+        context().gemm(device().stream(), 1, nowhere, nowhere, 2, view(c), row_major_view(d.data(), type, 64, 64)),
+        InvalidArgument);
     // What is multiplied by something else is read: it spoils the results.
     for (const float result : run(1, bad, 0, bad)) ASSERT_TRUE(std::isnan(result));
     for (const float result : run(1, c, 1, bad)) ASSERT_TRUE(std::isnan(result));
