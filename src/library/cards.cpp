@@ -21,6 +21,14 @@ const std::vector<model::Gpu>& gpus() {
   return all;
 }
 
+/// Whether a name is a card's, letter by letter but for capitals and blanks.
+bool is_written(std::string_view name, const std::string& of_card) {
+  return std::equal(name.begin(), name.end(), of_card.begin(), of_card.end(), [](char x, char y) {
+    return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y)) ||
+           (x == '_' && y == ' ');
+  });
+}
+
 }  // namespace
 
 std::span<const BuiltInCard> built_in_cards() {
@@ -39,6 +47,9 @@ const BuiltInCard& h200() {
 }
 
 const BuiltInCard& find_card(std::string_view name) {
+  // To take names apart into words takes as long as a choice among a few kernels.
+  for (const BuiltInCard& card : built_in_cards())
+    if (is_written(name, card.gpu.name)) return card;
   const model::Gpu& found = model::find_gpu(gpus(), name);
   return built_in_cards()[static_cast<std::size_t>(&found - gpus().data())];
 }

@@ -3,9 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <iterator>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "core/batch.hpp"
 #include "core/math.hpp"
 #include "kernels/split.hpp"
 
@@ -23,14 +29,31 @@ constexpr std::string_view rungs[] = {
     "wgmma_skinny", "wgmma_deferred",  "wgmma_equal_areas"};
 
 /// Null if the library does not choose it.
-const KernelCost* cost_of(const KernelEntry& kernel) {
-  const auto found = std::find_if(std::begin(costs), std::end(costs), [&, id = kernel.id()](const KernelCost& c) {
+const KernelCost* cost_of(const KernelEntry& kernel, const std::string& id) {
+  const std::string tile = to_string(kernel.tile);
+  const auto found = std::find_if(std::begin(costs), std::end(costs), [&](const KernelCost& c) {
     if (c.id == id) return true;
-    if (!kernel.finishes) return false;
+    // To take an id apart takes long.
+    if (!kernel.finishes || c.id.find(tile) == c.id.npos) return false;
     const KernelId row = parse_kernel_id(c.id);
     return key_of(row.rung, row.traits) == key_of(kernel.rung, kernel);
   });
   return found == std::end(costs) ? nullptr : &*found;
+}
+
+/// Whether a kernel takes a problem but not with a matrix whose lines, or whose first one, begin at an odd element.
+bool asks_for_begins(const KernelEntry& kernel, std::int64_t Problem::*ld, int Alignments::*aligned) {
+  Problem p = resolved({.kind = kernel.kind, .M = 64, .N = 64, .K = 64, .aligned = {16, 16, 16, 16}});
+  if (kernel.batches) p.batch = one_after_another(p, 2);
+  if (kernel.groups) {
+    p.groups = 2;
+    p.batch.stride_b = p.K * p.N;
+  }
+  if (!refusal(kernel, p).empty()) return false;
+  Problem odd_lines = p, odd_base = p;
+  odd_lines.*ld += 1;
+  odd_base.aligned.*aligned = 1;
+  return !refusal(kernel, odd_lines).empty() && !refusal(kernel, odd_base).empty();
 }
 
 /// As bulk copies take none of 3 elements that lie next to each other.
@@ -53,13 +76,29 @@ std::span<const LibraryKernel> library_kernels() {
   static const std::vector<LibraryKernel> known = [] {
     std::vector<LibraryKernel> found;
     for (const Rung& rung : ladder())
-      for (const KernelEntry& entry : rung.kernels)
-        if (const KernelCost* const cost = cost_of(entry))
-          found.push_back({entry.id(), &rung, &entry, cost, measured_cost_of(entry), takes_no_odd_lines(entry),
-                           parse_kernel_id(cost->id).rung != entry.rung});
+      for (const KernelEntry& entry : rung.kernels) {
+        std::string id = entry.id();
+        const KernelCost* const cost = cost_of(entry, id);
+        if (!cost) continue;
+        const bool as_parent = cost->id != id && parse_kernel_id(cost->id).rung != entry.rung;
+        found.push_back({std::move(id), &rung, &entry, cost, measured_cost_of(entry), takes_no_odd_lines(entry),
+                         as_parent, asks_for_begins(entry, &Problem::lda, &Alignments::A),
+                         asks_for_begins(entry, &Problem::ldb, &Alignments::B),
+                         asks_for_begins(entry, &Problem::ldd, &Alignments::D)});
+      }
     return found;
   }();
   return known;
+}
+
+std::span<const LibraryKernel* const> library_kernels(Type operands) {
+  static const auto known = [] {
+    std::array<std::vector<const LibraryKernel*>, std::size(operand_types)> by_type;
+    for (const LibraryKernel& kernel : library_kernels())
+      by_type[static_cast<std::size_t>(kernel.kernel->kind.type)].push_back(&kernel);
+    return by_type;
+  }();
+  return known[static_cast<std::size_t>(operands)];
 }
 
 const LibraryKernel* library_kernel(const KernelEntry& kernel) {

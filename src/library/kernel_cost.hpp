@@ -39,6 +39,8 @@ struct LibraryKernel {
   const MeasuredCost* measured;  ///< null if it was not
   bool in_bulk;                  ///< it refuses lines that begin anywhere, as bulk copies do
   bool as_parent;                ///< it is for epilogues, and costs what its parent does, which is for what has none
+  /// Of A, B and D: it refuses lines that do not begin at multiples of 16 bytes, whatever else a problem is.
+  bool bulk_a, bulk_b, bulk_d;
 
   /// Whether the order in which a result's products are added up depends on how many results there are beside it:
   /// where blocks share K, and where every other tile of a block walks K backwards.
@@ -55,6 +57,9 @@ struct LibraryKernel {
 
 /// Those of the table that this program has, and those that cost what one of them does.
 std::span<const LibraryKernel> library_kernels();
+
+/// Those of them whose A and B are of a type, in the same order.
+std::span<const LibraryKernel* const> library_kernels(Type operands);
 
 /// Of a kernel; null if the library does not choose it.
 const LibraryKernel* library_kernel(const KernelEntry& kernel);

@@ -52,9 +52,9 @@ std::string to_string(Part part, const GemmOptions& o) {
 
 std::size_t least_workspace(const std::vector<Candidate>& ways) {
   const auto least = std::min_element(ways.begin(), ways.end(), [](const Candidate& x, const Candidate& y) {
-    return x.way.workspace_bytes < y.way.workspace_bytes;
+    return x.workspace_bytes < y.workspace_bytes;
   });
-  return least->way.workspace_bytes;
+  return least->workspace_bytes;
 }
 
 /// What ways copy: "neither A nor B, or B".
@@ -158,7 +158,7 @@ BrokenRule why_parts(unsigned which, const Problem& problem, const BuiltInCard& 
       return broken(RefusalId::option_packs,
                     fmt::format("there are ways with copies of {}", copies_of(problem, without)));
     case of_rows: {
-      const LibraryKernel& freely = *without.front().way.kernel;
+      const LibraryKernel& freely = *without.front().kernel;
       const std::string any = kernel_of_any_rows(problem, card, only(which, options));
       const std::string why = options.kernel == freely.id && freely.sums_depend_on_others()
                                   ? "the order in which it adds up depends on how many rows there are"

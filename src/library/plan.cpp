@@ -4,10 +4,8 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -26,7 +24,7 @@ namespace library {
 namespace {
 
 PlanId plan_id(const PlanData& plan) {
-  const PlannedWay& way = plan.ways.front();
+  const PlannedWay& way = plan.planned;
   return {slug_of(plan.card->gpu), plan.problem, way.kernel, {way.packs_a, way.packs_b}, way.prepared, plan.table};
 }
 
@@ -46,13 +44,15 @@ std::vector<Candidate> candidates(const Problem& asked, const BuiltInCard& card,
            (!options.batch_invariant || !kernel.sums_depend_on_others()) &&
            (options.kernel.empty() || options.kernel == kernel.id);
   };
-  for (Way& way : ways_of(problem, card.gpu.compute_capability, exchanged(asked, options.prepared), allowed)) {
-    if (way.workspace_bytes > options.workspace_bytes) continue;
+  constexpr std::size_t usual = 192;
+  found.reserve(usual);
+  each_way(problem, card.gpu.compute_capability, exchanged(asked, options.prepared), allowed, [&](const Way& way) {
+    if (way.workspace_bytes > options.workspace_bytes) return;
     const auto time = time_of(way, problem.batch, card);
-    if (!time) continue;
-    Candidate candidate = {std::move(way), *time};
-    if (!options.packs || *options.packs == candidate.packs(asked)) found.push_back(std::move(candidate));
-  }
+    if (!time) return;
+    const Candidate candidate(way, *time);
+    if (!options.packs || *options.packs == candidate.packs(asked)) found.push_back(candidate);
+  });
   return found;
 }
 
@@ -70,17 +70,22 @@ double operand_bytes(const Problem& p) {
 /// The same, the quickest first; behind them those that need more memory, with all matrices, than the card has.
 std::vector<Candidate> sorted(std::vector<Candidate> candidates, const Problem& problem, const BuiltInCard& card) {
   const double room = static_cast<double>(card.gpu.dram_bytes) - operand_bytes(problem);
-  // By numbers, as candidates are long.
-  std::vector<std::size_t> order(candidates.size());
-  std::iota(order.begin(), order.end(), 0);
-  const auto rank = [&](std::size_t i) {
-    const Candidate& one = candidates[i];
-    return std::tuple(static_cast<double>(one.way.workspace_bytes) > room, one.time.seconds, one.copies());
+  // By what tells them apart alone: moving a candidate takes as long as several comparisons.
+  struct Rank {
+    bool too_large;
+    double seconds;
+    int copies;
+    std::size_t place;
+    auto operator<=>(const Rank&) const = default;
   };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return rank(i) < rank(j); });
+  std::vector<Rank> ranks;
+  ranks.reserve(candidates.size());
+  for (const Candidate& one : candidates)
+    ranks.push_back({static_cast<double>(one.workspace_bytes) > room, one.time.seconds, one.copies(), ranks.size()});
+  std::sort(ranks.begin(), ranks.end());
   std::vector<Candidate> found;
-  found.reserve(order.size());
-  for (const std::size_t i : order) found.push_back(std::move(candidates[i]));
+  found.reserve(candidates.size());
+  for (const Rank& rank : ranks) found.push_back(candidates[rank.place]);
   return found;
 }
 
@@ -107,37 +112,51 @@ std::string kernel_of_any_rows(const Problem& problem, const BuiltInCard& card, 
   // By a kernel there are several ways, with copies and without.
   std::unordered_map<const LibraryKernel*, double> seconds_of_few;
   for (const Candidate& candidate : candidates(with_rows(problem, few), card, options)) {
-    const auto [place, is_new] = seconds_of_few.try_emplace(candidate.way.kernel, candidate.time.seconds);
+    const auto [place, is_new] = seconds_of_few.try_emplace(candidate.kernel, candidate.time.seconds);
     place->second = std::min(place->second, candidate.time.seconds);
   }
   const LibraryKernel* best = nullptr;
   double least = std::numeric_limits<double>::infinity();
   for (const Candidate& candidate : candidates(with_rows(problem, many), card, options)) {
     // One that does batches takes no copy of A, and so not every A and M.
-    if (candidate.way.kernel->kernel->batches) continue;
-    const auto with_few = seconds_of_few.find(candidate.way.kernel);
+    if (candidate.kernel->kernel->batches) continue;
+    const auto with_few = seconds_of_few.find(candidate.kernel);
     if (with_few == seconds_of_few.end() || candidate.time.seconds * with_few->second >= least) continue;
     least = candidate.time.seconds * with_few->second;
-    best = candidate.way.kernel;
+    best = candidate.kernel;
   }
   return best ? best->id : "";
 }
 
-PackedOperands Candidate::packs(const Problem& asked) const {
-  return exchanged(asked, {way.a.has_value(), way.b.has_value()});
-}
-PackedOperands Candidate::prepared(const Problem& asked) const {
-  return exchanged(asked, {way.a && way.a->prepared, way.b && way.b->prepared});
-}
+Candidate::Candidate(const Way& way, const WayTime& expected)
+    : kernel(way.kernel),
+      copied{way.a.has_value(), way.b.has_value()},
+      there{way.a && way.a->prepared, way.b && way.b->prepared},
+      finishes(way.finishing.has_value()),
+      workspace_bytes(way.workspace_bytes),
+      time(expected) {}
+PackedOperands Candidate::packs(const Problem& asked) const { return exchanged(asked, copied); }
+PackedOperands Candidate::prepared(const Problem& asked) const { return exchanged(asked, there); }
 PlannedWay Candidate::planned(const Problem& asked) const {
-  return {.kernel = way.kernel->id,
+  return {.kernel = kernel->id,
           .packs_a = packs(asked).a,
           .packs_b = packs(asked).b,
-          .workspace_bytes = way.workspace_bytes,
+          .workspace_bytes = workspace_bytes,
           .seconds = time.seconds,
           .limiter = time.limiter,
-          .finishes = way.finishing.has_value(),
+          .finishes = finishes,
           .prepared = prepared(asked)};
+}
+
+const std::vector<PlannedWay>& PlanData::ways() const {
+  std::call_once(told_, [&] {
+    std::vector<PlannedWay> ways;
+    ways.reserve(candidates.size());
+    for (const Candidate& candidate : candidates) ways.push_back(candidate.planned(problem));
+    if (ways.empty()) ways.push_back(planned);
+    ways_ = std::move(ways);
+  });
+  return ways_;
 }
 
 std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card, GemmOptions options) {
@@ -223,8 +242,8 @@ using namespace library;
 const std::string& Plan::id() const { return data_->id; }
 const Problem& Plan::problem() const { return data_->problem; }
 const std::string& Plan::card() const { return data_->card->gpu.name; }
-const PlannedWay& Plan::way() const { return data_->ways.front(); }
-const std::vector<PlannedWay>& Plan::ways() const { return data_->ways; }
+const PlannedWay& Plan::way() const { return data_->planned; }
+const std::vector<PlannedWay>& Plan::ways() const { return data_->ways(); }
 
 std::size_t Plan::prepared_bytes(Matrix matrix) const {
   const PackedMatrix* const copy = prepared_copy(*data_, matrix);
@@ -269,9 +288,7 @@ Plan plan(const Problem& asked, std::string_view card_name, const GemmOptions& o
   validate(data->problem);
   validate_batch(data->problem);
   validate_groups(data->problem);
-  if (!has_results(data->problem)) {
-    data->ways.emplace_back();
-  } else {
+  if (has_results(data->problem)) {
     data->problem = options.batch_invariant ? with_columns(data->problem) : with_plain_lines(data->problem);
     GemmOptions chosen = options;
     const ChoiceTable* const table = options.batch_invariant ? nullptr : options.table.get();
@@ -295,8 +312,10 @@ Plan plan(const Problem& asked, std::string_view card_name, const GemmOptions& o
       const BrokenRule broken = why_no_way(data->problem, card, chosen);
       throw Refusal(broken.id, broken.why);
     }
-    data->way = found.front().way;
-    for (const Candidate& candidate : found) data->ways.push_back(candidate.planned(data->problem));
+    const Candidate& best = found.front();
+    data->way = way_of(with_row_major_results(data->problem), *best.kernel, best.copied, best.there).value();
+    data->planned = best.planned(data->problem);
+    data->candidates = std::move(found);
   }
   data->id = to_string(plan_id(*data));
   return Plan(std::move(data));
@@ -324,16 +343,13 @@ Plan plan_of(std::string_view text) {
     refuse(RefusalId::plan_id_kernel, fmt::format("D has no elements, and its kernel is {}; write none", id.kernel));
   if (!nothing && id.kernel.empty())
     refuse(RefusalId::plan_id_kernel, "D has elements, and its kernel is none; write one that computes it");
-  if (nothing) {
-    data->ways.emplace_back();
-    return Plan(std::move(data));
-  }
+  if (nothing) return Plan(std::move(data));
   const LibraryKernel* const known = library_kernel(find_kernel(id.kernel));
   std::optional<Way> way;
   if (known && known->rung->runs_on(data->card->gpu.compute_capability, known->kernel->kind))
     way = way_of(problem, *known, exchanged(data->problem, id.packs), exchanged(data->problem, id.prepared));
   const auto time = way ? time_of(*way, problem.batch, *data->card) : std::nullopt;
-  if (time) data->ways.push_back(Candidate{*way, *time}.planned(data->problem));
+  if (time) data->planned = Candidate(*way, *time).planned(data->problem);
   // Of a matrix without elements there is no copy.
   if (!time || to_string(plan_id(*data)) != text) {
     const BrokenRule broken = why_no_way(data->problem, *data->card,

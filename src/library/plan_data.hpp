@@ -1,4 +1,6 @@
 #pragma once
+#include <cstddef>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,31 +12,46 @@
 
 namespace lapidary::library {
 
+/// A way with the time that it is expected to take, in short.
+struct Candidate {
+  const LibraryKernel* kernel;
+  // As the product with row-major results has A and B.
+  PackedOperands copied, there;  ///< to a workspace first; of these the ones that are there before
+  bool finishes;                 ///< in a second launch
+  std::size_t workspace_bytes;
+  WayTime time;
+
+  Candidate(const Way& way, const WayTime& time);
+
+  int copies() const { return (copied.a ? 1 : 0) + (copied.b ? 1 : 0); }
+  // As the problem has A and B that was asked for.
+  PackedOperands packs(const Problem& asked) const;
+  PackedOperands prepared(const Problem& asked) const;
+  PlannedWay planned(const Problem& asked) const;
+};
+
 /// What a Plan is of.
 struct PlanData {
   Problem problem;  ///< resolved, as it was asked for
   const BuiltInCard* card = nullptr;
   bool batch_invariant = false;  ///< asked for
   Way way;                       ///< of with_row_major_results(problem)
-  std::vector<PlannedWay> ways;  ///< the first one is that way
+  PlannedWay planned;            ///< that way
   std::string id;
   std::string table;  ///< as PlanId::table
+
+  /// What was weighed, that way first; empty if D has no elements, and of a plan made from its id. Most ask for the
+  /// first one alone: all are told in words to who asks for them.
+  std::vector<Candidate> candidates;
+  const std::vector<PlannedWay>& ways() const;
+
+ private:
+  mutable std::once_flag told_;
+  mutable std::vector<PlannedWay> ways_;
 };
 
 /// The copy of A or B, as the plan's problem has them, that is to be there before a run; null if none is.
 const PackedMatrix* prepared_copy(const PlanData& plan, Matrix matrix);
-
-/// A way with the time that it is expected to take.
-struct Candidate {
-  Way way;
-  WayTime time;
-
-  int copies() const { return (way.a ? 1 : 0) + (way.b ? 1 : 0); }
-  // As the problem has A and B that was asked for.
-  PackedOperands packs(const Problem& asked) const;
-  PackedOperands prepared(const Problem& asked) const;
-  PlannedWay planned(const Problem& asked) const;
-};
 
 /// The ways that options leave to compute a resolved problem, the quickest first; with batch_invariant those of the
 /// kernel that is chosen for any number of rows. A user's table does not count.

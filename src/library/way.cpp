@@ -101,6 +101,11 @@ bool lines_aligned(const MatrixShape& x, int base) {
   return base % 16 == 0 && x.ld * size_of(x.type) % 16 == 0 && x.length() * size_of(x.type) % 16 == 0;
 }
 
+/// Whether all lines begin at multiples of 16 bytes.
+bool lines_begin(const MatrixShape& x, int base) {
+  return base % 16 == 0 && (x.lines() <= 1 || x.ld * size_of(x.type) % 16 == 0);
+}
+
 }  // namespace
 
 bool is_for_finishing(const Problem& problem) { return is_stored(problem) && problem.epilogue != Epilogue{}; }
@@ -111,27 +116,30 @@ Type stored_type(const Problem& problem, const LibraryKernel& kernel) {
   return kernel.as_parent || finishes(problem, kernel) ? problem.kind.result : stored_type(problem);
 }
 
-std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_kernel, const PackedOperands& packs,
-                          const PackedOperands& prepared, BrokenRule* broken) {
+namespace {
+
+/// way_of() of an empty way. @returns whether there is one
+bool make_way(Way& way, const Problem& batch, const LibraryKernel& library_kernel, const PackedOperands& packs,
+              const PackedOperands& prepared, BrokenRule* broken) {
   const KernelEntry& kernel = *library_kernel.kernel;
-  if (kernel.kind.type != batch.kind.type) return {};
-  if (kernel.kind.result != stored_type(batch, library_kernel)) return {};
+  if (kernel.kind.type != batch.kind.type) return false;
+  if (kernel.kind.result != stored_type(batch, library_kernel)) return false;
   if (library_kernel.as_parent && !is_for_finishing(batch)) {
     if (broken)
       *broken = {RefusalId::kernel_problem,
                  "it is for products with an epilogue, of factors that the host has; its parent computes others"};
-    return {};
+    return false;
   }
   if (kernel.batches && (batch.batch.count == 1 || packs.a || packs.b || needs_finishing(batch))) {
     if (broken)
       *broken = {RefusalId::kernel_problem,
                  "it is for batches of several products, of A and B as they are and without an epilogue; its parent "
                  "computes others"};
-    return {};
+    return false;
   }
   if (batch.groups > 0 && !kernel.groups) {
     if (broken) *broken = unsupported(one_of(batch)).value();
-    return {};
+    return false;
   }
   if (kernel.groups && (batch.groups == 0 || packs.a || packs.b || needs_finishing(batch))) {
     if (broken)
@@ -139,16 +147,15 @@ std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_ker
           RefusalId::kernel_problem,
           "it is for groups of products whose M are in device memory, of A and B as they are; its parent computes "
           "others"};
-    return {};
+    return false;
   }
   if (kernel.split && kernel.split->bytes_on_their_way > 0 && batch.M > kernel.tile.m) {
     if (broken)
       *broken = {RefusalId::kernel_problem,
                  fmt::format("M is {}; B would be read again for each {} rows, and is to be read once", batch.M,
                              kernel.tile.m)};
-    return {};
+    return false;
   }
-  Way way;
   way.kernel = &library_kernel;
   way.problem = one_of(batch);
   Problem& p = way.problem;
@@ -161,7 +168,7 @@ std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_ker
     if (broken)
       *broken = {RefusalId::kernel_problem, fmt::format("A and B are of {}, and without copies it takes {}",
                                                         to_string(batch.kind), to_string(kernel.kind))};
-    return {};
+    return false;
   }
   if (!finishes(batch, library_kernel) && needs_finishing(batch) && !finish_later(way)) {
     if (broken)
@@ -169,7 +176,7 @@ std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_ker
                  fmt::format("{} x {} results are to be made in a second launch; it numbers at most 2^31 - 1 tiles of "
                              "32 x 128",
                              p.M, p.N)};
-    return {};
+    return false;
   }
   const MatrixShape a = shape_of(p, Matrix::A), b = shape_of(p, Matrix::B);
   const auto copied = [&](std::optional<PackedMatrix>& packed, const MatrixShape& from, Order order, bool asked,
@@ -182,8 +189,8 @@ std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_ker
                              from.rows, from.cols)};
     return false;
   };
-  if (packs.a && !copied(way.a, a, kernel.kind.a, prepared.a, batch.batch.stride_a)) return {};
-  if (packs.b && !copied(way.b, b, kernel.kind.b, prepared.b, batch.batch.stride_b)) return {};
+  if (packs.a && !copied(way.a, a, kernel.kind.a, prepared.a, batch.batch.stride_a)) return false;
+  if (packs.b && !copied(way.b, b, kernel.kind.b, prepared.b, batch.batch.stride_b)) return false;
   p.kind = kernel.kind;
   const auto ld = [&](Matrix matrix, const MatrixShape& before, const std::optional<PackedMatrix>& packed) {
     return packed ? packed->packing.to_ld : before.empty() ? shape_of(p, matrix).length() : before.ld;
@@ -195,31 +202,47 @@ std::optional<Way> way_of(const Problem& batch, const LibraryKernel& library_ker
   if (kernel.batches) p.batch = launched(batch);
   if (std::string why = refusal(kernel, p); !why.empty()) {
     if (broken) *broken = {RefusalId::kernel_problem, std::move(why)};
-    return {};
+    return false;
   }
+  return true;
+}
+
+}  // namespace
+
+std::optional<Way> way_of(const Problem& problem, const LibraryKernel& kernel, const PackedOperands& packs,
+                          const PackedOperands& prepared, BrokenRule* broken) {
+  std::optional<Way> way(std::in_place);
+  if (!make_way(*way, problem, kernel, packs, prepared, broken)) way.reset();
   return way;
 }
 
-std::vector<Way> ways_of(const Problem& problem, int compute_capability, const PackedOperands& prepared,
-                         const std::function<bool(const LibraryKernel&)>& allowed) {
-  std::vector<Way> ways;
+void each_way(const Problem& problem, int compute_capability, const PackedOperands& prepared,
+              const std::function<bool(const LibraryKernel&)>& allowed, const std::function<void(const Way&)>& take) {
   const bool nothing = problem.K == 0 || problem.alpha == Factor::zero;
-  const Alignments aligned = one_of(problem).aligned;
-  const bool a_aligned = lines_aligned(shape_of(problem, Matrix::A), aligned.A),
-             b_aligned = lines_aligned(shape_of(problem, Matrix::B), aligned.B);
-  for (const LibraryKernel& library_kernel : library_kernels()) {
-    const GemmKind& kind = library_kernel.kernel->kind;
-    if (kind.type != problem.kind.type) continue;
-    if (!allowed(library_kernel) || !library_kernel.rung->runs_on(compute_capability, kind)) continue;
-    const bool turns_a = kind.a != problem.kind.a, turns_b = kind.b != problem.kind.b;
+  const Problem one = one_of(problem);
+  const MatrixShape a = shape_of(one, Matrix::A), b = shape_of(one, Matrix::B), d = shape_of(one, Matrix::D);
+  const bool a_aligned = lines_aligned(a, one.aligned.A), b_aligned = lines_aligned(b, one.aligned.B);
+  const bool a_begins = lines_begin(a, one.aligned.A), b_begins = lines_begin(b, one.aligned.B),
+             d_begins = lines_begin(d, one.aligned.D);
+  const Type stored = stored_type(problem);
+  const bool finished_later = needs_finishing(problem);
+  for (const LibraryKernel* const library_kernel : library_kernels(problem.kind.type)) {
+    const LibraryKernel& known = *library_kernel;
+    const GemmKind& kind = known.kernel->kind;
+    if (kind.result != stored && kind.result != problem.kind.result) continue;
+    if (!allowed(known) || !known.rung->runs_on(compute_capability, kind)) continue;
+    const bool turns_a = kind.a != a.order, turns_b = kind.b != b.order;
+    // What way_of() would refuse as well, in words, which take longer than all else here.
+    const bool reads_a = (!turns_a || a.empty()) && (a_begins || !known.bulk_a),
+               reads_b = (!turns_b || b.empty()) && (b_begins || !known.bulk_b);
+    if (!d_begins && known.bulk_d && (!finished_later || finishes(problem, known))) continue;
     for (const bool packs_a : {false, true})
       for (const bool packs_b : {false, true}) {
-        if (packs_a && (nothing || (!turns_a && a_aligned))) continue;
-        if (packs_b && (nothing || (!turns_b && b_aligned))) continue;
-        if (auto way = way_of(problem, library_kernel, {packs_a, packs_b}, prepared)) ways.push_back(*std::move(way));
+        if (packs_a ? nothing || (!turns_a && a_aligned) : !reads_a) continue;
+        if (packs_b ? nothing || (!turns_b && b_aligned) : !reads_b) continue;
+        if (const auto way = way_of(problem, known, {packs_a, packs_b}, prepared)) take(*way);
       }
   }
-  return ways;
 }
 
 }  // namespace lapidary::library

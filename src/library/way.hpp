@@ -2,7 +2,6 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
-#include <vector>
 
 #include "core/problem.hpp"
 #include "core/refusal.hpp"
@@ -58,11 +57,11 @@ bool is_for_finishing(const Problem& problem);
 std::optional<Way> way_of(const Problem& problem, const LibraryKernel& kernel, const PackedOperands& packs,
                           const PackedOperands& prepared, BrokenRule* broken = nullptr);
 
-/// All ways to compute a resolved problem with row-major results that cards of a compute capability run. Of those that
-/// differ in copies alone none copies what its kernel reads as it is, unless lines are not aligned: then a kernel may
-/// be quicker with a copy.
+/// All ways to compute a resolved problem with row-major results that cards of a compute capability run, one after the
+/// other. Of those that differ in copies alone none copies what its kernel reads as it is, unless lines are not
+/// aligned: then a kernel may be quicker with a copy.
 /// @param allowed  which kernels are asked
-std::vector<Way> ways_of(const Problem& problem, int compute_capability, const PackedOperands& prepared,
-                         const std::function<bool(const LibraryKernel&)>& allowed);
+void each_way(const Problem& problem, int compute_capability, const PackedOperands& prepared,
+              const std::function<bool(const LibraryKernel&)>& allowed, const std::function<void(const Way&)>& take);
 
 }  // namespace lapidary::library

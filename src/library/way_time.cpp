@@ -1,9 +1,15 @@
 #include "library/way_time.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <numeric>
+#include <cstddef>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "core/cluster_places.hpp"
 #include "core/math.hpp"
@@ -15,7 +21,6 @@
 namespace lapidary::library {
 namespace {
 
-using model::Calibration;
 using model::Gpu;
 
 double number(std::int64_t value) { return static_cast<double>(value); }
@@ -54,6 +59,53 @@ int resident_blocks(const KernelCost& cost, const Gpu& gpu) {
   return cost.persistent ? std::min(blocks, 1) : blocks;
 }
 
+/// Multiply-adds of a multiprocessor in a clock, of threads or of mma.sync; 0: it has no tensor cores for the type.
+double multiply_adds(const BuiltInCard& card, Type type) {
+  if (type == Type::f32) return card.gpu.fp32_lanes;
+  return model::tensor_flop_per_clk(card.gpu, type) * card.calibration->mma_share(card.gpu, type, 16 * 8 * 16);
+}
+
+/// What times ask of a card for each way anew, and is looked up by names or counted by rules.
+struct CardNumbers {
+  double launch_gap, l2_bytes_one, l2_bytes_all, dram_bytes_all;  ///< constants of its calibration
+  std::array<double, std::size(operand_types)> multiply_adds;     ///< by type of operands
+  std::vector<int> resident;                                      ///< resident_blocks() of library_kernels()
+
+  explicit CardNumbers(const BuiltInCard& card)
+      : launch_gap((*card.calibration)["launch_gap"]),
+        l2_bytes_one((*card.calibration)["l2_bytes_one"]),
+        l2_bytes_all((*card.calibration)["l2_bytes_all"]),
+        dram_bytes_all((*card.calibration)["dram_bytes_all"]) {
+    for (const Type type : operand_types)
+      multiply_adds[static_cast<std::size_t>(type)] = library::multiply_adds(card, type);
+    for (const LibraryKernel& kernel : library_kernels()) resident.push_back(resident_blocks(*kernel.cost, card.gpu));
+  }
+
+  double of(Type type) const { return multiply_adds[static_cast<std::size_t>(type)]; }
+  int of(const LibraryKernel& kernel) const {
+    return resident[static_cast<std::size_t>(&kernel - library_kernels().data())];
+  }
+};
+
+const CardNumbers& numbers_of(const BuiltInCard& card) {
+  struct Kept {
+    std::once_flag made;
+    std::unique_ptr<const CardNumbers> numbers;
+  };
+  static const auto kept = std::make_unique<Kept[]>(built_in_cards().size());
+  Kept& of_card = kept[static_cast<std::size_t>(&card - built_in_cards().data())];
+  std::call_once(of_card.made, [&] { of_card.numbers = std::make_unique<const CardNumbers>(card); });
+  return *of_card.numbers;
+}
+
+/// What limits a launch in words that last.
+const char* lasting(const std::string& limiter) {
+  constexpr const char* known[] = {"launch overhead", "tensor cores", "operands from shared memory", "the way from L2",
+                                   "DRAM"};
+  const auto found = std::find(std::begin(known), std::end(known), limiter);
+  return found == std::end(known) ? "something else" : *found;
+}
+
 WayTime time_of_warpgroups(const Way& way, const BuiltInCard& card, int resident) {
   const Problem& p = way.problem;
   const KernelEntry& kernel = *way.kernel->kernel;
@@ -79,18 +131,12 @@ WayTime time_of_warpgroups(const Way& way, const BuiltInCard& card, int resident
   constexpr double clock = 0.86;
   const model::TimePrediction time = model::predict_time(card.gpu, *card.calibration, launch,
                                                          clock * card.gpu.clock_hz);
-  return {time.seconds, time.limiter};
-}
-
-/// Multiply-adds of a multiprocessor in a clock, of threads or of mma.sync; 0: it has no tensor cores for the type.
-double multiply_adds(const BuiltInCard& card, Type type) {
-  if (type == Type::f32) return card.gpu.fp32_lanes;
-  return model::tensor_flop_per_clk(card.gpu, type) * card.calibration->mma_share(card.gpu, type, 16 * 8 * 16);
+  return {time.seconds, lasting(time.limiter)};
 }
 
 /// What they take longer than on the H200, whose cycles the table has.
 double slower_than_h200(Type type, const BuiltInCard& card) {
-  return std::max(1.0, multiply_adds(h200(), type) / multiply_adds(card, type));
+  return std::max(1.0, numbers_of(h200()).of(type) / numbers_of(card).of(type));
 }
 
 /// Blocks that wait for memory, or for multiply-adds, whichever takes longer, wave after wave.
@@ -99,7 +145,7 @@ WayTime time_of_warps(const Way& way, const BuiltInCard& card, int resident) {
   const KernelEntry& kernel = *way.kernel->kernel;
   const KernelCost& cost = *way.kernel->cost;
   const Gpu& gpu = card.gpu;
-  const Calibration& k = *card.calibration;
+  const CardNumbers& k = numbers_of(card);
   const LibraryKernel::Work work = way.kernel->work(p, gpu.sms);
   const auto blocks = static_cast<std::int64_t>(work.blocks);
   const int per_sm = std::min(resident, KernelCost::most_blocks);
@@ -109,7 +155,7 @@ WayTime time_of_warps(const Way& way, const BuiltInCard& card, int resident) {
   const double result_bytes = 1.0 * kernel.tile.m * kernel.tile.n * size_of(p.kind.result) / work.share;
   const double dram = (dram_bytes(p, kernel, gpu.l2_bytes) - work.blocks * result_bytes) / work.blocks /
                       std::max(1.0, passes);
-  std::string limiter;
+  const char* limiter = "";
   const auto wave = [&](std::int64_t at_a_time) {
     const double active = number(std::min<std::int64_t>(at_a_time, gpu.sms));
     const auto on_one = static_cast<std::size_t>(ceil_div<std::int64_t>(at_a_time, gpu.sms));
@@ -117,19 +163,18 @@ WayTime time_of_warps(const Way& way, const BuiltInCard& card, int resident) {
     for (std::size_t n = on_one; n > 0 && computing == 0; --n) computing = cost.pass_cycles[n - 1] * number(on_one) / n;
     computing *= slower;
     const double n = number(static_cast<std::int64_t>(on_one)), share = gpu.sms / active;
-    const double from_l2 = n * l2_bytes / std::min(k["l2_bytes_one"], k["l2_bytes_all"] * share);
-    const double from_dram = n * dram / std::min(k["l2_bytes_one"], k["dram_bytes_all"] * share);
-    const double storing = n * result_bytes / std::min(k["l2_bytes_one"], k["l2_bytes_all"] * share);
+    const double from_l2 = n * l2_bytes / std::min(k.l2_bytes_one, k.l2_bytes_all * share);
+    const double from_dram = n * dram / std::min(k.l2_bytes_one, k.dram_bytes_all * share);
+    const double storing = n * result_bytes / std::min(k.l2_bytes_one, k.l2_bytes_all * share);
     const double slowest = std::max({computing, from_l2, from_dram});
-    if (limiter.empty())
-      limiter = slowest == computing ? "multiply-adds" : slowest == from_l2 ? "the way from L2" : "DRAM";
+    if (!*limiter) limiter = slowest == computing ? "multiply-adds" : slowest == from_l2 ? "the way from L2" : "DRAM";
     return cost.start_cycles + passes * slowest + storing;
   };
   const std::int64_t full = blocks / waves.per_wave, rest = blocks % waves.per_wave;
   double cycles = 0;
   if (full > 0) cycles += number(full) * wave(waves.per_wave);
   if (rest > 0) cycles += wave(rest);
-  return {cycles / gpu.clock_hz + k["launch_gap"] * 1e-9, limiter};
+  return {cycles / gpu.clock_hz + k.launch_gap * 1e-9, limiter};
 }
 
 /// The part of what tiles copy that lies beyond A and B.
@@ -144,7 +189,7 @@ double crooked_microseconds(const Problem& p, const KernelEntry& kernel, const L
                             bool in_bulk) {
   const auto& [m, n, k] = kernel.tile;
   const auto of_each = [&](const MatrixShape& x, bool along_k) {
-    const std::int64_t begins = std::gcd(x.ld * size_of(x.type), std::int64_t{128}),
+    const std::int64_t pitch = x.ld * size_of(x.type) | 128, begins = pitch & -pitch,
                        line = x.length() * size_of(x.type);
     const bool is_short = in_bulk && !along_k && line < 128;
     return begins == 128 ? 0 : MeasuredCost::of_short_line(is_short ? line : 128) / MeasuredCost::crooked_rows(begins);
@@ -225,11 +270,11 @@ constexpr double first_launch = 0.8, next_launch = 0.5;
 double time_of(const PackedMatrix& packed, const BuiltInCard& card) {
   const Packing& p = packed.packing;
   const double bytes = 2 * number(p.rows) * number(p.cols) * size_of(p.type);
-  const Calibration& k = *card.calibration;
+  const CardNumbers& k = numbers_of(card);
   // Of the bandwidth, what a copy gets on an H200: one that turns lines moves elements one by one.
   const double turned = size_of(p.type) == 1 ? 0.36 : size_of(p.type) == 2 ? 0.47 : 0.64;
   const double share = p.from == p.to ? 0.87 : turned;
-  return bytes / (share * k["dram_bytes_all"] * card.gpu.sms * card.gpu.clock_hz);
+  return bytes / (share * k.dram_bytes_all * card.gpu.sms * card.gpu.clock_hz);
 }
 
 /// What a kernel that finishes is longer at its tiles for it: its multiprocessor does nothing else meanwhile.
@@ -255,10 +300,10 @@ double time_of(const Finishing& finishing, const BuiltInCard& card) {
   const Problem& p = finishing.problem;
   const int matrices = 1 + (p.reads_c() ? 1 : 0) + (p.epilogue.residual ? 1 : 0);
   const double bytes = number(p.M) * number(p.N) * (size_of(Type::f32) + 1.0 * matrices * size_of(p.kind.result));
-  const Calibration& k = *card.calibration;
+  const CardNumbers& k = numbers_of(card);
   // Of the bandwidth: meanwhile the last of the sums go from L2 to DRAM.
   constexpr double share = 0.48;
-  return bytes / (share * k["dram_bytes_all"] * card.gpu.sms * card.gpu.clock_hz);
+  return bytes / (share * k.dram_bytes_all * card.gpu.sms * card.gpu.clock_hz);
 }
 
 /// Groups as they are taken to be: a batch of products that have the rows in equal parts.
@@ -276,8 +321,9 @@ Way evenly(Way way) {
 std::optional<WayTime> time_of(const Way& way, const Batch& batch, const BuiltInCard& card) {
   if (way.problem.groups > 0) return time_of(evenly(way), batch, card);
   const KernelCost& cost = *way.kernel->cost;
-  const int resident = resident_blocks(cost, card.gpu);
-  if (resident == 0 || multiply_adds(card, way.problem.kind.type) <= 0) return {};
+  const CardNumbers& numbers = numbers_of(card);
+  const int resident = numbers.of(*way.kernel);
+  if (resident == 0 || numbers.of(way.problem.kind.type) <= 0) return {};
   const bool measured = way.kernel->measured && card.gpu.compute_capability == 90;
   WayTime time = measured         ? time_measured(way, card, resident)
                  : cost.depth > 0 ? time_of_warps(way, card, resident)
@@ -286,7 +332,7 @@ std::optional<WayTime> time_of(const Way& way, const Batch& batch, const BuiltIn
   const double count = number(way.launches(batch.count));
   double copying = 0, finishing = 0;
   if (way.a || way.b || way.finishing) {
-    const double gap = (*card.calibration)["launch_gap"] * 1e-9;
+    const double gap = numbers.launch_gap * 1e-9;
     double next = first_launch * gap;
     for (const auto& [packed, stride] : {std::pair(&way.a, batch.stride_a), {&way.b, batch.stride_b}}) {
       if (!*packed || (*packed)->prepared) continue;

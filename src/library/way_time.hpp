@@ -1,6 +1,5 @@
 #pragma once
 #include <optional>
-#include <string>
 
 #include "library/cards.hpp"
 #include "library/way.hpp"
@@ -9,7 +8,7 @@ namespace lapidary::library {
 
 struct WayTime {
   double seconds = 0;
-  std::string limiter;  ///< what the kernel's go to, or "copies" or "the second launch" if they take longer
+  const char* limiter = "";  ///< what the kernel's go to, or "copies" or "the second launch" if they take longer
 };
 
 /// How long a way is expected to take on a card at its highest clock: copies one after the other, then the kernel

@@ -94,6 +94,9 @@ TEST(Plan, IsForTheNearestCardThatRunsTheSameKernels) {
   EXPECT_EQ(card("NVIDIA GB10", 121), "RTX 5090");
   EXPECT_EQ(card("NVIDIA H200", 80), "A100 SXM4 40GB") << "a name does not tell what runs";
   EXPECT_THROW(card("Tesla P100", 60), InvalidArgument);
+  for (const library::BuiltInCard& known : library::built_in_cards())
+    for (const std::string& name : {known.gpu.name, library::slug_of(known.gpu), "NVIDIA " + known.gpu.name})
+      EXPECT_EQ(&library::find_card(name), &known) << name;
   for (const int there : {80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121})
     for (const library::LibraryKernel& kernel : library::library_kernels()) {
       const int chosen_for = library::card_of_device("unknown", there).gpu.compute_capability;
