@@ -74,7 +74,8 @@ struct PackedOperands {
 /// types of operands and, where they differ, of results with the orders of A, B and D, as plans' ids have them; M, N,
 /// K, and with a point between an epilogue, as in 4096x4096x64.bias_of_columns-relu; a kernel by its id; and which of A
 /// and B are copied first. Empty lines, and what follows a #, do not count. What it says is of single products: for
-/// batches it has no choice, those that are planned as one product among them.
+/// batches it has no choice, those that are planned as one product among them. It knows neither cards, leading
+/// dimensions nor alignments: where its kernel does not take a product, that is planned as without the table.
 class ChoiceTable {
  public:
   struct Entry {
@@ -111,7 +112,7 @@ struct GemmOptions {
   std::optional<PackedOperands> packs = {};
   /// Which of A and B is there as prepare() copies it, if the plan copies it at all: that costs nothing any more.
   PackedOperands prepared = {};
-  /// What it says of a problem is done, whatever is expected of it; null: none. It does not count where rows must not
+  /// What it says of a problem is done where it can be, whatever is expected of it; null: none. It does not count where rows must not
   /// depend on each other.
   std::shared_ptr<const ChoiceTable> table = {};
 

@@ -279,6 +279,23 @@ std::string Plan::why() const {
   return why + fmt::format("; the next best, {}, {:.4g} us", text(ways()[1]), ways()[1].seconds * 1e6);
 }
 
+namespace {
+
+/// The ways that there are to compute a problem, or the single product that its batch is: the problem is that then.
+std::vector<Candidate> weigh(Problem& problem, const BuiltInCard& card, const GemmOptions& options) {
+  std::vector<Candidate> found = ways_left(problem, card, options);
+  // As a single product it has more rows or columns, and may need a workspace that there is not, or kernels that
+  // count farther; where rows must not matter to each other, columns beside them must not either.
+  const Problem joined = options.batch_invariant ? problem : with_plain_lines(with_products_joined(problem));
+  if (joined == problem) return found;
+  std::vector<Candidate> as_one = ways_left(joined, card, options);
+  if (as_one.empty() || (!found.empty() && as_one.front().time.seconds > found.front().time.seconds)) return found;
+  problem = joined;
+  return as_one;
+}
+
+}  // namespace
+
 Plan plan(const Problem& asked, std::string_view card_name, const GemmOptions& options) {
   auto data = std::make_shared<PlanData>();
   const BuiltInCard& card = find_card(card_name);
@@ -290,26 +307,20 @@ Plan plan(const Problem& asked, std::string_view card_name, const GemmOptions& o
   validate_groups(data->problem);
   if (has_results(data->problem)) {
     data->problem = options.batch_invariant ? with_columns(data->problem) : with_plain_lines(data->problem);
-    GemmOptions chosen = options;
     const ChoiceTable* const table = options.batch_invariant ? nullptr : options.table.get();
-    if (const ChoiceTable::Entry* const entry = table ? table->find(data->problem) : nullptr) {
-      chosen.kernel = entry->kernel;
-      chosen.packs = entry->packs;
-      data->table = table->hash();
+    const ChoiceTable::Entry* const entry = table ? table->find(data->problem) : nullptr;
+    std::vector<Candidate> found;
+    if (entry) {
+      GemmOptions told = options;
+      told.kernel = entry->kernel;
+      told.packs = entry->packs;
+      found = weigh(data->problem, card, told);
+      if (!found.empty()) data->table = table->hash();
     }
-    std::vector<Candidate> found = ways_left(data->problem, card, chosen);
-    // As a single product it has more rows or columns, and may need a workspace that there is not, or kernels that
-    // count farther; where rows must not matter to each other, columns beside them must not either.
-    const Problem joined = options.batch_invariant ? data->problem
-                                                   : with_plain_lines(with_products_joined(data->problem));
-    if (joined != data->problem)
-      if (std::vector<Candidate> as_one = ways_left(joined, card, chosen);
-          !as_one.empty() && (found.empty() || as_one.front().time.seconds <= found.front().time.seconds)) {
-        data->problem = joined;
-        found = std::move(as_one);
-      }
+    // The table knows neither the card nor where lines begin: what cannot be done as it says is done as without it.
+    if (found.empty()) found = weigh(data->problem, card, options);
     if (found.empty()) {
-      const BrokenRule broken = why_no_way(data->problem, card, chosen);
+      const BrokenRule broken = why_no_way(data->problem, card, options);
       throw Refusal(broken.id, broken.why);
     }
     const Candidate& best = found.front();
