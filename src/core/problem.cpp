@@ -324,11 +324,10 @@ bool vectorizable(const Problem& p) {
 
 void validate(const Problem& p) {
   validate_types(p.kind);
-  validate_choice("the order of A", p.kind.a, Order::column_major);
-  validate_choice("the order of B", p.kind.b, Order::column_major);
-  validate_choice("the order of D", p.order_d, Order::column_major);
-  validate_choice("what is known of alpha", p.alpha, Factor::in_device_memory);
-  validate_choice("what is known of beta", p.beta, Factor::in_device_memory);
+  for (const auto& [name, order] : {std::pair{"A", p.kind.a}, std::pair{"B", p.kind.b}, std::pair{"D", p.order_d}})
+    validate_choice(fmt::format("the order of {}", name).c_str(), order, Order::column_major);
+  for (const auto& [name, factor] : {std::pair{"alpha", p.alpha}, std::pair{"beta", p.beta}})
+    validate_choice(fmt::format("what is known of {}", name).c_str(), factor, Factor::in_device_memory);
   validate_choice("the bias", p.epilogue.bias, Bias::of_rows);
   validate_choice("the activation", p.epilogue.activation, Activation::silu);
   validate_choice("the scaling", p.scaling, Scaling::blocks);

@@ -14,17 +14,16 @@ namespace lapidary::inline LAPIDARY_BUILD {
 inline std::string refusal_by_tma(const Problem& problem, Matrix matrix, int aligned) {
   const MatrixShape shape = shape_of(problem, matrix);
   const int size = size_of(shape.type);
-  // Texts are made of what is refused alone: a choice asks this of each kernel.
-  const auto ld = [&] { return std::string(name_of(matrix)) + "'s leading dimension is " + std::to_string(shape.ld); };
+  const std::string name = name_of(matrix), ld = name + "'s leading dimension is " + std::to_string(shape.ld);
   if (aligned % 16 != 0)
-    return std::string(name_of(matrix)) + " is known to be aligned to " + std::to_string(aligned) +
+    return name + " is known to be aligned to " + std::to_string(aligned) +
            " bytes; bulk copies begin at multiples of 16";
   if (shape.lines() == 1) return {};
   if (shape.ld * size % 16 != 0)
-    return ld() + "; lines that are copied in bulk begin at multiples of 16 bytes, " + std::to_string(16 / size) +
+    return ld + "; lines that are copied in bulk begin at multiples of 16 bytes, " + std::to_string(16 / size) +
            " elements";
   if (shape.ld * size >= most_map_pitch)
-    return ld() + "; lines that are copied in bulk begin less than 2^40 bytes apart, " +
+    return ld + "; lines that are copied in bulk begin less than 2^40 bytes apart, " +
            std::to_string(most_map_pitch / size) + " elements";
   return {};
 }
