@@ -112,8 +112,8 @@ struct GemmOptions {
   std::optional<PackedOperands> packs = {};
   /// Which of A and B is there as prepare() copies it, if the plan copies it at all: that costs nothing any more.
   PackedOperands prepared = {};
-  /// What it says of a problem is done where it can be, whatever is expected of it; null: none. It does not count where rows must not
-  /// depend on each other.
+  /// What it says of a problem is done where it can be, whatever is expected of it; null: none. It does not count where
+  /// rows must not depend on each other.
   std::shared_ptr<const ChoiceTable> table = {};
 
   bool operator==(const GemmOptions&) const = default;
