@@ -58,8 +58,7 @@ constexpr BuiltKernel built_wgmma() {
   return built_parts<Config>(prepare_wgmma<rung, Config>);
 }
 
-/// The kinds that every rung of wgmma has a kernel of, the first of them TN as the BLAS calls it: both operands
-/// K-major.
+/// The kinds that every rung of wgmma has a kernel of. The first is TN, as the BLAS calls it: A and B are K-major.
 constexpr auto wgmma_kinds = [] {
   constexpr Order row = Order::row_major, column = Order::column_major;
   return std::array{GemmKind(Type::bf16, Type::bf16, row, column), GemmKind(Type::bf16, Type::bf16, row, row),
@@ -68,7 +67,7 @@ constexpr auto wgmma_kinds = [] {
                     GemmKind(Type::f16, Type::f32, row, column)};
 }();
 
-/// Of both types of 16 bits, with results of the same type, and of f32.
+/// Of both types of 16 bits: with results of the same type, and of f32.
 constexpr auto kinds_of_16_bits(Order a, Order b) {
   return std::array{GemmKind(Type::bf16, Type::bf16, a, b), GemmKind(Type::f16, Type::f16, a, b)};
 }
@@ -95,7 +94,6 @@ constexpr auto joined(const std::array<KernelTraits, counts>&... lists) {
   ((next = std::copy(lists.begin(), lists.end(), next)), ...);
   return all;
 }
-
 /// Traits of numbers alone: gcc tells template arguments of one value apart by whether a part of it was once copied
 /// from something const, and nvcc, which writes the value down for it, then registers another kernel than is launched.
 constexpr KernelTraits of_numbers(const KernelTraits& t) {
@@ -114,13 +112,11 @@ constexpr KernelTraits of_numbers(const KernelTraits& t) {
   plain.cols = t.cols;
   return plain;
 }
-
 /// Traits as a value whose type says them.
 template <KernelTraits t>
 struct TraitsConstant {
   static constexpr KernelTraits value = t;
 };
-
 /// Of a list of so many kernels the numbers of those that are compiled: all, but for who needs few of them.
 template <std::size_t count>
 #if defined(LAPIDARY_ONLY_KERNELS)
