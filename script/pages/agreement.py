@@ -145,7 +145,7 @@ ASKED = ("ffma_threads", "global_load_requests", "global_load_sectors", "global_
 
 
 def agreement_cards():
-    """Counters of one program on two cards."""
+    """Counters of two cards, some of which were read of builds of different days."""
     here, there = ({(r["id"], r["m"]): r["counters"] for r in load(f"results/{card}/counters.json")["results"]} for card in CARDS)
     both = [launch for launch in here if launch in there]
 
@@ -153,13 +153,14 @@ def agreement_cards():
         return [here[launch][name] == there[launch][name] for launch in both if name in here[launch]]
 
     alike, compared = (sum(count(same(name)) for name in ASKED) for count in (sum, len))
-    loads = same("shared_load_wavefronts")
+    loads, instructions, given = same("shared_load_wavefronts"), same("instructions"), same("shared_bytes")
     worst = max(abs(here[at]["shared_load_wavefronts"] / there[at]["shared_load_wavefronts"] - 1) for at in both if there[at]["shared_load_wavefronts"])
     return (
         f"The H100's counters are on record of {len(there)} launches, of which {len(both)} were read on the H200 too. Of what kernels ask for "
         f"(requests, sectors and instructions for memory, products, registers, blocks and their limits) {alike} of {compared} counters are the "
         f"same on both cards; wavefronts of shared loads are in {sum(loads)} of {len(loads)} launches, and differ by {worst:.2%} at most. "
-        "Instructions differ where warps wait in loops, and what caches had, times and shares of time do.\n"
+        f"Instructions are the same in {sum(instructions)} of {len(instructions)}: warps that wait look as often as it takes, and some kernels "
+        f"were changed between the two readings; {len(given) - sum(given)} launches were given another amount of shared memory.\n"
     )
 
 
