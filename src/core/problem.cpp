@@ -118,9 +118,6 @@ bool overlap(const MatrixShape& of_x, const void* x, const MatrixShape& of_y, co
   }
   return false;
 }
-bool overlap(const Problem& p, const Operands& operands, Matrix x, Matrix y) {
-  return overlap(shape_of(p, x), operands[x], shape_of(p, y), operands[y]);
-}
 
 void validate_factor(const char* name, Factor known, float value, const float* in_device_memory) {
   if (known == Factor::in_device_memory) {
@@ -137,11 +134,12 @@ void validate_factor(const char* name, Factor known, float value, const float* i
                 fmt::format("{} is {}; the problem says that it is {}", name, value, name_of(known)));
 }
 
+/// @param of  what it is `what` of, if it is of something
 /// @throws Refusal unless it is one of its type's values, the last of which is `last`
 template <class Enum>
-void validate_choice(const char* name, Enum value, Enum last) {
+void validate_choice(const char* what, const char* of, Enum value, Enum last) {
   if (static_cast<int>(value) < 0 || value > last) {
-    throw Refusal(RefusalId::value_unknown, fmt::format("{} has value {}; values are 0 to {}", name,
+    throw Refusal(RefusalId::value_unknown, fmt::format("{}{} has value {}; values are 0 to {}", what, of,
                                                         static_cast<int>(value), static_cast<int>(last)));
   }
 }
@@ -178,6 +176,17 @@ void validate_sums(const Problem& p) {
                   fmt::format("the epilogue is {}; where C and D are of s32 it must be none", to_string(p.epilogue)));
 }
 
+/// @throws Refusal if D shares an element with what is at `data`
+void require_apart(const Problem& p, const Operands& operands, const MatrixShape& x, const char* name,
+                   const void* data) {
+  if (overlap(shape_of(p, Matrix::D), operands.D, x, data))
+    throw Refusal(
+        RefusalId::overlap_input,
+        fmt::format("D is at {} and shares elements with {} at {}; it must share none, since {} is read while "
+                    "D is written",
+                    operands.D, name, data, name));
+}
+
 /// Of those that are in device memory.
 void validate_factors_apart(const Problem& p, const Operands& operands) {
   constexpr MatrixShape number = {Type::f32, 1, 1, 1, Order::row_major};
@@ -186,11 +195,7 @@ void validate_factors_apart(const Problem& p, const Operands& operands) {
     if (known != Factor::in_device_memory) continue;
     const void* const data = factor;
     validate_pointer(number, name, data);
-    if (overlap(shape_of(p, Matrix::D), operands.D, number, data))
-      throw Refusal(RefusalId::overlap_input,
-                    fmt::format("D is at {} and shares elements with {} at {}; it must share none, since {} is read "
-                                "while D is written",
-                                operands.D, name, data, name));
+    require_apart(p, operands, number, name, data);
   }
 }
 
@@ -199,11 +204,7 @@ void validate_epilogue(const Problem& p, const Operands& operands) {
   if (const std::int64_t length = bias_length(p); length > 0) {
     const MatrixShape bias = {p.kind.result, 1, length, length, Order::row_major};
     validate_pointer(bias, "the bias", operands.bias);
-    if (overlap(d, operands.D, bias, operands.bias))
-      throw Refusal(RefusalId::overlap_input,
-                    fmt::format("D is at {} and shares elements with the bias at {}; it must share none, since that is "
-                                "read while D is written",
-                                operands.D, operands.bias));
+    require_apart(p, operands, bias, "the bias", operands.bias);
   }
   if (p.epilogue.residual && !d.empty()) {
     const MatrixShape residual = shape_of_residual(p);
@@ -251,11 +252,7 @@ void validate_group_ends(const Problem& p, const Operands& operands) {
     throw Refusal(RefusalId::alignment_element,
                   fmt::format("group_ends is {}; its address must be a multiple of the 8 bytes of a number", data));
   validate_pointer(ends, "group_ends", data);
-  if (overlap(shape_of(p, Matrix::D), operands.D, ends, data))
-    throw Refusal(RefusalId::overlap_input,
-                  fmt::format("D is at {} and shares elements with the ends of groups at {}; it must share none, since "
-                              "these are read while D is written",
-                              operands.D, data));
+  require_apart(p, operands, ends, "group_ends", data);
 }
 
 constexpr const char* bias_names[] = {"", "bias_of_columns", "bias_of_rows"};
@@ -325,12 +322,12 @@ bool vectorizable(const Problem& p) {
 void validate(const Problem& p) {
   validate_types(p.kind);
   for (const auto& [name, order] : {std::pair{"A", p.kind.a}, std::pair{"B", p.kind.b}, std::pair{"D", p.order_d}})
-    validate_choice(fmt::format("the order of {}", name).c_str(), order, Order::column_major);
+    validate_choice("the order of ", name, order, Order::column_major);
   for (const auto& [name, factor] : {std::pair{"alpha", p.alpha}, std::pair{"beta", p.beta}})
-    validate_choice(fmt::format("what is known of {}", name).c_str(), factor, Factor::in_device_memory);
-  validate_choice("the bias", p.epilogue.bias, Bias::of_rows);
-  validate_choice("the activation", p.epilogue.activation, Activation::silu);
-  validate_choice("the scaling", p.scaling, Scaling::blocks);
+    validate_choice("what is known of ", name, factor, Factor::in_device_memory);
+  validate_choice("the bias", "", p.epilogue.bias, Bias::of_rows);
+  validate_choice("the activation", "", p.epilogue.activation, Activation::silu);
+  validate_choice("the scaling", "", p.scaling, Scaling::blocks);
   if (p.kind.result == Type::s32) validate_sums(p);
   for (const auto& [name, size] : {std::pair{"M", p.M}, std::pair{"N", p.N}, std::pair{"K", p.K}}) {
     if (size < 0) throw Refusal(RefusalId::shape_size, fmt::format("{} is {}; sizes must be 0 or more", name, size));
@@ -364,21 +361,14 @@ void validate(const Problem& p, const Operands& operands) {
   for (const Matrix matrix : all_matrices)
     if (matrix == Matrix::D || (matrix == Matrix::C ? reads_c : multiplies)) validate_pointer(p, operands, matrix);
   validate_factors_apart(p, operands);
-  for (const Matrix input : {Matrix::A, Matrix::B}) {
-    if (multiplies && overlap(p, operands, Matrix::D, input)) {
-      throw Refusal(
-          RefusalId::overlap_input,
-          fmt::format(
-              "D is at {} and shares elements with {} at {}; it must share none, since {} is read while D is written",
-              operands.D, name_of(input), operands[input], name_of(input)));
-    }
-  }
+  for (const Matrix input : {Matrix::A, Matrix::B})
+    if (multiplies) require_apart(p, operands, shape_of(p, input), name_of(input), operands[input]);
   if (!reads_c) return;
   if ((operands.C == operands.D) != p.in_place) {
     throw Refusal(RefusalId::in_place_address, fmt::format("D is at {} and C at {}; the problem says that D is {}C",
                                                            operands.D, operands.C, p.in_place ? "" : "not "));
   }
-  if (!p.in_place && overlap(p, operands, Matrix::D, Matrix::C))
+  if (!p.in_place && overlap(shape_of(p, Matrix::D), operands.D, shape_of(p, Matrix::C), operands.C))
     throw Refusal(
         RefusalId::overlap_c,
         fmt::format("D is at {} and shares elements with C at {}; it must be C, with ldd = ldc, or share none",

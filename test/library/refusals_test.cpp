@@ -297,7 +297,7 @@ std::vector<Case> Refusals::of_operands() {
       {pointer_null, "group_ends is null; it must point to 2 numbers in device memory", ran_groups(nullptr)},
       {alignment_element, "group_ends is 0x20000004; its address must be a multiple of the 8 bytes of a number",
        ran_groups(static_cast<char*>(place(1)) + 4)},
-      {overlap_input, "shares elements with the ends of groups at 0x80000000", ran_groups(place(3))},
+      {overlap_input, "shares elements with group_ends at 0x80000000", ran_groups(place(3))},
       {overlap_input, "shares elements with the B of groups, from 0x20000000 on every 805306368",
        ran_groups(place(2), (std::int64_t{0x80000000} - 0x20000000) / 2)},
       {pointer_range, "and 2 begin every 536870912 elements; the last one must end below 2^63",

@@ -14,16 +14,17 @@ namespace lapidary::inline LAPIDARY_BUILD {
 inline std::string refusal_by_tma(const Problem& problem, Matrix matrix, int aligned) {
   const MatrixShape shape = shape_of(problem, matrix);
   const int size = size_of(shape.type);
-  const std::string name = name_of(matrix), ld = name + "'s leading dimension is " + std::to_string(shape.ld);
+  // Texts take longer to write than all else here, and most problems are taken.
+  const auto ld = [&] { return std::string(name_of(matrix)) + "'s leading dimension is " + std::to_string(shape.ld); };
   if (aligned % 16 != 0)
-    return name + " is known to be aligned to " + std::to_string(aligned) +
+    return std::string(name_of(matrix)) + " is known to be aligned to " + std::to_string(aligned) +
            " bytes; bulk copies begin at multiples of 16";
   if (shape.lines() == 1) return {};
   if (shape.ld * size % 16 != 0)
-    return ld + "; lines that are copied in bulk begin at multiples of 16 bytes, " + std::to_string(16 / size) +
+    return ld() + "; lines that are copied in bulk begin at multiples of 16 bytes, " + std::to_string(16 / size) +
            " elements";
   if (shape.ld * size >= most_map_pitch)
-    return ld + "; lines that are copied in bulk begin less than 2^40 bytes apart, " +
+    return ld() + "; lines that are copied in bulk begin less than 2^40 bytes apart, " +
            std::to_string(most_map_pitch / size) + " elements";
   return {};
 }
