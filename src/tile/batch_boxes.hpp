@@ -33,4 +33,45 @@ inline TensorBox boxes_of_batch(TensorBox boxes, const Problem& problem, Matrix 
   return boxes;
 }
 
+/// Tiles of A or B of a batch, of which the D of all products are blocks on the diagonal of one large matrix, by where
+/// they are in that. @param run  how many of them, along M or N, a cluster has
+template <class Tile, int run>
+struct BatchTile : Tile {
+  using T = typename Tile::T;
+  struct Map {
+    typename Tile::Map of;
+    int extent;   ///< of a product along M or N, in whole clusters
+    bool shared;  ///< by all products
+  };
+  static MatrixMap<Map> map(const Problem& problem, Matrix matrix) {
+    const int extent = in_whole_tiles(matrix == Matrix::A ? problem.M : problem.N, Tile::MN * run);
+    return {{Tile::map_of(boxes_of_batch(Tile::tensor(problem, matrix), problem, matrix)), extent,
+             is_shared(problem.batch, matrix)},
+            matrix};
+  }
+
+  template <class Copy>
+  LAPIDARY_DEVICE static void for_each_box(T* tile, const Map& map, int mn, int k, int share, Copy&& copy) {
+    for_each_box_of(mn / map.extent, tile, map, mn % map.extent, k, share, copy);
+  }
+  template <class Copy>
+  LAPIDARY_DEVICE static void for_each_box_of(int product, T* tile, const Map& map, int mn, int k, int share,
+                                              Copy&& copy) {
+    Tile::for_each_box(tile, map.of, mn, k, share, [&](T* to, const TensorMap& of, const Coordinates<2>& from) {
+      copy(to, of, Coordinates<3>{from.at[0], from.at[1], map.shared ? 0 : product});
+    });
+  }
+  LAPIDARY_DEVICE static void copy(T* tile, const Map& map, int mn, int k, Mbarrier& full,
+                                   CallSite where = std::source_location::current()) {
+    copy_of(mn / map.extent, tile, map, mn % map.extent, k, full, where);
+  }
+  LAPIDARY_DEVICE static void copy_of(int product, T* tile, const Map& map, int mn, int k, Mbarrier& full,
+                                      CallSite where = std::source_location::current()) {
+    static_assert(Tile::sharers == 1);
+    for_each_box_of(product, tile, map, mn, k, 0, [&](T* to, const TensorMap& of, const Coordinates<3>& from) {
+      cp_async_bulk_tensor_load(to, of, from, full, CachePolicy::evict_normal, where);
+    });
+  }
+};
+
 }  // namespace lapidary::inline LAPIDARY_BUILD

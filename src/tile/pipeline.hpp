@@ -23,6 +23,12 @@ struct RingPosition {
     stage = 0;
     phase ^= 1;
   }
+  /// Past so many stages at a time.
+  LAPIDARY_DEVICE void advance(int count) {
+    const int all = stage + count;
+    stage = all % stages;
+    phase ^= static_cast<unsigned>(all / stages) & 1;
+  }
 };
 
 /// A ring of stages in shared memory, which a producer fills by bulk copies while consumers work on what has come:

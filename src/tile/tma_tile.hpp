@@ -78,17 +78,23 @@ struct TmaTile {
   struct Map {
     TensorMap of[rest == 0 ? 1 : 2];
   };
-  /// Of A or B of a resolved problem.
-  static MatrixMap<Map> map(const Problem& problem, Matrix matrix,
-                            TensorPromotion promotion = TensorPromotion::bytes256) {
-    TensorBox tensor = boxes_of<T>(problem, matrix, box, span, tensor_swizzle(layout.swizzle(), sizeof(T)), promotion);
+  /// Boxes of whole spans of A or B of a resolved problem.
+  static TensorBox tensor(const Problem& problem, Matrix matrix,
+                          TensorPromotion promotion = TensorPromotion::bytes256) {
+    return boxes_of<T>(problem, matrix, box, span, tensor_swizzle(layout.swizzle(), sizeof(T)), promotion);
+  }
+  static Map map_of(TensorBox tensor) {
     Map map{};
     map.of[0] = tensor_map(tensor);
     if constexpr (rest != 0) {
       tensor.box[0] = rest;
       map.of[1] = tensor_map(tensor);
     }
-    return {map, matrix};
+    return map;
+  }
+  static MatrixMap<Map> map(const Problem& problem, Matrix matrix,
+                            TensorPromotion promotion = TensorPromotion::bytes256) {
+    return {map_of(tensor(problem, matrix, promotion)), matrix};
   }
 
   /// Calls copy(to, map, coordinates) for each box of a block's share, number `share`, of the tile at (mn, k).
@@ -120,12 +126,10 @@ struct TmaTile {
   }
 };
 
-/// How D, of R, is stored in boxes from shared memory.
+/// In which boxes D, of R, is stored from shared memory.
 template <class R>
-MatrixMap<TensorMap> map_of_d(const Problem& problem, int rows, int cols, const Layout& box) {
-  return {tensor_map(
-              boxes_of<R>(problem, Matrix::D, rows, cols, tensor_swizzle(box, sizeof(R)), TensorPromotion::bytes128)),
-          Matrix::D};
+TensorBox boxes_of_d(const Problem& problem, int rows, int cols, const Layout& box) {
+  return boxes_of<R>(problem, Matrix::D, rows, cols, tensor_swizzle(box, sizeof(R)), TensorPromotion::bytes128);
 }
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

@@ -49,7 +49,7 @@ struct WgmmaBlock {
 
 /// Of a block that shares nothing with others.
 struct Alone {
-  static constexpr int blocks = 1, reached = 1;
+  static constexpr int down = 1, across = 1, blocks = 1, reached = 1;
 
   LAPIDARY_DEVICE static int rank() { return 0; }
   LAPIDARY_DEVICE static void sync() { __syncthreads(); }

@@ -294,9 +294,10 @@ TEST_F(Program, DiffShowsTheIdeaOfEachHopperRung) {
         {"wgmma_energy", "wgmma_cluster", {"steps - 1 - step"}},
         {"wgmma_staged_f32", "wgmma_energy", {"store_vector<2>(", "cp_async_bulk_tensor_store("}},
         {"wgmma_overlapped", "wgmma_cluster", {"grid_launch_dependents()", "grid_wait()"}},
-        {"wgmma_shared", "wgmma_overlapped", {"t.cluster = {.down = down, .across = across}"}},
+        {"wgmma_shared", "wgmma_overlapped", {"t.cluster = {.down = tile.down, .across = tile.across}"}},
         {"wgmma_waves", "wgmma_overlapped", {"setmaxnreg_inc<consumer>", "t.tile.m / 64"}},
-        {"wgmma_batched", "wgmma_waves", {"product * this->rows + row", "Coordinates{col, row, product}"}},
+        {"wgmma_pingpong", "wgmma_shared", {"Turns::wait(warpgroup)", "Turns::give(1 - warpgroup)"}},
+        {"wgmma_batched", "wgmma_pingpong", {"product * this->rows + row", "Coordinates{col, row, product}"}},
         {"wgmma_promoted", "wgmma_energy", {"for (int step = 0; step < block.steps", "add(rD[0][1], right)"}},
         {"wgmma_split_k", "wgmma_overlapped", {"part_begin(block.steps, block.rank, ranks)", "Sums::add_up("}},
         {"wgmma_skinny", "wgmma_split_k", {"return {at.col, at.row}", "CachePolicy::evict_first"}}}) {

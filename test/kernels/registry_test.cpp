@@ -220,24 +220,28 @@ TEST(Registry, RefusesMoreTilesThanThereAreNumbers) {
 // Of a batch in one launch rows, columns and tiles are counted through all products, and matrices are as far apart as a
 // tensor map has room for; of one product alone no stride is walked.
 TEST(Registry, TakesAsManyProductsInALaunchAsThereAreNumbers) {
-  const KernelEntry& batched = find_kernel("wgmma_batched_128x192x64_s4_e2x64_bf16-RC");
+  const KernelEntry &batched = find_kernel("wgmma_batched_128x128x64_s6_e2x64_bf16-RC"),
+                    &in_pairs = find_kernel("wgmma_batched_128x192x64_s4_c2x1_e2x64_bf16-RC");
   constexpr std::int64_t most = (std::int64_t{1} << 30) - 1, pitch = std::int64_t{1} << 39;
-  const auto said = [&](std::int64_t M, std::int64_t N, const Batch& batch) {
-    return refusal(batched, {.kind = batched.kind, .M = M, .N = N, .K = 8, .batch = batch});
+  const auto said_by = [](const KernelEntry& kernel, std::int64_t M, std::int64_t N, const Batch& batch) {
+    return refusal(kernel, {.kind = kernel.kind, .M = M, .N = N, .K = 8, .batch = batch});
   };
-  const auto takes = [&](std::int64_t M, std::int64_t N, std::int64_t count) {
-    EXPECT_EQ(said(M, N, {.count = count}), "") << M << " x " << N;
-    EXPECT_NE(
-        said(M, N, {.count = count + 1})
-            .find(fmt::format("there are {} products in the batch; of this size a launch takes {}", count + 1, count)),
-        std::string::npos)
-        << said(M, N, {.count = count + 1});
+  const auto said = [&](std::int64_t M, std::int64_t N, const Batch& batch) { return said_by(batched, M, N, batch); };
+  const auto takes = [&](const KernelEntry& kernel, std::int64_t M, std::int64_t N, std::int64_t count) {
+    EXPECT_EQ(said_by(kernel, M, N, {.count = count}), "") << M << " x " << N;
+    const std::string refused = said_by(kernel, M, N, {.count = count + 1});
+    EXPECT_NE(refused.find(
+                  fmt::format("there are {} products in the batch; of this size a launch takes {}", count + 1, count)),
+              std::string::npos)
+        << refused;
   };
-  takes(8, 200, most / (2 * 192));               // of two columns of tiles
-  takes(8, 8, most / 192);                       // of one tile, which is wider than high
-  takes(3 * 128 - 8, 8, most / (3 * 128));       // of three rows of tiles
-  takes(128 * 1000, 192 * 800, most / 800'000);  // of many tiles
-  takes(std::int64_t{1} << 30, 8, 1);
+  takes(batched, 8, 200, most / (2 * 128));               // of two columns of tiles
+  takes(in_pairs, 8, 8, most / (2 * 128));                // of a pair of tiles, which is higher than wide
+  takes(in_pairs, 8, 1000, most / (6 * 192));             // of six columns of pairs
+  takes(batched, 3 * 128 - 8, 8, most / (3 * 128));       // of three rows of tiles
+  takes(in_pairs, 3 * 128 - 8, 8, most / (4 * 128));      // of two rows of pairs
+  takes(batched, 128 * 1000, 128 * 800, most / 800'000);  // of many tiles
+  takes(batched, std::int64_t{1} << 30, 8, 1);
   EXPECT_EQ(said(0, 0, {.count = 3}), "");
   for (std::int64_t Batch::*stride : {&Batch::stride_a, &Batch::stride_b, &Batch::stride_d}) {
     const auto by = [&](std::int64_t count, std::int64_t elements) {

@@ -557,7 +557,7 @@ std::string id_with_known_kernel(const nlohmann::json& problem, const Costs& cos
 /// take.
 double as_in_a_graph(double seconds, const std::string& kernel) {
   static const std::regex overlapping(
-      "wgmma_(overlapped|shared|waves|batched|fused|split_k|unaligned|skinny|deferred|equal_areas)_.*");
+      "wgmma_(overlapped|shared|waves|pingpong|batched|fused|split_k|unaligned|skinny|deferred|equal_areas)_.*");
   if (seconds >= 1e-4) return seconds;
   return seconds - std::min(std::regex_match(kernel, overlapping) ? 0.65e-6 : 1.5e-6, seconds / 5);
 }

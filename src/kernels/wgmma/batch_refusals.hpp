@@ -28,13 +28,15 @@ inline std::string refusal_by_stride(const Problem& problem, Matrix matrix) {
   return {};
 }
 
-/// Why a launch does not take a batch, of which D of each product is in tiles of a size; empty if it does.
-inline std::string refusal_of_batch(const Problem& problem, const TileShape& tile) {
+/// Why a launch does not take a batch, of which D of each product is in tiles of a size, in whole clusters of them;
+/// empty if it does.
+inline std::string refusal_of_batch(const Problem& problem, const TileShape& tile, const ClusterShape& cluster) {
   for (const Matrix matrix : {Matrix::A, Matrix::B, Matrix::D})
     if (std::string why = refusal_by_stride(problem, matrix); !why.empty()) return why;
   // Rows, columns and tiles of all products are counted in 31 bits, with room for the step to a block's next tile.
   constexpr std::int64_t most = (std::int64_t{1} << 30) - 1;
-  const std::int64_t rows = round_up<std::int64_t>(problem.M, tile.m), cols = round_up<std::int64_t>(problem.N, tile.n),
+  const std::int64_t rows = round_up<std::int64_t>(problem.M, tile.m * cluster.down),
+                     cols = round_up<std::int64_t>(problem.N, tile.n * cluster.across),
                      longest = std::max({std::int64_t{1}, rows, cols, rows / tile.m * (cols / tile.n)}),
                      taken = std::max<std::int64_t>(1, most / longest);
   if (problem.batch.count <= taken) return {};

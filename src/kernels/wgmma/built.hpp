@@ -1,11 +1,11 @@
 #pragma once
-#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
 
 #include "kernels/built.hpp"
 #include "kernels/wgmma/config.hpp"
+#include "kernels/wgmma/menus.hpp"
 #include "kernels/wgmma/refusals.hpp"
 #include "tile/wgmma_kernel.hpp"
 
@@ -34,13 +34,20 @@ Prepared prepared_parts(const RungInfo& rung, void (*kernel)(Parameters...), con
                   gemm_of<typename Config::Element, typename Config::Result>(problem), walk);
 }
 
+/// A launch of a kernel of these parts, in as many blocks as a walk says.
+template <class Config, class... Parameters, class... Results>
+Prepared prepared_walk(const RungInfo& rung, void (*kernel)(Parameters...), const Problem& problem, const Card& card,
+                       const typename Config::Walk& walk, const Results&... results) {
+  using Cluster = typename Config::Cluster;
+  return prepared_parts<Config>(rung, kernel, problem, walk, walk.template grid<Cluster>(card.multiprocessors),
+                                Cluster::blocks, results...);
+}
+
 /// A launch of wgmma_kernel<Config>.
 template <const RungInfo& rung, class Config, class... Results>
 Prepared prepare_wgmma(const Problem& problem, const Card& card, const Results&... results) {
-  using Cluster = typename Config::Cluster;
-  const auto walk = walk_of<Config>(problem.M, problem.N, Config::traits.tile);
-  return prepared_parts<Config>(rung, wgmma_kernel<Config>, problem, walk,
-                                walk.template grid<Cluster>(card.multiprocessors), Cluster::blocks, results...);
+  return prepared_walk<Config>(rung, wgmma_kernel<Config>, problem, card,
+                               walk_of<Config>(problem.M, problem.N, Config::traits.tile), results...);
 }
 
 /// The entry of a kernel of these parts, whose launches `prepare` makes.
@@ -58,42 +65,6 @@ constexpr BuiltKernel built_wgmma() {
   return built_parts<Config>(prepare_wgmma<rung, Config>);
 }
 
-/// The kinds that every rung of wgmma has a kernel of. The first is TN, as the BLAS calls it: A and B are K-major.
-constexpr auto wgmma_kinds = [] {
-  constexpr Order row = Order::row_major, column = Order::column_major;
-  return std::array{GemmKind(Type::bf16, Type::bf16, row, column), GemmKind(Type::bf16, Type::bf16, row, row),
-                    GemmKind(Type::bf16, Type::bf16, column, row), GemmKind(Type::bf16, Type::bf16, column, column),
-                    GemmKind(Type::f16, Type::f16, row, column),   GemmKind(Type::bf16, Type::f32, row, column),
-                    GemmKind(Type::f16, Type::f32, row, column)};
-}();
-
-/// Of both types of 16 bits: with results of the same type, and of f32.
-constexpr auto kinds_of_16_bits(Order a, Order b) {
-  return std::array{GemmKind(Type::bf16, Type::bf16, a, b), GemmKind(Type::f16, Type::f16, a, b)};
-}
-constexpr auto kinds_with_f32(Order a, Order b) {
-  return std::array{GemmKind(Type::bf16, Type::f32, a, b), GemmKind(Type::f16, Type::f32, a, b)};
-}
-
-/// A tile for each kind of some lists.
-template <std::size_t... counts>
-constexpr auto of_kinds(const TileShape& tile, int stages, const std::array<GemmKind, counts>&... lists) {
-  std::array<KernelTraits, (counts + ...)> all{};
-  auto next = all.begin();
-  const auto add = [&](const auto& kinds) {
-    for (const GemmKind& kind : kinds) *next++ = {.tile = tile, .kind = kind, .stages = stages};
-  };
-  (add(lists), ...);
-  return all;
-}
-/// Lists, one after the other.
-template <std::size_t... counts>
-constexpr auto joined(const std::array<KernelTraits, counts>&... lists) {
-  std::array<KernelTraits, (counts + ...)> all{};
-  auto next = all.begin();
-  ((next = std::copy(lists.begin(), lists.end(), next)), ...);
-  return all;
-}
 /// Traits of numbers alone: gcc tells template arguments of one value apart by whether a part of it was once copied
 /// from something const, and nvcc, which writes the value down for it, then registers another kernel than is launched.
 constexpr KernelTraits of_numbers(const KernelTraits& t) {

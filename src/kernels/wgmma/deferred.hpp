@@ -60,9 +60,7 @@ __global__ void __launch_bounds__(Config::threads, 1)
 /// A launch of deferred_kernel<Config>.
 template <const RungInfo& rung, class Config>
 Prepared prepare_deferred(const Problem& problem, const Card& card, const typename Config::Walk& walk) {
-  using Cluster = typename Config::Cluster;
-  return prepared_parts<Config>(rung, deferred_kernel<Config>, problem, walk,
-                                walk.template grid<Cluster>(card.multiprocessors), Cluster::blocks);
+  return prepared_walk<Config>(rung, deferred_kernel<Config>, problem, card, walk);
 }
 
 template <const RungInfo& rung, class Config>

@@ -1,15 +1,13 @@
 #pragma once
-#include <array>
-
 #include "kernels/wgmma/batch_refusals.hpp"
-#include "kernels/wgmma/wgmma_waves.cuh"
+#include "kernels/wgmma/wgmma_pingpong.cuh"
 #include "tile/batch_boxes.hpp"
 
 namespace lapidary::inline LAPIDARY_BUILD::wgmma_batched {
 
 constexpr RungInfo info = {
     .name = "wgmma_batched",
-    .parent = "wgmma_waves",
+    .parent = "wgmma_pingpong",
     .idea = "a batch of products in one launch",
     .change =
         "The D of a batch are blocks on the diagonal of one large matrix, and the walk goes through their tiles alone; the "
@@ -43,53 +41,27 @@ struct OnDiagonal : Tiles {
   }
 };
 
-/// Tiles of A or B of a batch, by where they are in that matrix.
-template <class Tile>
-struct OfBatch : Tile {
-  using T = typename Tile::T;
-  static_assert(Tile::rest == 0 && Tile::sharers == 1);
-  struct Map {
-    typename Tile::Map of;
-    int extent;   ///< of a product along M or N, in whole tiles
-    bool shared;  ///< by all products
-  };
-  static MatrixMap<Map> map(const Problem& problem, Matrix matrix) {
-    const TensorSwizzle swizzle = tensor_swizzle(Tile::layout.swizzle(), sizeof(T));
-    const TensorBox boxes = boxes_of<T>(problem, matrix, Tile::box, Tile::span, swizzle);
-    const int extent = in_whole_tiles(matrix == Matrix::A ? problem.M : problem.N, Tile::MN);
-    return {{{tensor_map(boxes_of_batch(boxes, problem, matrix))}, extent, is_shared(problem.batch, matrix)}, matrix};
-  }
-
-  LAPIDARY_DEVICE static void copy(T* tile, const Map& map, int mn, int k, Mbarrier& full,
-                                   CallSite where = std::source_location::current()) {
-    copy_of(mn / map.extent, tile, map, mn % map.extent, k, full, where);
-  }
-  LAPIDARY_DEVICE static void copy_of(int product, T* tile, const Map& map, int mn, int k, Mbarrier& full,
-                                      CallSite where = std::source_location::current()) {
-    Tile::for_each_box(tile, map.of, mn, k, 0, [&](T* to, const TensorMap& of, auto from) {
-      const Coordinates<3> at = {from.at[0], from.at[1], map.shared ? 0 : product};
-      cp_async_bulk_tensor_load(to, of, at, full, CachePolicy::evict_normal, where);
-    });
-  }
-};
+/// Whether a warpgroup has room for the sums of a tile, so that two take tiles in turns.
+constexpr bool in_turns(const TileShape& tile) { return tile.m <= 128 && tile.m * tile.n <= 128 * 176; }
+template <KernelTraits t>
+using Parent = std::conditional_t<in_turns(t.tile), wgmma_pingpong::Config<t>, wgmma_shared::Config<t>>;
 
 /// Results are staged, and stored to D of their product.
-template <KernelTraits t, class R = ElementOf<t.kind.result>>
-struct Epilogue : wgmma_staged::StagedEpilogue<R, t.tile.m / 64, t.slices, t.cols> {
-  using Staged = wgmma_staged::StagedEpilogue<R, t.tile.m / 64, t.slices, t.cols>;
+template <KernelTraits t, class Staged = typename Parent<t>::Epilogue>
+struct Epilogue : Staged {
   struct Map {
-    TensorMap d;
-    int rows, cols;  ///< of a product, in whole tiles
+    typename Staged::Map d;
+    int rows, cols;  ///< of a product, in whole clusters
     std::int64_t stride_c;
   };
   static MatrixMap<Map> map(const Problem& problem) {
-    const TensorBox boxes = boxes_of<R>(problem, Matrix::D, Staged::rows, t.cols,
-                                        tensor_swizzle(Staged::Slice::layout, sizeof(R)), TensorPromotion::bytes128);
-    const int rows = in_whole_tiles(problem.M, t.tile.m), cols = in_whole_tiles(problem.N, t.tile.n);
-    return {{tensor_map(boxes_of_batch(boxes, problem, Matrix::D)), rows, cols, problem.batch.stride_c}, Matrix::D};
+    const auto of_all = [&](const TensorBox& d) { return boxes_of_batch(d, problem, Matrix::D); };
+    return {{Staged::map_of(problem, of_all), in_whole_tiles(problem.M, t.tile.m * t.cluster.down),
+             in_whole_tiles(problem.N, t.tile.n * t.cluster.across), problem.batch.stride_c},
+            Matrix::D};
   }
 
-  template <class Tile, class T>
+  template <class Tile, class T, class R>
   LAPIDARY_DEVICE static void store(const Gemm<T, R>& g, const RowCol<std::int64_t>& block, int thread,
                                     typename Tile::Accumulators& rD, const Map& map, typename Staged::Storage& shared) {
     const int product = static_cast<int>(block.row) / map.rows;
@@ -98,46 +70,53 @@ struct Epilogue : wgmma_staged::StagedEpilogue<R, t.tile.m / 64, t.slices, t.col
     Gemm<T, R> own = g;
     if (g.beta != 0) own.C += product * map.stride_c;
     scale_warpgroup(own, origin, rD);
-    const auto store = [&](int row, int col, const R* from) {
-      cp_async_bulk_tensor_store(map.d, Coordinates{col, row, product}, from);
-    };
-    Staged::template stage<Tile>(origin, thread, rD, store, shared, [](int, int) {});
+    const auto at = [&](int row, int col) { return Coordinates{col, row, product}; };
+    Staged::template stage<Tile>(origin, thread, rD, BulkStore{map.d, at}, shared, [](int, int) {});
   }
 };
 
 template <KernelTraits t>
-struct Config : wgmma_waves::Config<t> {
-  using A = OfBatch<typename wgmma_waves::Config<t>::A>;
-  using B = OfBatch<typename wgmma_waves::Config<t>::B>;
-  using Tile = WgmmaTile<A, B, wgmma_waves::Config<t>::warpgroups>;
+struct Config : Parent<t> {
+  using A = BatchTile<typename Parent<t>::A, t.cluster.down>;
+  using B = BatchTile<typename Parent<t>::B, t.cluster.across>;
+  using Tile = WgmmaTile<A, B, Parent<t>::Tile::BM / Parent<t>::Tile::WM>;
   using Epilogue = wgmma_batched::Epilogue<t>;
-  using Walk = wgmma_persistent::TileAfterTile<OnDiagonal<GroupedTiles<16>>>;
+  using Walk = wgmma_shared::InClusters<wgmma_persistent::TileAfterTile<OnDiagonal<GroupedTiles<16>>>>;
 };
 
+template <class Config>
+constexpr auto kernel_of() {
+  if constexpr (in_turns(Config::traits.tile))
+    return wgmma_pingpong::pingpong_kernel<Config>;
+  else
+    return wgmma_kernel<Config>;
+}
 template <class Config>
 Prepared prepare(const Problem& problem, const Card& card) {
   auto walk = walk_of<Config>(problem.M, problem.N, Config::traits.tile);
   walk.products = static_cast<int>(problem.batch.count);
-  return prepared_parts<Config>(info, wgmma_kernel<Config>, problem, walk,
-                                walk.template grid<Alone>(card.multiprocessors), Alone::blocks);
+  return prepared_walk<Config>(info, kernel_of<Config>(), problem, card, walk);
 }
 
-constexpr KernelTraits of(const GemmKind& kind, int BM, int BN) {
-  return wgmma_waves::of(kind, BM, BN, BN > 64 ? 2 : 1, 64);
+constexpr KernelTraits of(const GemmKind& kind, const MenuTile& tile) {
+  return in_turns({tile.BM, tile.BN, 64}) ? wgmma_pingpong::of(kind, tile) : wgmma_shared::of(kind, tile);
 }
-/// Wide tiles have the fewest bytes for each product; small ones are for products that are small, and few.
-template <class... Kinds>
-constexpr auto traits(const Kinds&... kinds) {
-  return std::array{of(kinds, 128, 128)..., of(kinds, 128, 192)..., of(kinds, 128, 256)..., of(kinds, 64, 64)...};
-}
-constexpr auto all_traits = traits(wgmma_kinds[0], wgmma_kinds[1], wgmma_kinds[2], wgmma_kinds[3], wgmma_kinds[4],
-                                   GemmKind(Type::f16));
+/// Wide tiles in pairs have the fewest bytes for each product; small ones are for products that are small, and few.
+constexpr MenuTile column_major_b[] = {{128, 256, 2, 64, 2, 1}, {128, 192, 2, 64, 2, 1}, {192, 192, 2, 32, 2, 1},
+                                       {192, 128, 2, 32, 1, 2}, {192, 64, 1, 64, 1, 2},  {128, 144, 2, 32, 1, 2},
+                                       {128, 112, 2, 32, 2, 4}, {128, 128, 2, 64, 2, 2}, {128, 128, 2, 64},
+                                       {64, 176, 2, 32},        {64, 128, 2, 64, 2, 1},  {64, 96, 2, 32, 2, 2},
+                                       {64, 64, 1, 64, 2, 2},   {64, 64, 1, 64}};
+constexpr MenuTile other_orders[] = {
+    {128, 256, 2, 64, 2, 1}, {128, 192, 2, 64, 2, 1}, {128, 128, 2, 64}, {64, 128, 2, 64, 2, 1}, {64, 64, 1, 64}};
+constexpr auto all_traits = joined(menu_of(of, kinds_of_16_bits(Order::row_major, Order::column_major), column_major_b),
+                                   menu_of(of, kinds_of_other_orders, other_orders));
 constexpr auto build = [](auto t) {
   using C = Config<t.value>;
   BuiltKernel kernel = built_parts<C>(prepare<C>);
   kernel.refusal = [](const Problem& problem) {
     const std::string why = refusal_of<C>(problem);
-    return why.empty() ? refusal_of_batch(problem, C::traits.tile) : why;
+    return why.empty() ? refusal_of_batch(problem, C::traits.tile, C::traits.cluster) : why;
   };
   kernel.batches = true;
   return kernel;

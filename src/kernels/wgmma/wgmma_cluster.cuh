@@ -72,7 +72,7 @@ struct ClusterGrid {
   LAPIDARY_DEVICE static void multicast(typename Operand::T* tile, const typename Operand::Map& maps, int mn, int k,
                                         Mbarrier& full, int share, std::uint16_t mask, CallSite where) {
     Operand::for_each_box(
-        tile, maps, mn, k, share, [&](typename Operand::T* to, const TensorMap& map, Coordinates<2> from) {
+        tile, maps, mn, k, share, [&](typename Operand::T* to, const TensorMap& map, const auto& from) {
           if constexpr (Operand::sharers == 1)
             cp_async_bulk_tensor_load(to, map, from, full, CachePolicy::evict_normal, where);
           else

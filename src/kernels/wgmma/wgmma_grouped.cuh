@@ -28,9 +28,9 @@ constexpr RungInfo info = {
 
 /// Tiles of B, of the B of each group.
 template <class Tile>
-struct OfGroup : wgmma_batched::OfBatch<Tile> {
+struct OfGroup : BatchTile<Tile, 1> {
   static auto map(const Problem& problem, Matrix matrix) {
-    return wgmma_batched::OfBatch<Tile>::map(with_b_of_groups(problem), matrix);
+    return BatchTile<Tile, 1>::map(with_b_of_groups(problem), matrix);
   }
 };
 

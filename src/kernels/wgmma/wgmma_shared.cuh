@@ -41,69 +41,53 @@ struct InClusters : Tiles {
 
 template <KernelTraits t>
 struct Config : wgmma_waves::Config<t> {
-  using Cluster = typename wgmma_overlapped::Config<t>::Cluster;
+  using Cluster = std::conditional_t<t.cluster == ClusterShape{}, Alone, wgmma_cluster::ClusterGrid<t.cluster>>;
   using Walk = InClusters<wgmma_persistent::TileByTile>;
 };
 
-constexpr KernelTraits of(const GemmKind& kind, int BM, int BN, int slices, int cols, int down, int across) {
-  KernelTraits t = wgmma_waves::of(kind, BM, BN, slices, cols);
-  t.cluster = {.down = down, .across = across};
+constexpr KernelTraits of(const GemmKind& kind, const MenuTile& tile) {
+  KernelTraits t = wgmma_waves::of(kind, tile.BM, tile.BN, tile.slices, tile.cols);
+  t.cluster = {.down = tile.down, .across = tile.across};
   return t;
 }
+constexpr Order row = Order::row_major, column = Order::column_major;
 /// Clusters of eight where lines begin anywhere, of which 15 have room; pairs where lines are whole, which all
 /// multiprocessors take. Widths that leave few places empty in the last round, most of them multiples of 16, whose
 /// slices of 32 columns and of 16 are whole sectors.
-template <class... Kinds>
-constexpr auto column_major_b(const Kinds&... kinds) {
-  return std::array{
-      of(kinds, 128, 128, 2, 64, 2, 2)..., of(kinds, 128, 144, 2, 32, 4, 2)..., of(kinds, 64, 80, 2, 32, 4, 2)...,
-      of(kinds, 128, 72, 1, 72, 4, 2)...,  of(kinds, 128, 96, 3, 32, 2, 4)...,  of(kinds, 128, 112, 2, 32, 2, 4)...,
-      of(kinds, 64, 64, 1, 64, 2, 2)...,   of(kinds, 64, 128, 2, 64, 2, 2)...,  of(kinds, 128, 256, 2, 64, 2, 2)...,
-      of(kinds, 64, 112, 2, 32, 4, 1)...,  of(kinds, 64, 144, 2, 32, 4, 1)...,  of(kinds, 64, 176, 2, 32, 2, 1)...,
-      of(kinds, 192, 192, 2, 32, 2, 1)..., of(kinds, 64, 96, 3, 32, 2, 4)...,   of(kinds, 192, 128, 2, 64, 1, 2)...,
-      of(kinds, 192, 88, 1, 88, 1, 4)...,  of(kinds, 192, 160, 2, 32, 2, 4)..., of(kinds, 192, 176, 2, 32, 2, 4)...,
-      of(kinds, 192, 96, 3, 32, 1, 2)...,  of(kinds, 192, 128, 2, 32, 2, 4)..., of(kinds, 128, 144, 2, 32, 2, 1)...,
-      of(kinds, 128, 144, 2, 32, 2, 4)..., of(kinds, 128, 160, 2, 32, 4, 2)..., of(kinds, 128, 160, 2, 32, 1, 2)...,
-      of(kinds, 128, 176, 2, 32, 1, 2)..., of(kinds, 128, 80, 2, 32, 2, 4)...,  of(kinds, 64, 96, 3, 32, 4, 1)...,
-      of(kinds, 64, 128, 2, 64, 4, 1)...,  of(kinds, 64, 160, 2, 32, 2, 4)...};
-}
-template <class... Kinds>
-constexpr auto row_major(const Kinds&... kinds) {
-  return std::array{
-      of(kinds, 128, 192, 2, 32, 2, 2)..., of(kinds, 128, 96, 3, 32, 2, 4)...,  of(kinds, 128, 112, 2, 32, 2, 4)...,
-      of(kinds, 128, 128, 2, 64, 4, 2)..., of(kinds, 128, 144, 2, 32, 4, 2)..., of(kinds, 128, 200, 2, 40, 4, 2)...,
-      of(kinds, 64, 64, 1, 64, 2, 2)...,   of(kinds, 128, 256, 2, 64, 2, 2)..., of(kinds, 64, 144, 2, 32, 4, 1)...,
-      of(kinds, 192, 192, 2, 32, 2, 1)..., of(kinds, 64, 96, 3, 32, 2, 4)...,   of(kinds, 192, 160, 2, 32, 2, 4)...,
-      of(kinds, 128, 128, 2, 64, 2, 2)..., of(kinds, 64, 128, 2, 64, 2, 2)...,  of(kinds, 64, 128, 2, 64, 4, 1)...,
-      of(kinds, 128, 160, 2, 32, 4, 2)..., of(kinds, 128, 80, 2, 32, 4, 2)...};
-}
-template <class... Kinds>
-constexpr auto column_major_a(const Kinds&... kinds) {
-  return std::array{
-      of(kinds, 64, 64, 1, 64, 2, 2)...,   of(kinds, 64, 128, 2, 64, 2, 2)...,  of(kinds, 128, 96, 3, 32, 2, 4)...,
-      of(kinds, 128, 144, 2, 32, 4, 2)..., of(kinds, 128, 168, 2, 56, 4, 2)..., of(kinds, 128, 256, 2, 64, 2, 2)...,
-      of(kinds, 64, 96, 3, 32, 2, 4)...,   of(kinds, 128, 128, 2, 64, 2, 2)..., of(kinds, 192, 160, 2, 32, 2, 4)...,
-      of(kinds, 64, 128, 2, 64, 4, 1)...,  of(kinds, 128, 112, 2, 32, 2, 4)..., of(kinds, 64, 144, 2, 32, 4, 1)...,
-      of(kinds, 192, 192, 2, 32, 2, 1)..., of(kinds, 64, 80, 2, 32, 4, 2)...,   of(kinds, 192, 96, 3, 32, 1, 2)...};
-}
+constexpr MenuTile column_major_b[] = {
+    {128, 128, 2, 64, 2, 2}, {128, 144, 2, 32, 4, 2}, {64, 80, 2, 32, 4, 2},   {128, 72, 1, 72, 4, 2},
+    {128, 96, 3, 32, 2, 4},  {128, 112, 2, 32, 2, 4}, {64, 64, 1, 64, 2, 2},   {64, 128, 2, 64, 2, 2},
+    {128, 256, 2, 64, 2, 2}, {64, 112, 2, 32, 4, 1},  {64, 144, 2, 32, 4, 1},  {64, 176, 2, 32, 2, 1},
+    {192, 192, 2, 32, 2, 1}, {64, 96, 3, 32, 2, 4},   {192, 128, 2, 64, 1, 2}, {192, 88, 1, 88, 1, 4},
+    {192, 160, 2, 32, 2, 4}, {192, 176, 2, 32, 2, 4}, {192, 96, 3, 32, 1, 2},  {192, 128, 2, 32, 2, 4},
+    {128, 144, 2, 32, 2, 1}, {128, 144, 2, 32, 2, 4}, {128, 160, 2, 32, 4, 2}, {128, 160, 2, 32, 1, 2},
+    {128, 176, 2, 32, 1, 2}, {128, 80, 2, 32, 2, 4},  {64, 96, 3, 32, 4, 1},   {64, 128, 2, 64, 4, 1},
+    {64, 160, 2, 32, 2, 4},  {128, 200, 2, 40, 2, 4}, {128, 208, 2, 32, 2, 4}, {128, 216, 2, 72, 1, 2},
+    {192, 176, 2, 32, 1, 2}};
+constexpr MenuTile row_major[] = {{128, 192, 2, 32, 2, 2}, {128, 96, 3, 32, 2, 4},  {128, 112, 2, 32, 2, 4},
+                                  {128, 128, 2, 64, 4, 2}, {128, 144, 2, 32, 4, 2}, {128, 200, 2, 40, 4, 2},
+                                  {64, 64, 1, 64, 2, 2},   {128, 256, 2, 64, 2, 2}, {64, 144, 2, 32, 4, 1},
+                                  {192, 192, 2, 32, 2, 1}, {64, 96, 3, 32, 2, 4},   {192, 160, 2, 32, 2, 4},
+                                  {128, 128, 2, 64, 2, 2}, {64, 128, 2, 64, 2, 2},  {64, 128, 2, 64, 4, 1},
+                                  {128, 160, 2, 32, 4, 2}, {128, 80, 2, 32, 4, 2}};
+constexpr MenuTile column_major_a[] = {{64, 64, 1, 64, 2, 2},   {64, 128, 2, 64, 2, 2},  {128, 96, 3, 32, 2, 4},
+                                       {128, 144, 2, 32, 4, 2}, {128, 168, 2, 56, 4, 2}, {128, 256, 2, 64, 2, 2},
+                                       {64, 96, 3, 32, 2, 4},   {128, 128, 2, 64, 2, 2}, {192, 160, 2, 32, 2, 4},
+                                       {64, 128, 2, 64, 4, 1},  {128, 112, 2, 32, 2, 4}, {64, 144, 2, 32, 4, 1},
+                                       {192, 192, 2, 32, 2, 1}, {64, 80, 2, 32, 4, 2},   {192, 96, 3, 32, 1, 2}};
 /// Results of 32 bits.
-template <class... Kinds>
-constexpr auto wide(const Kinds&... kinds) {
-  return std::array{of(kinds, 128, 192, 1, 72, 2, 2)..., of(kinds, 64, 64, 1, 40, 2, 2)...,
-                    of(kinds, 128, 128, 1, 72, 2, 2)..., of(kinds, 64, 96, 1, 56, 2, 4)...,
-                    of(kinds, 128, 96, 1, 56, 2, 4)...};
-}
-constexpr GemmKind kind(Type type, Order a, Order b) { return {type, type, a, b}; }
-constexpr GemmKind wide_kind(Type type, Order a, Order b) { return {type, Type::f32, a, b}; }
-constexpr Order row = Order::row_major, column = Order::column_major;
+constexpr MenuTile wide[] = {{128, 192, 1, 72, 2, 2},
+                             {64, 64, 1, 40, 2, 2},
+                             {128, 128, 1, 72, 2, 2},
+                             {64, 96, 1, 56, 2, 4},
+                             {128, 96, 1, 56, 2, 4}};
 constexpr auto all_traits = joined(
-    column_major_b(kind(Type::bf16, row, column), kind(Type::f16, row, column)),
-    row_major(kind(Type::bf16, row, row), kind(Type::f16, row, row)),
-    column_major_a(kind(Type::bf16, column, row), kind(Type::f16, column, row), kind(Type::bf16, column, column),
-                   kind(Type::f16, column, column)),
-    wide(wide_kind(Type::bf16, row, column), wide_kind(Type::f16, row, column), wide_kind(Type::bf16, row, row),
-         wide_kind(Type::f16, row, row), wide_kind(Type::bf16, column, row), wide_kind(Type::f16, column, row),
-         wide_kind(Type::bf16, column, column), wide_kind(Type::f16, column, column)));
+    menu_of(of, kinds_of_16_bits(row, column), column_major_b), menu_of(of, kinds_of_16_bits(row, row), row_major),
+    menu_of(of, joined(kinds_of_16_bits(column, row), kinds_of_16_bits(column, column)), column_major_a),
+    menu_of(of,
+            joined(kinds_with_f32(row, column), kinds_with_f32(row, row), kinds_with_f32(column, row),
+                   kinds_with_f32(column, column)),
+            wide));
 constexpr auto build = [](auto t) { return built_wgmma<info, Config<t.value>>(); };
 template <class Unit>
 constexpr auto built_kernels = built_wgmma_list<Unit, all_traits>(build);

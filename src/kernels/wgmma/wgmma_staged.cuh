@@ -43,11 +43,16 @@ struct StagedEpilogue {
   using Map = std::conditional_t<rest == 0, TensorMap, MapsOfD>;
   static std::string refusal(const Problem& problem) { return refusal_by_bulk_stores(problem, sizeof(R)); }
   static MatrixMap<Map> map(const Problem& problem) {
-    const auto of_slices = map_of_d<R>(problem, rows, cols, Slice::layout);
+    return {map_of(problem, [](const TensorBox& d) { return d; }), Matrix::D};
+  }
+  /// Of boxes as `as` makes them of those of one D.
+  template <class As>
+  static Map map_of(const Problem& problem, const As& as) {
+    const TensorMap of_slices = tensor_map(as(boxes_of_d<R>(problem, rows, cols, Slice::layout)));
     if constexpr (rest == 0)
       return of_slices;
     else
-      return {{of_slices.map, map_of_d<R>(problem, rows, rest, StagedSlice<R, rest>::layout).map}, Matrix::D};
+      return {of_slices, tensor_map(as(boxes_of_d<R>(problem, rows, rest, StagedSlice<R, rest>::layout)))};
   }
 
   /// Scales and stores the results of a warpgroup, whose block's begin at `block` of D.
@@ -59,10 +64,11 @@ struct StagedEpilogue {
     stage<Tile>(origin, thread, rD, BulkStore{map}, shared, [](int, int) {});
   }
 
-  /// Where the results of a warpgroup begin.
+  /// Where the results of a warpgroup begin: where the tile does, if it has all of them.
   template <class Tile>
   LAPIDARY_DEVICE static RowCol<int> origin_of(const RowCol<std::int64_t>& block) {
-    return {static_cast<int>(block.row) + warp_of_block() / 4 * Tile::WM, static_cast<int>(block.col)};
+    const int first = Tile::WM == Tile::BM ? 0 : warp_of_block() / 4 * Tile::WM;
+    return {static_cast<int>(block.row) + first, static_cast<int>(block.col)};
   }
   /// Stores them after what before(i, s) does to slice s of their row i, each slice by store(row, col, slice), which
   /// one thread calls, and the rest by store.rest. Barriers 1 and up are used.

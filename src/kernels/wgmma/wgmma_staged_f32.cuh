@@ -43,7 +43,9 @@ struct PairedEpilogue {
 
   static std::string refusal(const Problem& problem) { return refusal_by_bulk_stores(problem, sizeof(R)); }
   /// Of f32, whatever the 32 bits are: stores copy them.
-  static MatrixMap<TensorMap> map(const Problem& problem) { return map_of_d<float>(problem, rows, cols, d); }
+  static MatrixMap<TensorMap> map(const Problem& problem) {
+    return {tensor_map(boxes_of_d<float>(problem, rows, cols, d)), Matrix::D};
+  }
 
   /// Where a lane's two neighbours go of columns 8 q to 8 q + 7 of a slice, in the upper 8 of its warp's rows (h = 0)
   /// or the lower (h = 1).
