@@ -283,8 +283,8 @@ class Context {
   /// Makes the copy of A or B, as of weights, that a plan with GemmOptions::prepared asks for, in the order of the
   /// stream: once for all runs, whose Operands name it as prepared_a or prepared_b, and whose A or B may be null.
   /// @param from  where the matrix is, as Operands have it
-  /// @param to  Plan::prepared_bytes() of device memory, aligned to 256
-  /// @throws InvalidArgument if the plan asks for no such copy, or an address is null or not aligned
+  /// @param to  Plan::prepared_bytes() of device memory, aligned to 256, none of which is the matrix's
+  /// @throws InvalidArgument if the plan asks for no such copy, an address is null or not aligned, or they overlap
   void prepare(const Plan& plan, const Stream& stream, Matrix matrix, const void* from, void* to);
 
   /// Plans and runs D = alpha * A * B + beta * C.

@@ -83,9 +83,13 @@ def shares_k(way, plan):
     return work(way, plan)[1] < ceil_div(plan.K, int(KERNEL.match(way["kernel"])[3]))
 
 
-def places(way, multiprocessors):
-    """On how many multiprocessors its blocks run at the same time: as src/core/cluster_places.hpp has it."""
-    down, across = (int(n or 1) for n in KERNEL.match(way["kernel"]).groups()[3:5])
+def places(way, plan, multiprocessors):
+    """On how many multiprocessors its blocks run at the same time: as src/core/cluster_places.hpp has it, and of blocks
+    that share K src/kernels/split.hpp."""
+    bm, bn, _, down, across = (int(n or 1) for n in KERNEL.match(way["kernel"]).groups())
+    if shares_k(way, plan):
+        share = work(way, plan)[0] / (ceil_div(plan.M, bm) * ceil_div(plan.N, bn))
+        return multiprocessors if share <= 2 else multiprocessors * 10 // 11 if share <= 8 else multiprocessors * 28 // 33
     return multiprocessors - (multiprocessors // 11 if down * across >= 4 else 0)
 
 

@@ -293,7 +293,7 @@ def known(p, card):
     if per is None:
         return "; ".join([*facts, "the library has this kernel no more"])
     blocks, steps = work(way, plan)
-    room = places(way, card["multiprocessors"]) * per
+    room = places(way, plan, card["multiprocessors"]) * per
     rounds = ceil_div(int(blocks), room)
     full = blocks / (rounds * room)
     if full < 0.9 and "equal_areas" not in way["kernel"]:

@@ -325,7 +325,7 @@ Prepared prepare(const KernelEntry& kernel, Build build, const Problem& unresolv
   const BuiltKernel* const built = kernel.builds[static_cast<std::size_t>(build)];
   if (!built) {
     throw Refusal(RefusalId::device_build,
-                  fmt::format("this program has no {} build of the kernel{}", name_of(build),
+                  fmt::format("this program has no {} build of {}{}", name_of(build), kernel.id(),
                               build == Build::gpu            ? "; configure it where nvcc is on the PATH"
                               : build == Build::instrumented ? "; configure it with LAPIDARY_INSTRUMENTED=ON"
                                                              : ""));

@@ -40,6 +40,16 @@ struct KSplit {
     }
     return found;
   }
+
+  /// Shared memory that each block asks for. Those of clusters, and those that stream, took longer where more shared a
+  /// multiprocessor than must: they ask for so much that no more fit where all run at a time, nor blocks of the next
+  /// launch beside them (docs/tuning-log.md).
+  static constexpr unsigned shared_bytes(std::int64_t needed, std::int64_t blocks, int cluster, int multiprocessors) {
+    constexpr std::int64_t of_system = 1024, room = LaunchLimits::shared_bytes_opt_in + of_system, unit = 128;
+    const std::int64_t fit = ceil_div(blocks, room_for_clusters(cluster, multiprocessors)),
+                       least = round_up(room / (fit + 1) - of_system + 1, unit);
+    return static_cast<unsigned>(std::max(needed, least));
+  }
 };
 
 /// Of blocks that copy a tile of B, which is read once, by stages of (m + n) x k elements of `size` bytes, and have

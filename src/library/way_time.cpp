@@ -13,6 +13,7 @@
 
 #include "core/cluster_places.hpp"
 #include "core/math.hpp"
+#include "kernels/split.hpp"
 #include "model/occupancy.hpp"
 #include "model/roofline.hpp"
 #include "model/warpgroup_time.hpp"
@@ -207,6 +208,12 @@ double apart_of(const Problem& p) {
   return begin_at(16) ? 0 : MeasuredCost::apart_in_pairs;
 }
 
+/// How many multiprocessors have room for a launch's blocks.
+double places_of(const KernelEntry& kernel, const LibraryKernel::Work& work, const Gpu& gpu) {
+  return work.share > 1 ? number(KSplit::room_for_clusters(work.share, gpu.sms))
+                        : multiprocessors_for(kernel.cluster, gpu.sms);
+}
+
 /// As it was measured on an H200, at the clock and with the memory of another card with its chip.
 WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   const MeasuredCost& m = *way.kernel->measured;
@@ -216,8 +223,8 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   const Gpu &measured = h200().gpu, &gpu = card.gpu;
   const double slower = measured.clock_hz / gpu.clock_hz, bandwidth = gpu.dram_bytes_per_s / measured.dram_bytes_per_s;
   const LibraryKernel::Work work = way.kernel->work(p, gpu.sms);
-  const double rounds = work.blocks / (1.0 * multiprocessors_for(kernel.cluster, gpu.sms) * resident),
-               full = std::floor(rounds), rest = rounds - full;
+  const double rounds = work.blocks / (1.0 * places_of(kernel, work, gpu) * resident), full = std::floor(rounds),
+               rest = rounds - full;
   // What of all operands is asked for, or comes from DRAM, comes in equal parts with the tiles of every round.
   const double size = size_of(p.kind.type), a = number(p.M) * number(p.K) * size * products(p, Matrix::A),
                b = number(p.K) * number(p.N) * size * products(p, Matrix::B);
@@ -228,10 +235,10 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
     return cost.depth > 0 ? std::max(a, b) : std::sqrt(std::sqrt(a * a * a * a + b * b * b * b));
   };
   const double arriving = longest(operands, crooked);
-  // A multiprocessor that has a block more than others is done last; what rounding adds to a whole number is none. Most
-  // blocks of warpgroups have a multiprocessor to themselves, for which `loaded` counts by the card's share.
+  // A multiprocessor that has a block more than others is done last; what rounding adds to a whole number is none.
+  // Where blocks have a multiprocessor to themselves `loaded` counts by the card's share.
   const auto busiest = [&](double share) {
-    return cost.depth > 0 ? std::ceil(share * resident - 1e-9) / resident : share;
+    return cost.depth > 0 || resident > 1 ? std::ceil(share * resident - 1e-9) / resident : share;
   };
   const auto multiplying = [&](double share) {
     return slower * (m.start + work.steps * std::max(m.alone, m.loaded * busiest(share)));

@@ -63,14 +63,19 @@ struct BatchTile : Tile {
   }
   LAPIDARY_DEVICE static void copy(T* tile, const Map& map, int mn, int k, Mbarrier& full,
                                    CallSite where = std::source_location::current()) {
-    copy_of(mn / map.extent, tile, map, mn % map.extent, k, full, where);
+    for_each_box(tile, map, mn, k, 0, load(full, where));
   }
   LAPIDARY_DEVICE static void copy_of(int product, T* tile, const Map& map, int mn, int k, Mbarrier& full,
                                       CallSite where = std::source_location::current()) {
+    for_each_box_of(product, tile, map, mn, k, 0, load(full, where));
+  }
+
+ private:
+  LAPIDARY_DEVICE static auto load(Mbarrier& full, CallSite where) {
     static_assert(Tile::sharers == 1);
-    for_each_box_of(product, tile, map, mn, k, 0, [&](T* to, const TensorMap& of, const Coordinates<3>& from) {
+    return [&full, where](T* to, const TensorMap& of, const Coordinates<3>& from) {
       cp_async_bulk_tensor_load(to, of, from, full, CachePolicy::evict_normal, where);
-    });
+    };
   }
 };
 

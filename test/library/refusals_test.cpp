@@ -400,6 +400,12 @@ std::vector<Case> Refusals::of_operands() {
          const Plan plan = context_.plan(problem_of({Type::tf32, Type::f32}, 128, 256, 64), {.prepared = {.b = true}});
          context_.prepare(plan, device_->stream(), Matrix::B, address(1), reinterpret_cast<void*>(8));
        }},
+      {prepared_copy, "to is at 0x20000000 and shares bytes with B at 0x20000004; a copy shares none",
+       [this] {
+         const Plan plan = context_.plan(problem_of({Type::tf32, Type::f32}, 128, 256, 64), {.prepared = {.b = true}});
+         const auto* const to = static_cast<const std::byte*>(address(1));
+         context_.prepare(plan, device_->stream(), Matrix::B, to + 4, const_cast<std::byte*>(to));
+       }},
       {prepared_copy, "the copy of B is 0x0; the plan asks for one that prepare() has made",
        [this] {
          const Plan plan = context_.plan(problem_of({Type::tf32, Type::f32}, 128, 256, 64), {.prepared = {.b = true}});
@@ -539,7 +545,7 @@ std::vector<Case> Refusals::of_machines() {
        [] { require_none(card_refusal("Tesla T4", 75, 13000, 13000, "80;90a-real")); }},
       {device_driver, "the driver supports CUDA 12.8, and this program needs one that supports 13.0 or newer",
        [] { require_none(driver_refusal(12080, 13010)); }},
-      {device_build, "this program has no plain build of the kernel",
+      {device_build, "this program has no plain build of naive_32x32_f32",
        [] {
          KernelEntry kernel = find_kernel("naive_32x32_f32");
          kernel.builds[static_cast<std::size_t>(Build::plain)] = nullptr;

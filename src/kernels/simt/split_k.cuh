@@ -66,27 +66,17 @@ __global__ void __launch_bounds__(Config::threads, Config::blocks) kernel(const 
       });
 }
 
-/// Blocks of clusters took longer where more shared a multiprocessor than must: each asks for so much shared memory
-/// that no more fit where all run at a time, nor blocks of the next launch beside them (docs/tuning-log.md).
-template <class Config>
-unsigned shared_bytes(std::int64_t blocks, int cluster, int multiprocessors) {
-  constexpr std::int64_t of_system = 1024, room = LaunchLimits::shared_bytes_opt_in + of_system, unit = 128;
-  constexpr std::int64_t needed = sizeof(Storage<Config>);
-  const std::int64_t places = KSplit::room_for_clusters(cluster, multiprocessors);
-  const std::int64_t least = round_up(room / (ceil_div(blocks, places) + 1) - of_system + 1, unit);
-  return static_cast<unsigned>(std::max(needed, least));
-}
-
 template <class Config>
 Prepared prepare(const Problem& problem, const Card& card) {
   const std::int64_t tiles = tile_grid(problem.M, problem.N, Config::tile).x;
   const int blocks = Config::split.blocks(tiles, problem.K, card.multiprocessors);
-  const LaunchShape shape = {.kernel = info.name,
-                             .grid = tiles * blocks,
-                             .block = Config::threads,
-                             .shared_bytes = shared_bytes<Config>(tiles * blocks, blocks, card.multiprocessors),
-                             .cluster = blocks,
-                             .overlaps = true};
+  const LaunchShape shape = {
+      .kernel = info.name,
+      .grid = tiles * blocks,
+      .block = Config::threads,
+      .shared_bytes = KSplit::shared_bytes(sizeof(Storage<Config>), tiles * blocks, blocks, card.multiprocessors),
+      .cluster = blocks,
+      .overlaps = true};
   return prepared(problem, shape, vectorizable(problem) ? kernel<Config, true> : kernel<Config, false>,
                   gemm_of<float>(problem));
 }

@@ -17,7 +17,11 @@ Prepared prepare_split(const Problem& problem, const Card& card, void (*kernel)(
   const auto walk = walk_of<Config>(problem.M, problem.N, Config::traits.tile);
   const int tiles = walk.rows * walk.cols, blocks = Config::split.blocks(tiles, problem.K, card.multiprocessors);
   const int clusters = blocks > 1 ? tiles : walk.template grid<typename Config::Cluster>(card.multiprocessors);
-  return prepared_parts<Config>(rung, kernel, problem, walk, std::int64_t{clusters} * blocks, blocks);
+  const std::int64_t all = std::int64_t{clusters} * blocks;
+  Prepared launch = prepared_parts<Config>(rung, kernel, problem, walk, all, blocks);
+  if constexpr (Config::split.fit > 1)
+    launch.shape.shared_bytes = KSplit::shared_bytes(launch.shape.shared_bytes, all, blocks, card.multiprocessors);
+  return launch;
 }
 
 template <const RungInfo& rung, class Config>

@@ -102,13 +102,13 @@ constexpr KernelTraits of(const GemmKind& kind, const MenuTile& tile) {
   return in_turns({tile.BM, tile.BN, 64}) ? wgmma_pingpong::of(kind, tile) : wgmma_shared::of(kind, tile);
 }
 /// Wide tiles in pairs have the fewest bytes for each product; small ones are for products that are small, and few.
-constexpr MenuTile column_major_b[] = {{128, 256, 2, 64, 2, 1}, {128, 192, 2, 64, 2, 1}, {192, 192, 2, 32, 2, 1},
-                                       {192, 128, 2, 32, 1, 2}, {192, 64, 1, 64, 1, 2},  {128, 144, 2, 32, 1, 2},
-                                       {128, 112, 2, 32, 2, 4}, {128, 128, 2, 64, 2, 2}, {128, 128, 2, 64},
+constexpr MenuTile column_major_b[] = {{128, 128, 2, 64},       {128, 256, 2, 64, 2, 1}, {128, 192, 2, 64, 2, 1},
+                                       {192, 192, 2, 32, 2, 1}, {192, 128, 2, 32, 1, 2}, {192, 64, 1, 64, 1, 2},
+                                       {128, 144, 2, 32, 1, 2}, {128, 112, 2, 32, 2, 4}, {128, 128, 2, 64, 2, 2},
                                        {64, 176, 2, 32},        {64, 128, 2, 64, 2, 1},  {64, 96, 2, 32, 2, 2},
                                        {64, 64, 1, 64, 2, 2},   {64, 64, 1, 64}};
 constexpr MenuTile other_orders[] = {
-    {128, 256, 2, 64, 2, 1}, {128, 192, 2, 64, 2, 1}, {128, 128, 2, 64}, {64, 128, 2, 64, 2, 1}, {64, 64, 1, 64}};
+    {128, 128, 2, 64}, {128, 256, 2, 64, 2, 1}, {128, 192, 2, 64, 2, 1}, {64, 128, 2, 64, 2, 1}, {64, 64, 1, 64}};
 constexpr auto all_traits = joined(menu_of(of, kinds_of_16_bits(Order::row_major, Order::column_major), column_major_b),
                                    menu_of(of, kinds_of_other_orders, other_orders));
 constexpr auto build = [](auto t) {

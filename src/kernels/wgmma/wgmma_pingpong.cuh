@@ -96,7 +96,8 @@ __global__ void __launch_bounds__(Config::threads, 1)
       Config::Loop::multiply(block, p, rD, [&] {
         if (tiles.has(other)) Turns::give(1 - warpgroup);
       });
-      p.advance(block.steps);  // by those of the other one
+      // Past the stages of the other one's tile.
+      p.advance(block.steps);
       const auto [row, col] = tiles.tile(number);
       Config::Epilogue::template store<Tile>(g, {std::int64_t{row} * Tile::BM, std::int64_t{col} * Tile::BN},
                                              static_cast<int>(threadIdx.x), rD, mapD, block.shared);
@@ -119,9 +120,9 @@ constexpr KernelTraits of(const GemmKind& kind, const MenuTile& tile) {
   return t;
 }
 /// Clusters of eight where lines begin anywhere, and what fills rounds that wgmma_shared's tiles leave half empty.
-constexpr MenuTile column_major_b[] = {{128, 160, 2, 32, 2, 4}, {128, 144, 2, 32, 2, 4}, {128, 144, 2, 32, 4, 2},
-                                       {128, 128, 2, 64, 2, 4}, {128, 128, 2, 64, 4, 2}, {128, 168, 2, 56, 1, 2},
-                                       {128, 176, 2, 32},       {64, 208, 2, 32, 1, 2},  {64, 216, 2, 72, 4, 1},
+constexpr MenuTile column_major_b[] = {{128, 176, 2, 32},       {128, 160, 2, 32, 2, 4}, {128, 144, 2, 32, 2, 4},
+                                       {128, 144, 2, 32, 4, 2}, {128, 128, 2, 64, 2, 4}, {128, 128, 2, 64, 4, 2},
+                                       {128, 168, 2, 56, 1, 2}, {64, 208, 2, 32, 1, 2},  {64, 216, 2, 72, 4, 1},
                                        {64, 240, 2, 32, 4, 1}};
 constexpr MenuTile other_orders[] = {{128, 160, 2, 32, 2, 4}, {128, 128, 2, 64, 2, 4}};
 constexpr auto all_traits = joined(menu_of(of, kinds_of_16_bits(Order::row_major, Order::column_major), column_major_b),
