@@ -19,8 +19,10 @@ Prepared prepare_split(const Problem& problem, const Card& card, void (*kernel)(
   const int clusters = blocks > 1 ? tiles : walk.template grid<typename Config::Cluster>(card.multiprocessors);
   const std::int64_t all = std::int64_t{clusters} * blocks;
   Prepared launch = prepared_parts<Config>(rung, kernel, problem, walk, all, blocks);
-  if constexpr (Config::split.fit > 1)
+  if constexpr (Config::split.fit > 1) {
     launch.shape.shared_bytes = KSplit::shared_bytes(launch.shape.shared_bytes, all, blocks, card.multiprocessors);
+    if (launch.kernel) enable(launch.kernel, launch.shape);
+  }
   return launch;
 }
 
