@@ -41,14 +41,15 @@ struct KSplit {
     return found;
   }
 
-  /// Shared memory that each block asks for. Those of clusters, and those that stream, took longer where more shared a
-  /// multiprocessor than must: they ask for so much that no more fit where all run at a time, nor blocks of the next
-  /// launch beside them (docs/tuning-log.md).
-  static constexpr unsigned shared_bytes(std::int64_t needed, std::int64_t blocks, int cluster, int multiprocessors) {
+  /// Shared memory that each block asks for so that no more than `share` are on a multiprocessor.
+  static constexpr unsigned shared_bytes(std::int64_t needed, std::int64_t share) {
     constexpr std::int64_t of_system = 1024, room = LaunchLimits::shared_bytes_opt_in + of_system, unit = 128;
-    const std::int64_t fit = ceil_div(blocks, room_for_clusters(cluster, multiprocessors)),
-                       least = round_up(room / (fit + 1) - of_system + 1, unit);
-    return static_cast<unsigned>(std::max(needed, least));
+    return static_cast<unsigned>(std::max(needed, round_up(room / (share + 1) - of_system + 1, unit)));
+  }
+  /// Blocks of clusters, and those that stream, took longer where more shared a multiprocessor than must, where all run
+  /// at a time: their own, or those of the next launch beside them (docs/tuning-log.md). So many have to.
+  static constexpr std::int64_t least_share(std::int64_t blocks, int cluster, int multiprocessors) {
+    return ceil_div(blocks, room_for_clusters(cluster, multiprocessors));
   }
 };
 

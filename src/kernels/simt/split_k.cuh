@@ -74,7 +74,8 @@ Prepared prepare(const Problem& problem, const Card& card) {
       .kernel = info.name,
       .grid = tiles * blocks,
       .block = Config::threads,
-      .shared_bytes = KSplit::shared_bytes(sizeof(Storage<Config>), tiles * blocks, blocks, card.multiprocessors),
+      .shared_bytes = KSplit::shared_bytes(sizeof(Storage<Config>),
+                                           KSplit::least_share(tiles * blocks, blocks, card.multiprocessors)),
       .cluster = blocks,
       .overlaps = true};
   return prepared(problem, shape, vectorizable(problem) ? kernel<Config, true> : kernel<Config, false>,

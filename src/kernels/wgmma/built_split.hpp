@@ -20,8 +20,12 @@ Prepared prepare_split(const Problem& problem, const Card& card, void (*kernel)(
   const std::int64_t all = std::int64_t{clusters} * blocks;
   Prepared launch = prepared_parts<Config>(rung, kernel, problem, walk, all, blocks);
   if constexpr (Config::split.fit > 1) {
-    launch.shape.shared_bytes = KSplit::shared_bytes(launch.shape.shared_bytes, all, blocks, card.multiprocessors);
-    if (launch.kernel) enable(launch.kernel, launch.shape);
+    // Two launches that have room beside each other do not crowd.
+    const std::int64_t share = KSplit::least_share(all, blocks, card.multiprocessors);
+    if (share == 1 || 2 * all > Config::split.fit * card.multiprocessors) {
+      launch.shape.shared_bytes = KSplit::shared_bytes(launch.shape.shared_bytes, share);
+      if (launch.kernel) enable(launch.kernel, launch.shape);
+    }
   }
   return launch;
 }

@@ -79,8 +79,8 @@ constexpr KernelTraits of(const GemmKind& kind, int BM, int BN, int slices, int 
   t.stages = (static_cast<int>(LaunchLimits::shared_bytes_opt_in) - staged - barriers) / stage;
   return t;
 }
-/// Widths for every size, below, what they fill; tiles of 64 rows for small ones, and for few rows of long weights,
-/// which one round of about as many tiles as there are multiprocessors reads best.
+/// Widths for every size, below, what they fill; tiles of 64 rows for small ones, and for up to 64 rows and weights of
+/// which each multiprocessor then reads about as much.
 constexpr auto column_major(Type type) {
   const auto tile = [=](int BM, int BN, int slices, int cols) {
     return of({type, type, Order::row_major, Order::column_major}, BM, BN, slices, cols);
@@ -88,9 +88,8 @@ constexpr auto column_major(Type type) {
   return std::array{tile(128, 176, 2, 32),  tile(128, 88, 1, 88),  tile(128, 104, 1, 104), tile(128, 112, 2, 32),
                     tile(128, 120, 1, 120), tile(128, 128, 2, 64), tile(128, 168, 2, 56),  tile(128, 192, 2, 32),
                     tile(128, 200, 1, 200), tile(128, 224, 2, 32), tile(192, 96, 3, 32),   tile(192, 200, 2, 40),
-                    tile(64, 64, 1, 64),    tile(64, 128, 2, 64),  tile(64, 32, 1, 32),    tile(64, 40, 1, 40),
-                    tile(64, 48, 3, 16),    tile(64, 56, 1, 56),   tile(64, 72, 1, 72),    tile(64, 80, 2, 32),
-                    tile(64, 96, 3, 32),    tile(64, 112, 2, 32)};
+                    tile(64, 64, 1, 64),    tile(64, 128, 2, 64),  tile(64, 48, 3, 16),    tile(64, 56, 1, 56),
+                    tile(64, 80, 2, 32),    tile(64, 112, 2, 32)};
 }
 constexpr auto in_orders(Type type, Order a, Order b) {
   const auto tile = [=](int BM, int BN, int slices, int cols) { return of({type, type, a, b}, BM, BN, slices, cols); };
