@@ -23,6 +23,8 @@ MORE_KERNELS = {
     "wgmma_tma": [("bf16 CR", "128x128x64")],
     "wgmma_staged": [("bf16 RC", "256x128x64")],
     "wgmma_energy": [("bf16", "256x200x64"), ("bf16 RC", "256x192x64")],
+    "wgmma_pingpong": [("bf16 RC", "64x208x64")],
+    "wgmma_batched": [("bf16 RC", "128x256x64")],
 }
 # What is mutated: kernels, what they are made of, and what launches them. Of files that have more than that, these
 # functions.
