@@ -68,7 +68,9 @@ std::string kernel_cost_table() {
       cost.persistent = std::int64_t{launch.grid.x} * launch.grid.y * launch.grid.z <
                         tiles_of_d(kernel, problem.M, problem.N, gpu.sms);
       cost.threads = static_cast<int>(x * y * z);
-      cost.shared_bytes = static_cast<int>(launch.shared_bytes);
+      // What blocks need: where there are few for each multiprocessor they ask for more.
+      const Card few = {card.compute_capability, static_cast<int>(LaunchLimits::cluster)};
+      cost.shared_bytes = static_cast<int>(prepare(kernel, Build::plain, problem, few).shape.shared_bytes);
       cost.registers = registers(rung, kernel);
       // What warpgroups multiply is fitted to timings; of others the main loop is simulated.
       if (rung.family != "wgmma") {

@@ -236,9 +236,12 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   };
   const double arriving = longest(operands, crooked);
   // A multiprocessor that has a block more than others is done last; what rounding adds to a whole number is none.
-  // Where blocks have a multiprocessor to themselves `loaded` counts by the card's share.
+  // Where blocks have a multiprocessor to themselves `loaded` counts by the card's share, and of those that stream by
+  // pairs of multiprocessors.
+  const bool streams = kernel.split && kernel.split->bytes_on_their_way > 0;
+  const int places = resident == 1 && streams ? 2 : resident;
   const auto busiest = [&](double share) {
-    return cost.depth > 0 || resident > 1 ? std::ceil(share * resident - 1e-9) / resident : share;
+    return cost.depth > 0 || places > 1 ? std::ceil(share * places - 1e-9) / places : share;
   };
   const auto multiplying = [&](double share) {
     return slower * (m.start + work.steps * std::max(m.alone, m.loaded * busiest(share)));
