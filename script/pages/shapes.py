@@ -173,7 +173,6 @@ CLASSES = {
         ("neither M nor N above 64", narrow),
         ("more of one or both", lambda p: not narrow(p)),
     )),
-    "short-sums": Class("Few rows and the shortest sums", ("shapes_grid",), "N", lambda p: p.plan.N),
     "batches": Class("Batches of equal products", ("shapes_batches",), "M, rows of each product", rows, (
         ("products of multiples of 128", even),
         ("of others", lambda p: not even(p)),

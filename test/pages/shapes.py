@@ -19,7 +19,6 @@ BEGINS = {  # of a class: how the names of its lists go on behind fitted_ or uns
     "cubes": r"shapes_cubes",
     "rectangles": r"shapes_rectangles",
     "batches": r"shapes_batches",
-    "short-sums": r"shapes_grid",
     "layers": r"shapes_(llm|skinny)",
     "long-sums": r"shapes_longk",
     "types": r"wide",
