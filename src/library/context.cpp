@@ -393,9 +393,10 @@ void Context::prepare(const Plan& plan, const Stream& stream, Matrix matrix, con
   const auto first = [](const void* data) { return reinterpret_cast<std::uintptr_t>(data); };
   const auto bytes = static_cast<std::uintptr_t>(shape_of(plan.problem(), matrix).bytes());
   if (first(from) < first(to) + plan.prepared_bytes(matrix) && first(to) < first(from) + bytes)
-    throw Refusal(RefusalId::prepared_copy,
-                  fmt::format("to is at {} and shares bytes with {} at {}; a copy shares none with what it is made from",
-                              to, name_of(matrix), from));
+    throw Refusal(
+        RefusalId::prepared_copy,
+        fmt::format("to is at {} and shares bytes with {} at {}; a copy shares none with what it is made from", to,
+                    name_of(matrix), from));
   std::unique_lock turn(state_->turn, std::defer_lock);
   if (stream.machine) turn.lock();
   pack(build_for(stream), stream, copy->packing, from, to);

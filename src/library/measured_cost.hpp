@@ -20,10 +20,11 @@ namespace lapidary::library {
 /// as long as something else is not hidden behind it altogether: (a^4 + b^4)^(1/4), or of kernels whose warps multiply
 /// the longer one; `share` the part of the card's places for blocks that a round fills, `busiest` that of the
 /// multiprocessor with the most blocks, or where each has one to itself the card's, or of those that stream that of the
-/// pair of multiprocessors with the most; `beyond` the part of what tiles copy that lies outside of the matrices, rows of A below its last one above all; `crooked` how long pieces of 128 bytes take
-/// that are asked for of lines that begin at no multiples of that; `unaligned` 1 for kernels whose warps multiply where
-/// lines are not aligned, and otherwise 0; `apart` 1 where results cannot be stored in pairs, `apart_in_pairs` where
-/// they can and lines of D begin at no multiples of 16 bytes, and otherwise 0; `whole` the part of a tile that D fills.
+/// pair of multiprocessors with the most; `beyond` the part of what tiles copy that lies outside of the matrices, rows
+/// of A below its last one above all; `crooked` how long pieces of 128 bytes take that are asked for of lines that
+/// begin at no multiples of that; `unaligned` 1 for kernels whose warps multiply where lines are not aligned, and
+/// otherwise 0; `apart` 1 where results cannot be stored in pairs, `apart_in_pairs` where they can and lines of D begin
+/// at no multiples of 16 bytes, and otherwise 0; `whole` the part of a tile that D fills.
 struct MeasuredCost {
   std::string_view kernel;  ///< its key_of()
   double fixed;             ///< from one launch to the next, if there is next to nothing to do
