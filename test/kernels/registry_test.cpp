@@ -82,7 +82,8 @@ TEST(HopperRungs, HaveTheStepsOfAMainLoopNextToEachOther) {
       }
     }
   }
-  EXPECT_EQ(loops, 4) << "wgmma_tma, wgmma_specialized, wgmma_promoted and wgmma_deferred write one out each";
+  EXPECT_EQ(loops, 5)
+      << "wgmma_tma, wgmma_specialized, wgmma_promoted, wgmma_pingpong and wgmma_deferred write one out each";
 }
 
 // Every kernel has an id of its own, which names it and is read back.
