@@ -208,9 +208,12 @@ Observation observe(const KernelEntry& kernel, const Problem& problem, int multi
   found.tiles = tiles_of_d(kernel, M, N, multiprocessors);
   emulator::Options options{.count = true, .multiply = false};
   found.blocks_run = found.blocks;
+  // Without an order of its own a kernel goes row by row, a block taking the tile of its number and those that are a
+  // multiple of all blocks behind; one that shares tiles among blocks, or whose clusters do, by which parts who knows.
+  const auto& [cx, cy, cz] = found.launch.cluster;
+  const bool row_by_row = found.blocks <= found.tiles && (found.blocks == found.tiles || cx * cy * cz == 1);
   for (const std::int64_t unit : {sector_bytes, line_bytes}) {
-    // Without an order of its own, a kernel that does not have a block for each tile goes through them who knows how.
-    if (options.sample || !(kernel.order.at || found.blocks == found.tiles)) break;
+    if (options.sample || !(kernel.order.at || row_by_row)) break;
     if (unit == sector_bytes && !kernel.order.at) continue;
     const std::int64_t per_unit = unit / size_of(kernel.kind.type);
     const std::vector<Group> groups = groups_of(found.launch, visiting_order(kernel, M, N), {M, tile.m, per_unit},
