@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "bench/receipt.hpp"
@@ -23,7 +24,7 @@ namespace lapidary::cli {
 namespace {
 
 struct GemmArguments {
-  std::int64_t m = 4096, n = 4096, k = 4096, products = 1;
+  std::int64_t m = 4096, n = 4096, k = 4096, lda = 0, ldb = 0, ldd = 0, products = 1;
   std::string type = "bf16 RC", epilogue = "none";
   GpuChoice gpu;
   GemmOptions options;
@@ -85,7 +86,17 @@ ExitCode gemm(const GemmArguments& a) {
     if (!text) throw InvalidArgument(fmt::format("cannot read {}", a.table));
     options.table = std::make_shared<const ChoiceTable>(*text);
   }
-  Problem problem = {.kind = parse_kind(a.type), .M = a.m, .N = a.n, .K = a.k, .epilogue = parse_epilogue(a.epilogue)};
+  Problem problem = {.kind = parse_kind(a.type),
+                     .M = a.m,
+                     .N = a.n,
+                     .K = a.k,
+                     .lda = a.lda,
+                     .ldb = a.ldb,
+                     .ldd = a.ldd,
+                     .aligned = {16, 16, 16, 16},
+                     .epilogue = parse_epilogue(a.epilogue)};
+  // As product_of() has it, so that the plan is the one of a program's call.
+  if (problem.kind.result != Type::s32) problem.alpha = Factor::any;
   if (a.products != 1) {
     problem.batch = one_after_another(resolved(problem), a.products);
     if (problem.epilogue.residual) problem.batch.stride_residual = problem.batch.stride_d;
@@ -146,6 +157,11 @@ Command add_gemm(App program) {
   app.add_option("-m", a->m, "rows of A and D (4096)").check(whole_number(0, most_predicted_size));
   app.add_option("-n", a->n, "columns of B and D (4096)").check(whole_number(0, most_predicted_size));
   app.add_option("-k", a->k, "columns of A, rows of B (4096)").check(whole_number(0, most_predicted_size));
+  for (const auto& [name, ld, line] : {std::tuple("--lda", &a->lda, "row of A, or a column of a column-major one"),
+                                       {"--ldb", &a->ldb, "row of B, or a column of a column-major one"},
+                                       {"--ldd", &a->ldd, "row of D"}})
+    app.add_option(name, *ld, fmt::format("leading dimension in elements (the length of a {})", line))
+        .check(whole_number(1));
   app.add_option("--batch", a->products, "so many products, whose matrices follow one another (1)")
       .check(whole_number(0, most_predicted_size));
   app.add_option("--type", a->type, "types and orders of A and B, as in f16, \"bf16 RC\" or bf16/f32 (\"bf16 RC\")")

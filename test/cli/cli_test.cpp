@@ -881,6 +881,13 @@ TEST_F(Program, GemmShowsWhatTheLibraryChoosesAndFollowsATable) {
   EXPECT_EQ(finished["ways"][0]["finishes"], false);
   EXPECT_EQ(finished["ways"].back()["finishes"], true);
   EXPECT_GT(finished["ways"][0]["predicted_s"], own["ways"][0]["predicted_s"]);
+  // Rows of 65 and columns of 72 elements, of which the first begin anywhere and the others at multiples of 16 bytes.
+  const Json odd = json(problem + " --lda 65 --ldb 72 --ldd 513");
+  EXPECT_NE(odd["plan"].get<std::string>().find(".ld65-72-512-513."), std::string::npos) << odd["plan"];
+  const std::string kernel = odd["ways"][0]["kernel"];
+  EXPECT_TRUE(odd["ways"][0]["packs_a"] == true || kernel.starts_with("wgmma_unaligned")) << kernel;
+  EXPECT_EQ(odd["ways"][0]["packs_b"], false);
+  expect_refused(problem + " --lda 63", "it must be at least 64");
   expect_refused(problem + " --epilogue silu-bias_of_rows", "'silu-bias_of_rows' is no epilogue");
   expect_refused(problem + " --table " + folder_.file("none"), "cannot read");
 }
