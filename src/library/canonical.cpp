@@ -51,6 +51,15 @@ Problem with_plain_lines(Problem p) {
   return shape_of(p, Matrix::D).lines() == 1 ? with_results_of(p, p.order_d) : p;
 }
 
+Problem with_a_column_as_row(Problem p) {
+  if (p.order_d != Order::row_major || p.N != 1 || !results_follow_each_other(p)) return p;
+  if (p.kind.b == Order::row_major && p.ldb == 1) {
+    p.kind.b = Order::column_major;
+    p.ldb = p.K;
+  }
+  return with_results_of(p, Order::column_major);
+}
+
 Problem with_products_joined(Problem p) {
   const Batch batch = p.batch;
   if (batch.count <= 1) return p;

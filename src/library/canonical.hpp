@@ -13,6 +13,9 @@ Operands with_row_major_results(const Problem& problem, Operands operands);
 /// The same resolved product without what is never walked: a matrix of one line has no gap behind it, and one of one
 /// row whose elements follow each other is row-major.
 Problem with_plain_lines(Problem problem);
+/// The same resolved product with results of one column as a row, which they are where one follows the other: of those
+/// with row-major results it has M = 1. Any other product as it is.
+Problem with_a_column_as_row(Problem problem);
 /// The same resolved products as a single one where they are: of a B that all share and of A, C, D and a residual whose
 /// rows go on in the next matrix as they do within one, the product of as many rows as all have together; or of an A
 /// that all share, and columns.

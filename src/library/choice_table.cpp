@@ -6,6 +6,8 @@
 #include "core/refusal.hpp"
 #include "kernels/registry.hpp"
 #include "lapidary/gemm.hpp"
+#include "library/canonical.hpp"
+#include "library/kernel_cost.hpp"
 #include "library/plan_data.hpp"
 
 namespace lapidary {
@@ -56,18 +58,26 @@ ChoiceTable::ChoiceTable(std::string_view text) {
     };
     const bool known_packs = packs.empty() || packs == "a" || packs == "b" || packs == "ab";
     if (kernel.empty() || !more.empty() || !known_packs) refuse(RefusalId::table_form, "is no choice");
-    find_kernel(kernel);
+    const KernelEntry& known = find_kernel(kernel);
     const std::string key = fmt::format("{} {}", types, sizes);
+    Problem product;
     std::string legal;
     try {
-      legal = key_of(product_of_line(types, sizes));
+      product = product_of_line(types, sizes);
+      legal = key_of(product);
     } catch (const InvalidArgument& unknown) {
       refuse(RefusalId::table_form, fmt::format("has no product, as {}", unknown.what()));
     }
     if (key != legal) refuse(RefusalId::table_form, fmt::format("has {} where {} would be a product", key, legal));
+    if (!library::library_kernel(known))
+      refuse(RefusalId::kernel_lesson, fmt::format("has {}, a lesson, which the library does not choose", kernel));
+    if (known.kind.type != product.kind.type)
+      refuse(RefusalId::kernel_type, fmt::format("has {}, which computes {} products", kernel, to_string(known.kind)));
     const Entry entry = {std::string(kernel), {packs.find('a') != packs.npos, packs.find('b') != packs.npos}};
     if (!entries_.emplace(key, entry).second)
       refuse(RefusalId::table_twice, fmt::format("is the second one for {}", key));
+    // A matrix of a single line is planned as a row-major one.
+    entries_.emplace(key_of(library::with_plain_lines(resolved(product))), entry);
     for (const char letter : fmt::format("{} {} {}\n", key, kernel, packs))
       hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3u;
   }

@@ -284,14 +284,22 @@ namespace {
 /// The ways that there are to compute a problem, or the single product that its batch is: the problem is that then.
 std::vector<Candidate> weigh(Problem& problem, const BuiltInCard& card, const GemmOptions& options) {
   std::vector<Candidate> found = ways_left(problem, card, options);
+  // Where rows must not matter to each other, columns beside them must not either.
+  if (options.batch_invariant) return found;
+  const Problem asked = problem;
+  const auto weigh_as = [&](const Problem& same) {
+    if (same == problem) return;
+    std::vector<Candidate> ways = ways_left(same, card, options);
+    if (ways.empty() || (!found.empty() && ways.front().time.seconds > found.front().time.seconds)) return;
+    problem = same;
+    found = std::move(ways);
+  };
   // As a single product it has more rows or columns, and may need a workspace that there is not, or kernels that
-  // count farther; where rows must not matter to each other, columns beside them must not either.
-  const Problem joined = options.batch_invariant ? problem : with_plain_lines(with_products_joined(problem));
-  if (joined == problem) return found;
-  std::vector<Candidate> as_one = ways_left(joined, card, options);
-  if (as_one.empty() || (!found.empty() && as_one.front().time.seconds > found.front().time.seconds)) return found;
-  problem = joined;
-  return as_one;
+  // count farther.
+  const Problem joined = with_plain_lines(with_products_joined(asked));
+  weigh_as(joined);
+  for (const Problem& of_columns : {asked, joined}) weigh_as(with_a_column_as_row(of_columns));
+  return found;
 }
 
 }  // namespace
@@ -307,7 +315,8 @@ Plan plan(const Problem& asked, std::string_view card_name, const GemmOptions& o
   validate_groups(data->problem);
   if (has_results(data->problem)) {
     data->problem = options.batch_invariant ? with_columns(data->problem) : with_plain_lines(data->problem);
-    const ChoiceTable* const table = options.batch_invariant ? nullptr : options.table.get();
+    const bool free = !options.batch_invariant && options.kernel.empty() && !options.packs;
+    const ChoiceTable* const table = free ? options.table.get() : nullptr;
     const ChoiceTable::Entry* const entry = table ? table->find(data->problem) : nullptr;
     std::vector<Candidate> found;
     if (entry) {
@@ -363,12 +372,17 @@ Plan plan_of(std::string_view text) {
   if (time) data->planned = Candidate(*way, *time).planned(data->problem);
   // Of a matrix without elements there is no copy.
   if (!time || to_string(plan_id(*data)) != text) {
-    const BrokenRule broken = why_no_way(data->problem, *data->card,
-                                         {.workspace_bytes = SIZE_MAX,
-                                          .fast_accumulation = true,
-                                          .kernel = id.kernel,
-                                          .packs = id.packs,
-                                          .prepared = id.prepared});
+    const GemmOptions options = {.workspace_bytes = SIZE_MAX,
+                                 .fast_accumulation = true,
+                                 .kernel = id.kernel,
+                                 .packs = id.packs,
+                                 .prepared = id.prepared};
+    // What it says is prepared may be what no run could find prepared.
+    if (const auto found = ways_left(data->problem, *data->card, options); !found.empty()) {
+      data->planned = found.front().planned(data->problem);
+      refuse(RefusalId::plan_id_form, fmt::format("that of its kernel is {}", to_string(plan_id(*data))));
+    }
+    const BrokenRule broken = why_no_way(data->problem, *data->card, options);
     refuse(broken.id, broken.why);
   }
   data->way = *std::move(way);

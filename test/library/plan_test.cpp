@@ -176,6 +176,19 @@ TEST(Plan, IsAsAUsersTableSays) {
   shifted.lda = 4097;
   EXPECT_EQ(plan(shifted, "h200", {.table = table(line)}).id(), plan(shifted, "h200").id());
   EXPECT_EQ(plan(p, "a100 sxm4 40gb", {.table = table(line)}).id(), plan(p, "a100 sxm4 40gb").id());
+  // Nor what the options say of the choice.
+  for (const GemmOptions& options :
+       {GemmOptions{.kernel = own.ways()[2].kernel}, {.packs = PackedOperands{true, false}}}) {
+    GemmOptions with_table = options;
+    with_table.table = table(line);
+    EXPECT_EQ(plan(p, "h200", with_table).id(), plan(p, "h200", options).id());
+  }
+  // A single row may be written as it lies, or as a row-major one, which it is, too.
+  const Problem row_of_a = problem_of({Type::f16, Type::f16, column, column}, 1, 4096, 4096);
+  const std::string kernel = " wgmma_waves_64x128x64_s8_e2x64_f16-RC";
+  for (const char* const types : {"f16-CCR", "f16-RCR"})
+    EXPECT_EQ(plan(row_of_a, "h200", {.table = table(types + (" 1x4096x4096" + kernel))}).way().kernel,
+              kernel.substr(1));
   EXPECT_NE(refusal_of([&] { table(line + "\n" + line); }).find("line 2 of the table"), std::string::npos);
   EXPECT_NE(refusal_of([&] { table("f16-RCR 4096x4096x4096 no_kernel"); }), "");
   for (const char* const epilogue : {".gelu", ".none", ".relu-bias_of_columns", "."})
@@ -183,6 +196,24 @@ TEST(Plan, IsAsAUsersTableSays) {
   for (const char* const text : {"f16-RCR", "f16-RCR 1x1x1", " c", " a b"})
     EXPECT_NE(refusal_of([&] { table(text[0] == ' ' ? line + text : text); }).find("is no choice"), std::string::npos)
         << text;
+}
+
+// A column of results is a row of the transposed product: it is planned as what is quicker.
+TEST(Plan, TakesAColumnOfResultsForARow) {
+  for (const GemmKind& types :
+       {GemmKind(Type::f16, Type::f16, row, column), GemmKind(Type::f16), GemmKind(Type::f32)}) {
+    const Plan column_of_d = plan(problem_of(types, 4096, 1, 4096), "h200");
+    Problem transposed = problem_of(types, 1, 4096, 4096);
+    transposed.kind.b = column;
+    EXPECT_EQ(column_of_d.way().kernel, plan(transposed, "h200").way().kernel) << to_string(types);
+    EXPECT_EQ(column_of_d.way().seconds, plan(transposed, "h200").way().seconds);
+    EXPECT_FALSE(column_of_d.way().packs_a || column_of_d.way().packs_b);
+    EXPECT_EQ(plan_of(column_of_d.id()).way().kernel, column_of_d.way().kernel);
+    // Not with gaps between results.
+    Problem apart = problem_of(types, 4096, 1, 4096);
+    apart.ldd = 2;
+    EXPECT_EQ(plan(apart, "h200").problem().order_d, Order::row_major);
+  }
 }
 
 TEST(Plan, KnowsWhetherRowsDependOnEachOther) {
@@ -626,7 +657,8 @@ TEST(Times, AreAsFarOffTheTimingsAsWhenTheyWereFitted) {
 }
 
 /// The choices for a list, a line each.
-std::string choices(const std::string& list, const GemmKind& types, std::string_view card, std::size_t every) {
+std::string choices(const std::string& list, const GemmKind& types, std::string_view card, std::size_t every,
+                    const Epilogue& epilogue = {}) {
   const auto problems = bench::read_problems(fmt::format("{}/data/shapes/{}.txt", LAPIDARY_SOURCE_DIR, list));
   std::string text;
   for (std::size_t i = 0; i < problems.size(); i += every) {
@@ -636,6 +668,7 @@ std::string choices(const std::string& list, const GemmKind& types, std::string_
       p.kind.a = shape.orders->a;
       p.kind.b = shape.orders->b;
     }
+    p.epilogue = epilogue;
     const Plan made = plan(p, card);
     text += fmt::format("{} {} {}x{}x{} {}{}{}\n", card, to_string(p.kind), p.M, p.N, p.K, made.way().kernel,
                         made.way().packs_a ? " copies A" : "", made.way().packs_b ? " copies B" : "");
@@ -655,13 +688,22 @@ TEST(Choices, AreThoseOnRecord) {
     for (const GemmKind& types : {types_16[1], others[0], others[1], others[2]})
       text += choices("random", types, card.gpu.name, 20);
     // Of whole lists, which are long, the hash tells that something is chosen anew.
-    for (const char* const list : lists)
-      for (const GemmKind& types : {types_16[0], others[0]}) {
-        std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-        for (const char letter : choices(list, types, card.gpu.name, 1))
-          hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
-        text += fmt::format("{} {} {}: {:016x}\n", card.gpu.name, to_string(types), list, hash);
+    const auto add_hash = [&](const char* list, const GemmKind& types, const Epilogue& epilogue = {}) {
+      std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+      for (const char letter : choices(list, types, card.gpu.name, 1, epilogue))
+        hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+      text += fmt::format("{} {} {} {}: {:016x}\n", card.gpu.name, to_string(types), to_string(epilogue), list, hash);
+    };
+    for (const char* const list : lists) {
+      for (const GemmKind& types : {types_16[0], others[0]}) add_hash(list, types);
+      for (const Type type : {Type::f16, Type::bf16, Type::tf32, Type::s8, Type::e4m3}) {
+        if (type == Type::e4m3 && card.gpu.compute_capability < 89) continue;
+        add_hash(list, {type, type == Type::s8 ? Type::s32 : Type::f32, row, column});
       }
+      add_hash(list, Type::f16);
+      add_hash(list, types_16[1], {.bias = Bias::of_columns, .activation = Activation::gelu_tanh});
+      add_hash(list, types_16[0], {.bias = Bias::of_rows, .activation = Activation::gelu_erf, .residual = true});
+    }
   }
   const std::string path = LAPIDARY_SOURCE_DIR "/results/emulator/choices.txt";
   if (std::getenv("LAPIDARY_RENEW")) std::ofstream(path) << text;

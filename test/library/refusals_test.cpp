@@ -504,9 +504,17 @@ std::vector<Case> Refusals::of_choices() {
       {table_form, "has no product, as M is -512; sizes must be 0 or more",
        [] { ChoiceTable("f16-RCR -512x512x64 mma_multistage_128x256x32_s4_f16-RC"); }},
       {table_form, "has no product, as", [] { ChoiceTable("f61-RCR 512x512x64 mma_multistage_128x256x32_s4_f16-RC"); }},
+      {kernel_lesson, "line 1 of the table of choices has naive_32x32_f32, a lesson",
+       [] { ChoiceTable("f32-RRR 4x5x6 naive_32x32_f32"); }},
+      {kernel_type, "has multistage_128x128x32_s3_f32, which computes f32 products",
+       [] { ChoiceTable("f16-RRR 4x5x6 multistage_128x128x32_s3_f32"); }},
       {table_twice, "line 2 of the table of choices is the second one for f32-RRR 4x5x6",
        [] { ChoiceTable("f32-RRR 4x5x6 multistage_128x128x32_s3_f32\nf32-RRR 4x5x6 multistage_128x128x32_s3_f32"); }},
       {plan_id_form, "'1.h200' is no plan's id; they are written as in 1.h200.f16-RCR.", id("1.h200")},
+      // Of a batch in which each product has a B of its own there is no copy to be made before.
+      {plan_id_form,
+       "cannot be made: that of its kernel is 1.h200.f32-CRR.16x65x16.ld16-65-65-65.at16-16-16-16.vz.n3-256-",
+       id("1.h200.f32-CRR.16x65x16.ld16-65-65-65.at16-16-16-16.vz.n3-256-1040-0-1040.split_k_32x32x16_s4_f32-CR.pB")},
       {plan_id_card, "its card is H200, which is written h200",
        id("1.H200.f32-RRR.4x5x6.ld6-5-5-5.at4-4-4-4.vz.multistage_128x128x32_s3_f32.p")},
       {plan_id_kernel, "D has no elements, and its kernel is multistage_128x128x32_s3_f32; write none",
@@ -553,6 +561,13 @@ std::vector<Case> Refusals::of_machines() {
        }},
       {device_stream, "the gpu build of a kernel runs on a GPU; this stream belongs to the emulated machine",
        [this] { require_stream_for(Build::gpu, device_->stream()); }},
+      {device_stream,
+       "the stream is of an emulated machine, and the context of another one; it must be of the context's own",
+       [this] {
+         const std::unique_ptr<Device> other = open_emulator();
+         const Plan plan = lapidary::plan({.M = 4, .N = 5, .K = 6, .aligned = {4, 4, 4, 4}}, "h200");
+         Context(*other).run(plan, device_->stream(), {.A = address(0), .B = address(1), .D = place(3)});
+       }},
       {shape_copy, "which has 67108864 x 67108864 tiles of 64 x 64; a copy numbers at most 2147483647",
        [this] {
          const std::int64_t side = std::int64_t{1} << 32;
