@@ -113,7 +113,7 @@ struct GemmOptions {
   /// Which of A and B is there as prepare() copies it, if the plan copies it at all: that costs nothing any more.
   PackedOperands prepared = {};
   /// What it says of a problem is done where it can be, whatever is expected of it; null: none. It does not count where
-  /// rows must not depend on each other.
+  /// rows must not depend on each other, nor beside a `kernel` or `packs`.
   std::shared_ptr<const ChoiceTable> table = {};
 
   bool operator==(const GemmOptions&) const = default;
@@ -241,8 +241,8 @@ Product product_of_groups(Scalar alpha, const ConstMatrixView& A, const ConstMat
                           const ConstMatrixView& C, const MatrixView& D, const GroupEnds& ends);
 
 /// What running plans needs of one device and keeps: plans that were made, launches that were prepared, and workspaces.
-/// For any number of threads at a time; those of one emulated machine take turns. A GPU is the current CUDA device of
-/// the thread that runs or prepares something on it.
+/// Streams are of that device. For any number of threads at a time; those of one emulated machine take turns. A GPU is
+/// the current CUDA device of the thread that runs or prepares something on it.
 ///
 /// Where the environment variable LAPIDARY_LOG names a file when a context is made, each plan that it makes is a line
 /// at the end of it: the plan's id and why; "-" is standard error.
@@ -265,11 +265,12 @@ class Context {
   /// as many as products otherwise; over all of it, no D may share an element with an A, a B, the bias or a factor in
   /// device memory, nor with a C or a residual unless each D is its own.
   ///
-  /// An alpha of 0 that the plan's problem leaves open is another plan's, which reads neither A nor B. The first run
-  /// makes and prepares it. If it needs more than the plan's workspace_bytes(), as where the plan's kernel does what
-  /// follows by itself, it takes the context's own workspace, whatever is given.
+  /// An alpha of 0 that the plan's problem leaves open is another plan's, which reads neither A nor B: they, and copies
+  /// of them, may be null. The first run makes and prepares it. If it needs more than the plan's workspace_bytes(), as
+  /// where the plan's kernel does what follows by itself, it takes the context's own workspace, whatever is given.
   /// @param workspace  Plan::workspace_bytes() of device memory, aligned to 256, that nothing else uses until this is
-  /// done; null: the context's own of that stream, which is allocated if it is too small
+  /// done and of which no operand is a part; null: the context's own of that stream, which is allocated if it is too
+  /// small
   /// @throws InvalidArgument before anything is launched, if the operands break what the plan's problem says or memory
   /// is missing; DeviceError, or on the emulated machine KernelFault, if a launch or a kernel fails
   void run(const Plan& plan, const Stream& stream, const Operands& operands, void* workspace = nullptr);

@@ -5,6 +5,13 @@
  *   lapidary_matrix A = lapidary_row_major(a, LAPIDARY_F16, M, K), ...;
  *   lapidary_gemm(context, stream, 1, &A, &B, 0, NULL, &D, NULL);
  *
+ * The same in steps, for who calls it often, has weights copied once, or a workspace of his own:
+ *
+ *   lapidary_plan* plan;
+ *   lapidary_plan_create(context, NULL, 1, &A, &B, 0, NULL, &D, NULL, &plan);
+ *   lapidary_operands at = {sizeof(at), A.data, B.data, NULL, D.data};
+ *   lapidary_run(context, plan, stream, 1, 0, &at, NULL);
+ *
  * Functions return a status, and leave what went wrong in words for lapidary_last_error(). What a function returns by a
  * pointer is not touched unless it succeeds. No exception leaves any of them. Several threads may use one context at
  * the same time.
@@ -116,6 +123,9 @@ typedef struct lapidary_epilogue {
   const float* beta;
 } lapidary_epilogue;
 
+/* Choices of one's own: lapidary_table_create(). */
+typedef struct lapidary_table lapidary_table;
+
 /* What a choice is asked for. Set it to zeros, then `size`, then what differs. */
 typedef struct lapidary_options {
   size_t size;                       /* sizeof(lapidary_options) */
@@ -127,6 +137,10 @@ typedef struct lapidary_options {
   int fast_accumulation;             /* e4m3 may be added up with 13 fraction bits */
   const char* kernel;                /* the only one that may be chosen, by its id; null: any */
   const lapidary_epilogue* epilogue; /* null: none */
+  int prepared_a, prepared_b;        /* of lapidary_plan_create() alone: if A, or B, is copied at all, the copy is there
+                                        before a run, as lapidary_prepare() makes it */
+  const lapidary_table* table;       /* what it says of a product is done where it can be, unless `kernel` or
+                                        `batch_invariant` say otherwise; null: none. May be destroyed after the call */
 } lapidary_options;
 
 /* Where the matrices of several products are: arrays of `count` addresses each, in host memory. Set it to zeros, then
@@ -141,6 +155,51 @@ typedef struct lapidary_list {
   void* const* bias;     /* null: all share the one of the epilogue */
   void* const* residual; /* null: likewise */
 } lapidary_list;
+
+/* A matrix that a plan may have copied before its runs. */
+typedef enum lapidary_operand { LAPIDARY_A = 0, LAPIDARY_B = 1 } lapidary_operand;
+
+/* Where the operands of a plan's product are, the first matrices of a batch, in device memory. Set it to zeros, then
+ * `size`, then the others. What the product does not have does not count. */
+typedef struct lapidary_operands {
+  size_t size; /* sizeof(lapidary_operands) */
+  const void* A;
+  const void* B;
+  const void* C; /* may be null where beta is 0 */
+  void* D;
+  const void* prepared_a; /* the copy by lapidary_prepare(), where the plan asks for one: A may be null then */
+  const void* prepared_b;
+  /* Of an epilogue, and of factors in device memory. Null: as when the plan was created; a plan from its id has none,
+   * and needs those that its product has. */
+  const void* bias;
+  const void* residual;      /* a matrix as it was then, in another place */
+  const float* scale;        /* a number on the host */
+  const float* limits;       /* of a clamp: two numbers on the host, the lower one first */
+  const float* device_alpha; /* in device memory, outside of D */
+  const float* device_beta;
+  const int64_t* group_ends; /* of a plan of groups from its id: as lapidary_gemm_grouped() has them */
+} lapidary_operands;
+
+/* What a plan says. Texts live as long as the plan. */
+typedef struct lapidary_plan_info {
+  size_t size;                               /* sizeof(lapidary_plan_info), set by who asks */
+  const char* id;                            /* by which lapidary_plan_from_id() makes it again, here or elsewhere */
+  const char* card;                          /* that it is for */
+  const char* kernel;                        /* by its id; "" if none is launched, as D has no elements */
+  const char* why;                           /* this way and not the next best: one sentence */
+  double seconds;                            /* that it is expected to take */
+  size_t workspace_bytes;                    /* that a run needs beside its matrices */
+  size_t prepared_a_bytes, prepared_b_bytes; /* of the copies to be made before a run; 0 if there is none */
+  int packs_a, packs_b;                      /* copied before the kernel reads them, in each run or before */
+  int finishes;                              /* the kernel stores sums, and a second launch makes results of them */
+  int batch_invariant;                       /* a row of the results depends neither on M nor on other rows */
+  /* A result is off by no more than products * |alpha| * sum_k |a_k * b_k| + addend * |beta * c| + rounding * |result|
+   * + least, before an epilogue and as long as nothing overflows. */
+  double error_products, error_addend, error_rounding, error_least;
+} lapidary_plan_info;
+
+/* How a product is computed, once for all times: it never changes, and any number of threads may use it. */
+typedef struct lapidary_plan lapidary_plan;
 
 typedef struct lapidary_context lapidary_context;
 
@@ -185,8 +244,8 @@ lapidary_status lapidary_synchronize(lapidary_context* context);
 /* D = alpha * A * B + beta * C, in the order of a stream: a cudaStream_t, null for the default one and on emulated
  * machines. A null context is the default one of the current CUDA device. On a GPU it returns before the product is
  * there. A is M x K, B is K x N, C and D are M x N, each row- or column-major, C and D alike; A and B of one type. D
- * may be C; it overlaps neither A nor B. With a beta of 0, C is not read and may be null; with an alpha of 0, neither A
- * nor B is read. `options` may be null. */
+ * may be C; it overlaps neither A nor B. With a beta of 0, C is not read and may be null; with an alpha of 0 on the
+ * host, neither A nor B is read. `options` may be null. */
 lapidary_status lapidary_gemm(lapidary_context* context, void* stream, float alpha, const lapidary_matrix* A,
                               const lapidary_matrix* B, float beta, const lapidary_matrix* C, const lapidary_matrix* D,
                               const lapidary_options* options);
@@ -219,6 +278,39 @@ lapidary_status lapidary_explain(lapidary_context* context, float alpha, const l
                                  const lapidary_matrix* B, float beta, const lapidary_matrix* C,
                                  const lapidary_matrix* D, const lapidary_options* options, char* id, char* why,
                                  size_t length);
+
+/* A table of choices from its text: lines of types and orders, sizes, a kernel by its id, and which of A and B are
+ * copied first, as `f16-RCR 4096x4096x64 wgmma_staged_128x256x64_s4_e2x64_f16-RC a`, of single products; what follows a
+ * # does not count. lapidary_table_destroy() ends it; null is let pass. */
+lapidary_status lapidary_table_create(const char* text, lapidary_table** table);
+void lapidary_table_destroy(lapidary_table* table);
+
+/* The plan of lapidary_gemm() for these arguments; of matrices without data, as if they were aligned. It is for `card`,
+ * a GPU by its name as "h200", with which the context does not count and may be null; if that is null for the
+ * context's, or without one for that of the current CUDA device. lapidary_plan_destroy() ends a plan; null is let pass,
+ * and what was run by it stays. */
+lapidary_status lapidary_plan_create(lapidary_context* context, const char* card, float alpha, const lapidary_matrix* A,
+                                     const lapidary_matrix* B, float beta, const lapidary_matrix* C,
+                                     const lapidary_matrix* D, const lapidary_options* options, lapidary_plan** plan);
+lapidary_status lapidary_plan_from_id(const char* id, lapidary_plan** plan);
+void lapidary_plan_destroy(lapidary_plan* plan);
+
+/* Fills in as much of `info` as its size has. */
+lapidary_status lapidary_plan_describe(const lapidary_plan* plan, lapidary_plan_info* info);
+
+/* Makes the copy of A or B, as of weights, that a plan with `prepared_a` or `prepared_b` asks for, in the order of the
+ * stream: once for all runs. `to` has `prepared_a_bytes` or `prepared_b_bytes` of device memory, aligned to 256, none
+ * of them the matrix's; a plan that takes the matrix as it is refuses. */
+lapidary_status lapidary_prepare(lapidary_context* context, const lapidary_plan* plan, void* stream,
+                                 lapidary_operand operand, const void* from, void* to);
+
+/* Computes what a plan says, in the order of the stream, as lapidary_gemm() does it, on operands that are as its
+ * product was when it was created: what breaks that is refused. @param workspace  `workspace_bytes` of device memory,
+ * aligned to 256, that nothing else uses until it is done, and of which no operand is a part; null: the context's own.
+ * With an alpha of 0 neither A, B nor their copies are read, and all may be null: unless the plan was created with one,
+ * that is another plan's, which the context makes when it first comes and which may take the context's workspace. */
+lapidary_status lapidary_run(lapidary_context* context, const lapidary_plan* plan, void* stream, float alpha,
+                             float beta, const lapidary_operands* operands, void* workspace);
 
 #ifdef __cplusplus
 }

@@ -28,6 +28,7 @@
 #include "lapidary/gemm.hpp"
 #include "library/batch_overlap.hpp"
 #include "library/canonical.hpp"
+#include "library/of_product.hpp"
 #include "library/plan_data.hpp"
 #include "library/stream_key.hpp"
 
@@ -146,9 +147,28 @@ void validate_other_groups(const Problem& p, const Operands& o) {
                               o.D, o.B, stride));
 }
 
+/// Whether neither A nor B is read though the plan reads them: by the BLAS's rule they are not where alpha is 0,
+/// whatever is there.
+bool drops_products(const Problem& problem, const Operands& operands) {
+  return operands.alpha == 0 && problem.alpha == Factor::any && problem.K > 0;
+}
+
+void validate_all(const Problem& problem, const Operands& operands) {
+  validate(problem, operands);
+  if (problem.M == 0 || problem.N == 0) return;
+  if (problem.batch.count > 1) validate_others(problem, operands);
+  if (problem.groups > 1) validate_other_groups(problem, operands);
+}
+
 /// Operands of a run as its launches read them: copies that the plan has for A or B in the place of these.
 /// @throws Refusal if any of a batch breaks what the plan's problem says
 Operands checked(const PlanData& plan, Operands operands) {
+  if (drops_products(plan.problem, operands)) {
+    Problem without_products = plan.problem;
+    without_products.alpha = Factor::zero;
+    validate_all(without_products, operands);
+    return operands;
+  }
   std::optional<Problem> of_copies;
   for (const auto& [matrix, place, copy] :
        {std::tuple(Matrix::A, &operands.A, operands.prepared_a), {Matrix::B, &operands.B, operands.prepared_b}}) {
@@ -164,17 +184,8 @@ Operands checked(const PlanData& plan, Operands operands) {
     if (!of_copies) of_copies = plan.problem;
     take_copy(*of_copies, matrix, packed->packing);
   }
-  const Problem& problem = of_copies ? *of_copies : plan.problem;
-  validate(problem, operands);
-  if (problem.batch.count > 1 && problem.M > 0 && problem.N > 0) validate_others(problem, operands);
-  if (problem.groups > 1 && problem.M > 0 && problem.N > 0) validate_other_groups(problem, operands);
+  validate_all(of_copies ? *of_copies : plan.problem, operands);
   return operands;
-}
-
-/// Whether neither A nor B is read though the plan reads them: by the BLAS's rule they are not where alpha is 0,
-/// whatever is there.
-bool drops_products(const Problem& problem, const Operands& operands) {
-  return operands.alpha == 0 && problem.alpha == Factor::any && problem.K > 0;
 }
 
 }  // namespace
@@ -200,6 +211,7 @@ struct Context::State {
     bool in_graph = false;
   };
 
+  void require_own(const Stream& stream) const;
   Plan plan(const Problem& problem, const GemmOptions& options);
   Plan without_products(const Plan& plan);
   std::shared_ptr<const Prepared> prepared(const Plan& plan, Build build, const Stream& stream);
@@ -224,6 +236,17 @@ struct Context::State {
   std::string log;                      ///< a file, "-" for standard error, empty for none
   std::mutex turn;                      ///< of those who use an emulated machine, or a workspace of the context
 };
+
+/// What is kept of a launch, and a workspace, is of the context's device: of several emulated machines each has
+/// multiprocessors and memory of its own.
+void Context::State::require_own(const Stream& stream) const {
+  if (stream.machine == device.stream().machine) return;
+  const char* const owner = stream.machine ? "an emulated machine" : "a GPU";
+  const char* const own = !device.stream().machine ? "a GPU" : stream.machine ? "another one" : "an emulated machine";
+  throw Refusal(
+      RefusalId::device_stream,
+      fmt::format("the stream is of {}, and the context of {}; it must be of the context's own device", owner, own));
+}
 
 Plan Context::State::plan(const Problem& problem, const GemmOptions& options) {
   const PlanKey key = {resolved(problem), options};
@@ -296,6 +319,7 @@ void* Context::State::workspace(const Stream& stream, std::size_t bytes) {
 
 /// @param products  checked
 void Context::State::run(const Plan& plan, const Stream& stream, std::span<const Operands> products, void* workspace) {
+  require_own(stream);
   const Problem& problem = plan.problem();
   if (!plan.data().way.kernel || products.empty()) return;
   const std::size_t bytes = plan.workspace_bytes();
@@ -377,6 +401,7 @@ const std::string& Context::card() const { return state_->card.gpu.name; }
 Plan Context::plan(const Problem& problem, const GemmOptions& options) { return state_->plan(problem, options); }
 
 void Context::prepare(const Plan& plan, const Stream& stream, Matrix matrix, const void* from, void* to) {
+  state_->require_own(stream);
   const PackedMatrix* const copy = library::prepared_copy(plan.data(), matrix);
   if (!copy)
     throw Refusal(
@@ -392,7 +417,12 @@ void Context::prepare(const Plan& plan, const Stream& stream, Matrix matrix, con
   require(to, "to", library::workspace_alignment);
   const auto first = [](const void* data) { return reinterpret_cast<std::uintptr_t>(data); };
   const auto bytes = static_cast<std::uintptr_t>(shape_of(plan.problem(), matrix).bytes());
-  if (first(from) < first(to) + plan.prepared_bytes(matrix) && first(to) < first(from) + bytes)
+  const std::uintptr_t copied = plan.prepared_bytes(matrix), end = std::uintptr_t{1} << 63;
+  for (const auto& [address, name, size] : {std::tuple(from, "from", bytes), {to, "to", copied}})
+    if (first(address) >= end || size > end - first(address))
+      throw Refusal(RefusalId::pointer_range,
+                    fmt::format("{} is at {}, and {} bytes from there; it must end below 2^63", name, address, size));
+  if (first(from) < first(to) + copied && first(to) < first(from) + bytes)
     throw Refusal(
         RefusalId::prepared_copy,
         fmt::format("to is at {} and shares bytes with {} at {}; a copy shares none with what it is made from", to,
@@ -410,7 +440,9 @@ void Context::run(const Plan& plan, const Stream& stream, const Operands& operan
 void Context::run(const Plan& plan, const Stream& stream, std::span<const Operands> products, void* workspace) {
   std::vector<Operands> all;
   all.reserve(products.size());
-  for (const Operands& operands : products) all.push_back(checked(plan.data(), operands));
+  for (const Operands& operands : products)
+    all.push_back(
+        library::of_product(static_cast<std::int64_t>(all.size()), [&] { return checked(plan.data(), operands); }));
   state_->run(plan, stream, all, workspace);
 }
 

@@ -219,6 +219,186 @@ TEST_F(CFace, TakesOptions) {
   EXPECT_EQ(lapidary_gemm(context_, nullptr, 1, &a, &b, 0, nullptr, &d, &options), LAPIDARY_INVALID_ARGUMENT);
 }
 
+/// Of a plan.
+lapidary_plan_info info_of(const lapidary_plan* plan) {
+  lapidary_plan_info info = {};
+  info.size = sizeof(info);
+  EXPECT_EQ(lapidary_plan_describe(plan, &info), LAPIDARY_SUCCESS) << lapidary_last_error();
+  return info;
+}
+lapidary_operands operands_at(const void* a, const void* b, const void* c, void* d) {
+  lapidary_operands operands = {};
+  operands.size = sizeof(operands);
+  operands.A = a;
+  operands.B = b;
+  operands.C = c;
+  operands.D = d;
+  return operands;
+}
+
+TEST_F(CFace, RunsPlans) {
+  const lapidary_matrix a = matrix(0), b = matrix(1), c = matrix(2), d = matrix(3);
+  lapidary_plan* plan = nullptr;
+  ASSERT_EQ(lapidary_plan_create(context_, nullptr, 2, &a, &b, -3, &c, &d, nullptr, &plan), LAPIDARY_SUCCESS)
+      << lapidary_last_error();
+  const lapidary_plan_info info = info_of(plan);
+  char id[400] = "", why[400] = "";
+  ASSERT_EQ(lapidary_explain(context_, 2, &a, &b, -3, &c, &d, nullptr, id, why, sizeof(id)), LAPIDARY_SUCCESS);
+  EXPECT_STREQ(info.id, id);
+  EXPECT_STREQ(info.why, why);
+  EXPECT_NE(std::string(id).find(info.kernel), std::string::npos);
+  EXPECT_STREQ(info.card, "H200");
+  EXPECT_GT(info.seconds, 0);
+  EXPECT_GT(info.error_products, 0);
+  lapidary_operands at = operands_at(a.data, b.data, c.data, d.data);
+  ASSERT_EQ(lapidary_run(context_, plan, nullptr, 5, 7, &at, nullptr), LAPIDARY_SUCCESS) << lapidary_last_error();
+  for (const float result : results()) ASSERT_EQ(result, 5 * side + 7);
+
+  lapidary_plan* again = nullptr;
+  ASSERT_EQ(lapidary_plan_from_id(id, &again), LAPIDARY_SUCCESS) << lapidary_last_error();
+  EXPECT_STREQ(info_of(again).id, id);
+  lapidary_plan_destroy(plan);
+  ASSERT_EQ(lapidary_run(context_, again, nullptr, 2, -3, &at, nullptr), LAPIDARY_SUCCESS) << lapidary_last_error();
+  for (const float result : results()) ASSERT_EQ(result, 2 * side - 3);
+  lapidary_plan_destroy(again);
+
+  // For another card no context is asked; who knows less of what a plan says is told that alone.
+  ASSERT_EQ(lapidary_plan_create(nullptr, "a100 sxm4 40gb", 1, &a, &b, 0, nullptr, &d, nullptr, &plan),
+            LAPIDARY_SUCCESS);
+  lapidary_plan_info first = {};
+  first.size = offsetof(lapidary_plan_info, kernel);
+  ASSERT_EQ(lapidary_plan_describe(plan, &first), LAPIDARY_SUCCESS);
+  EXPECT_NE(std::string(first.card).find("A100"), std::string::npos) << first.card;
+  EXPECT_EQ(first.kernel, nullptr);
+  EXPECT_EQ(first.size, offsetof(lapidary_plan_info, kernel));
+  EXPECT_EQ(lapidary_run(context_, plan, nullptr, 1, 7, &at, nullptr), LAPIDARY_INVALID_ARGUMENT);
+  EXPECT_STREQ(lapidary_last_refusal(), "factor.stated");
+  lapidary_plan_destroy(plan);
+  lapidary_plan_destroy(nullptr);
+}
+
+TEST_F(CFace, RunsPlansWithEpilogues) {
+  const lapidary_matrix a = matrix(0), b = matrix(1), d = matrix(3);
+  lapidary_epilogue epilogue = {};
+  epilogue.size = sizeof(epilogue);
+  epilogue.bias = LAPIDARY_BIAS_OF_ROWS;
+  epilogue.bias_data = memory_[2];
+  epilogue.scales = 1;
+  epilogue.scale = 0.5f;
+  epilogue.clamps = 1;
+  epilogue.low = 0;
+  epilogue.high = 10;
+  lapidary_options options = {};
+  options.size = sizeof(options);
+  options.epilogue = &epilogue;
+  lapidary_plan* plan = nullptr;
+  ASSERT_EQ(lapidary_plan_create(context_, nullptr, 1, &a, &b, 0, nullptr, &d, &options, &plan), LAPIDARY_SUCCESS)
+      << lapidary_last_error();
+  lapidary_operands at = operands_at(a.data, b.data, nullptr, d.data);
+  const auto run = [&] { return lapidary_run(context_, plan, nullptr, 1, 0, &at, nullptr); };
+  const auto expect = [&](float result) {
+    ASSERT_EQ(run(), LAPIDARY_SUCCESS) << lapidary_last_error();
+    for (const float found : results()) ASSERT_EQ(found, result);
+  };
+  expect(10);  // (24 + 1) / 2, clamped
+  const float scale = 2, limits[] = {0, 49};
+  at.scale = &scale;
+  expect(10);
+  at.limits = limits;
+  expect(49);
+  at.bias = memory_[0];
+  expect(49);
+
+  // One that is made from its id knows of no numbers and addresses.
+  lapidary_plan* again = nullptr;
+  ASSERT_EQ(lapidary_plan_from_id(info_of(plan).id, &again), LAPIDARY_SUCCESS) << lapidary_last_error();
+  lapidary_plan_destroy(plan);
+  plan = again;
+  expect(49);
+  const auto expect_refused = [&](const char* refusal) {
+    EXPECT_EQ(run(), LAPIDARY_INVALID_ARGUMENT);
+    EXPECT_STREQ(lapidary_last_refusal(), refusal);
+  };
+  at.scale = nullptr;
+  expect_refused("argument.null");
+  at.scale = &scale;
+  at.limits = nullptr;
+  expect_refused("argument.null");
+  at.limits = limits;
+  at.bias = nullptr;
+  expect_refused("pointer.null");
+  lapidary_plan_destroy(plan);
+}
+
+// What is copied before a run and what the caller's workspace takes is where the plan says, and as large.
+TEST_F(CFace, RunsPlansOnPreparedWeightsAndAWorkspaceOfTheCaller) {
+  lapidary_matrix a = matrix(0), b = matrix(1), d = matrix(3);
+  a.type = b.type = LAPIDARY_TF32;  // of which kernels read B by its columns
+  for (const bool prepares : {true, false}) {
+    lapidary_options options = {};
+    options.size = sizeof(options);
+    options.prepared_b = prepares;
+    lapidary_plan* plan = nullptr;
+    ASSERT_EQ(lapidary_plan_create(context_, nullptr, 1, &a, &b, 0, nullptr, &d, &options, &plan), LAPIDARY_SUCCESS)
+        << lapidary_last_error();
+    const lapidary_plan_info info = info_of(plan);
+    ASSERT_EQ(info.packs_b, 1);
+    EXPECT_EQ(info.packs_a, 0);
+    EXPECT_EQ(info.prepared_a_bytes, 0u);
+    ASSERT_EQ(info.prepared_b_bytes > 0, prepares);
+    ASSERT_EQ(info.workspace_bytes > 0, !prepares);
+    void* memory = nullptr;
+    ASSERT_EQ(lapidary_allocate(context_, std::max(info.prepared_b_bytes, info.workspace_bytes), &memory),
+              LAPIDARY_SUCCESS);
+    lapidary_operands at = operands_at(a.data, prepares ? nullptr : b.data, nullptr, d.data);
+    const auto prepare = [&](lapidary_operand operand, const void* from) {
+      return lapidary_prepare(context_, plan, nullptr, operand, from, memory);
+    };
+    if (prepares) {
+      ASSERT_EQ(prepare(LAPIDARY_B, b.data), LAPIDARY_SUCCESS) << lapidary_last_error();
+      at.prepared_b = memory;
+      EXPECT_EQ(prepare(LAPIDARY_A, a.data), LAPIDARY_INVALID_ARGUMENT);
+      EXPECT_STREQ(lapidary_last_refusal(), "prepared.none");
+      EXPECT_EQ(prepare(static_cast<lapidary_operand>(2), a.data), LAPIDARY_INVALID_ARGUMENT);
+      EXPECT_STREQ(lapidary_last_refusal(), "value.unknown");
+    }
+    ASSERT_EQ(lapidary_run(context_, plan, nullptr, 1, 0, &at, prepares ? nullptr : memory), LAPIDARY_SUCCESS)
+        << lapidary_last_error();
+    for (const float result : results()) ASSERT_EQ(result, side);
+    if (prepares) {
+      at.prepared_b = nullptr;
+      EXPECT_EQ(lapidary_run(context_, plan, nullptr, 1, 0, &at, nullptr), LAPIDARY_INVALID_ARGUMENT);
+      EXPECT_STREQ(lapidary_last_refusal(), "prepared.copy");
+    } else {
+      EXPECT_EQ(lapidary_run(context_, plan, nullptr, 1, 0, &at, static_cast<char*>(memory) + 8),
+                LAPIDARY_INVALID_ARGUMENT);
+      EXPECT_STREQ(lapidary_last_refusal(), "workspace.alignment");
+    }
+    lapidary_plan_destroy(plan);
+    EXPECT_EQ(lapidary_free(context_, memory), LAPIDARY_SUCCESS);
+  }
+}
+
+TEST_F(CFace, ChoosesByATable) {
+  const lapidary_matrix a = matrix(0), b = matrix(1), d = matrix(3);
+  lapidary_table* table = nullptr;
+  const std::string kernel = "multistage_128x256x32_s4_f32";
+  ASSERT_EQ(lapidary_table_create(("f32-RRR 24x24x24 " + kernel).c_str(), &table), LAPIDARY_SUCCESS)
+      << lapidary_last_error();
+  lapidary_options options = {};
+  options.size = sizeof(options);
+  options.table = table;
+  lapidary_plan* plan = nullptr;
+  ASSERT_EQ(lapidary_plan_create(context_, nullptr, 1, &a, &b, 0, nullptr, &d, &options, &plan), LAPIDARY_SUCCESS)
+      << lapidary_last_error();
+  lapidary_table_destroy(table);
+  EXPECT_EQ(info_of(plan).kernel, kernel);
+  lapidary_plan_destroy(plan);
+  EXPECT_EQ(lapidary_table_create("f32-RRR 24x24x24", &table), LAPIDARY_INVALID_ARGUMENT);
+  EXPECT_STREQ(lapidary_last_refusal(), "table.form");
+  lapidary_table_destroy(nullptr);
+}
+
 #if LAPIDARY_WITH_INSTRUMENTED
 TEST_F(CFace, TellsOfKernelsThatWereStopped) {
   void* weights = nullptr;
@@ -365,7 +545,7 @@ TEST_F(CFace, MultipliesMatricesThatLieAnywhere) {
   expect(gemm(1), "in_place.address",
          "of product 1 of the list D is C, of product 0 it is not; it must be of all or of none");
   list.A = missing.data();
-  expect(gemm(0), "pointer.null", "A is null; it must point to 2 x 3 elements");
+  expect(gemm(0), "pointer.null", "product 2 of the list: A is null; it must point to 2 x 3 elements");
   list.A = nullptr;
   expect(gemm(0), "argument.null", "the array of addresses of A is null; it must point to something");
   list.count = 0;
@@ -537,6 +717,8 @@ class CFaceByChance : public CFace {
       a.options.fast_accumulation = around(2);
       const char* const kernels[] = {nullptr, "", "none", "naive_32x32_f32", "multistage_128x128x32_s3_f32"};
       a.options.kernel = pick(kernels);
+      a.options.prepared_a = around(2);
+      a.options.prepared_b = around(2);
     }
     a.given_options = one_in(10) ? nullptr : &a.options;
   }
@@ -562,7 +744,19 @@ class CFaceByChance : public CFace {
   static constexpr std::size_t bytes = side * side * 4;
   static constexpr std::size_t sizes[] = {
       0, 1, bytes - 1, bytes, bytes + 1, 1 << 20, std::size_t{1} << 60, std::numeric_limits<std::size_t>::max()};
+  static constexpr std::size_t large_bytes = 1 << 20;
+
+  void SetUp() override {
+    CFace::SetUp();
+    ASSERT_EQ(lapidary_allocate(context_, large_bytes, &large_), LAPIDARY_SUCCESS);
+  }
+  void TearDown() override {
+    EXPECT_EQ(lapidary_free(context_, large_), LAPIDARY_SUCCESS);
+    CFace::TearDown();
+  }
+
   std::mt19937 random_{11};
+  void* large_ = nullptr;
   int succeeded_ = 0;
 };
 
@@ -624,6 +818,54 @@ TEST_F(CFaceByChance, Explains) {
     }
   }
   EXPECT_GT(succeeded_, 200);
+}
+
+TEST_F(CFaceByChance, RunsPlans) {
+  Arguments a;
+  const std::array<float, 2> limits = {-1, 1};
+  lapidary_plan* plan = nullptr;
+  for (int round = 0; round < 1000 && !HasFatalFailure(); ++round) {
+    fill(a);
+    lapidary_plan* const before = plan;
+    const char* const cards[] = {nullptr, nullptr, nullptr, "h200", "a100 pcie 80gb", "a100", ""};
+    const lapidary_status made = lapidary_plan_create(context(), pick(cards), a.alpha, a.given[0], a.given[1], a.beta,
+                                                      a.given[2], a.given[3], a.given_options,
+                                                      one_in(40) ? nullptr : &plan);
+    expect_documented(made);
+    ASSERT_EQ(made == LAPIDARY_SUCCESS, plan != before) << "touched only if it succeeds";
+    if (plan != before) lapidary_plan_destroy(before);
+    lapidary_plan_info info = {};
+    info.size = size(sizeof(info));
+    expect_documented(lapidary_plan_describe(one_in(40) ? nullptr : plan, one_in(40) ? nullptr : &info));
+    if (!plan) continue;
+    if (info.id && one_in(4)) {
+      std::string id = info.id;
+      if (one_in(2)) id[random_() % id.size()] = "0129.-xRC"[random_() % 9];
+      lapidary_plan* again = nullptr;
+      expect_documented(lapidary_plan_from_id(one_in(40) ? nullptr : id.c_str(), &again));
+      lapidary_plan_destroy(again);
+    }
+    // Copies of matrices of this size fit.
+    expect_documented(lapidary_prepare(context(), plan, one_in(50) ? &a : nullptr,
+                                       static_cast<lapidary_operand>(around(2)), one_in(40) ? nullptr : pick(memory_),
+                                       one_in(40) ? nullptr : large_));
+    lapidary_operands at = operands_at(memory_[0], memory_[1], memory_[2], memory_[3]);
+    at.size = size(sizeof(at));
+    if (one_in(10)) at.A = one_in(2) ? nullptr : pick(memory_);
+    if (one_in(10)) at.B = one_in(2) ? nullptr : static_cast<char*>(memory_[1]) + random_() % 8;
+    if (one_in(10)) at.D = one_in(2) ? nullptr : pick(memory_);
+    if (one_in(2)) at.prepared_a = at.prepared_b = large_;
+    if (one_in(4)) at.bias = one_in(2) ? memory_[2] : static_cast<char*>(memory_[2]) + 2;
+    if (one_in(4)) at.residual = pick(memory_);
+    if (one_in(4)) at.scale = &a.epilogue.scale;
+    if (one_in(4)) at.limits = limits.data();
+    if (one_in(4)) at.device_alpha = static_cast<const float*>(memory_[2]);
+    void* const workspaces[] = {nullptr, large_, static_cast<char*>(large_) + 8};
+    expect_documented(lapidary_run(context(), plan, one_in(50) ? &a : nullptr, a.alpha, a.beta,
+                                   one_in(40) ? nullptr : &at, pick(workspaces)));
+  }
+  lapidary_plan_destroy(plan);
+  EXPECT_GT(succeeded_, 1000);
 }
 
 TEST_F(CFaceByChance, AllocatesFreesAndCopies) {

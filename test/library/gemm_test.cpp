@@ -920,6 +920,16 @@ TEST_P(Library, ReadsNothingThatIsMultipliedByZero) {
     EXPECT_THROW(
         context().gemm(device().stream(), 1, nowhere, nowhere, 2, view(c), row_major_view(d.data(), type, 64, 64)),
         InvalidArgument);
+    // So it is of a plan for any alpha, that of prepared operands, too.
+    const auto [problem, operands] = product_of(3, view(bad), view(bad), 2, view(c),
+                                                row_major_view(d.data(), type, 64, 64));
+    for (const GemmOptions& options : {GemmOptions(), {.prepared = {.a = true, .b = true}}}) {
+      run(0, bad, 0, bad);
+      context().run(context().plan(problem, options), device().stream(),
+                    {.C = c.data(), .D = d.data(), .alpha = 0, .beta = 2});
+      device().synchronize();
+      EXPECT_EQ(d.download(), found);
+    }
     // What is multiplied by something else is read: it spoils the results.
     for (const float result : run(1, bad, 0, bad)) ASSERT_TRUE(std::isnan(result));
     for (const float result : run(1, c, 1, bad)) ASSERT_TRUE(std::isnan(result));
