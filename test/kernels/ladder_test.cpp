@@ -55,8 +55,8 @@ RandomProblem of_kind(const GemmKind& kind, RandomProblem spec) {
 }
 
 /// Sizes around a tile, and everything that may be special about a problem.
-[[maybe_unused]] std::vector<RandomProblem> edge_cases(const GemmKind& kind, const TileShape& tile) {
-  const std::int64_t m = tile.m, n = tile.n, k = tile.k ? tile.k : 8;
+[[maybe_unused]] std::vector<RandomProblem> edge_cases(const KernelEntry& kernel) {
+  const std::int64_t m = kernel.tile.m, n = kernel.tile.n, k = kernel.tile.k ? kernel.tile.k : 8;
   std::vector<RandomProblem> specs = {
       {.problem = {.M = 1, .N = 1, .K = 1}},
       {.problem = {.M = 13, .N = 17, .K = 19}, .alpha = 0.5f, .beta = 3},
@@ -82,9 +82,8 @@ RandomProblem of_kind(const GemmKind& kind, RandomProblem spec) {
       {.problem = {.M = 33, .N = 35, .K = 9, .in_place = true}, .alpha = 0.5f, .beta = 3},
       {.problem = {.M = 32, .N = 40, .K = 8, .ldc = 48, .ldd = 48, .in_place = true}, .beta = 1},
       {.problem = {.M = 33, .N = 40, .K = 8, .in_place = true}},
-      // Few results of long sums, which blocks may share.
-      {.problem = {.M = 40, .N = 24, .K = 17 * k + 8}, .alpha = 0.5f, .beta = 3},
-      {.problem = {.M = 8, .N = n + 8, .K = 16 * k + 16}},
+      // Few results of a long sum: all stages are filled again.
+      {.problem = {.M = 40, .N = 24, .K = (kernel.stages + 4) * k + 8}, .alpha = 0.5f, .beta = 3},
       // Nothing to add up, to scale, or to write.
       {.problem = {.M = 33, .N = 36, .K = 0}},
       {.problem = {.M = 33, .N = 36, .K = 0}, .alpha = 0.5f, .beta = 3},
@@ -93,7 +92,11 @@ RandomProblem of_kind(const GemmKind& kind, RandomProblem spec) {
       {.problem = {.M = 0, .N = 36, .K = 7}},
       {.problem = {.M = 33, .N = 0, .K = 7}, .beta = 1},
   };
-  for (RandomProblem& spec : specs) spec = of_kind(kind, spec);
+  // As many blocks as may be share K.
+  if (kernel.split)
+    specs.insert(specs.end(), {{.problem = {.M = 40, .N = 24, .K = 17 * k + 8}, .alpha = 0.5f, .beta = 3},
+                               {.problem = {.M = 8, .N = n + 8, .K = 16 * k + 16}}});
+  for (RandomProblem& spec : specs) spec = of_kind(kernel.kind, spec);
   return specs;
 }
 
@@ -135,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(Rung, Ladder, testing::ValuesIn(all_configurations()), 
 #if LAPIDARY_WITH_INSTRUMENTED
 TEST_P(Ladder, IsRightAndWithoutFaultsWhenChecked) {
   const auto device = emulated({.check = true});
-  expect_right(*device, edge_cases(kernel.kind, kernel.tile));
+  expect_right(*device, edge_cases(kernel));
   // Two blocks share K: what a larger cluster does as well may be missing of these alone.
   if (kernel.split)
     expect_right(*device, {of_kind(kernel.kind, {.problem = {.M = 40, .N = 24, .K = 2 * kernel.split->least_k}})});
@@ -159,7 +162,7 @@ TEST_P(Ladder, IsRightOnSeveralTilesOfThePlainBuild) {
 TEST_P(Ladder, IsRightOnAGpu) {
   if (gpu_count() == 0) GTEST_SKIP() << "there is no GPU";
   const auto device = open_gpu();
-  expect_right(*device, edge_cases(kernel.kind, kernel.tile));
+  expect_right(*device, edge_cases(kernel));
   expect_right(*device, large_cases(kernel.kind));
 }
 #endif
