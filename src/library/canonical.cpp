@@ -44,6 +44,13 @@ Problem with_plain_lines(Problem p) {
   };
   make_row_major(p.kind.a, p.M, p.K, p.lda);
   make_row_major(p.kind.b, p.K, p.N, p.ldb);
+  const auto make_column_major = [](Order& order, std::int64_t rows, std::int64_t cols, std::int64_t& ld) {
+    if (order == Order::column_major || rows == 1 || cols != 1 || ld != 1) return;
+    order = Order::column_major;
+    ld = rows;
+  };
+  make_column_major(p.kind.a, p.M, p.K, p.lda);
+  make_column_major(p.kind.b, p.K, p.N, p.ldb);
   if (p.order_d == Order::column_major && p.M == 1 && results_follow_each_other(p))
     p = with_results_of(p, Order::row_major);
   if (shape_of(p, Matrix::A).lines() == 1) p.lda = shape_of(p, Matrix::A).length();
@@ -53,10 +60,6 @@ Problem with_plain_lines(Problem p) {
 
 Problem with_a_column_as_row(Problem p) {
   if (p.order_d != Order::row_major || p.N != 1 || !results_follow_each_other(p)) return p;
-  if (p.kind.b == Order::row_major && p.ldb == 1) {
-    p.kind.b = Order::column_major;
-    p.ldb = p.K;
-  }
   return with_results_of(p, Order::column_major);
 }
 

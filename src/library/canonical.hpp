@@ -10,8 +10,8 @@ Problem with_row_major_results(const Problem& problem);
 /// The operands of that one.
 Operands with_row_major_results(const Problem& problem, Operands operands);
 
-/// The same resolved product without what is never walked: a matrix of one line has no gap behind it, and one of one
-/// row whose elements follow each other is row-major.
+/// The same resolved product without what is never walked: a matrix of one line has no gap behind it, and of A and B
+/// one of one row, or of one column, whose elements follow each other has that for its line; so has D of one row.
 Problem with_plain_lines(Problem problem);
 /// The same resolved product with results of one column as a row, which they are where one follows the other: of those
 /// with row-major results it has M = 1. Any other product as it is.

@@ -209,6 +209,11 @@ TEST(Plan, TakesAColumnOfResultsForARow) {
     EXPECT_EQ(column_of_d.way().seconds, plan(transposed, "h200").way().seconds);
     EXPECT_FALSE(column_of_d.way().packs_a || column_of_d.way().packs_b);
     EXPECT_EQ(plan_of(column_of_d.id()).way().kernel, column_of_d.way().kernel);
+    // Of an outer product, too, A and B are read along their only column and row.
+    const Plan outer = plan(problem_of(types, 512, 512, 1), "h200");
+    Problem columns = problem_of(types, 512, 512, 1);
+    columns.kind.a = column, columns.kind.b = row;
+    EXPECT_EQ(outer.id(), plan(columns, "h200").id());
     // Not with gaps between results.
     Problem apart = problem_of(types, 4096, 1, 4096);
     apart.ldd = 2;
@@ -631,7 +636,8 @@ TEST(Times, AreAsFarOffTheTimingsAsWhenTheyWereFitted) {
       const Plan timed = plan_of(id_with_known_kernel(problem, costs));
       std::map<std::string, double> predicted;
       const Plan made = plan(timed.problem(), timed.card());
-      if (made.problem().kind != timed.problem().kind) continue;  // a single row that has another order today
+      // A single row or column is planned in another order today.
+      if (made.problem().kind != timed.problem().kind || made.problem().order_d != timed.problem().order_d) continue;
       for (const PlannedWay& way : made.ways())
         if (!way.packs_a && !way.packs_b) predicted[way.kernel] = way.seconds;
       for (const auto& way : problem["ways"]) {
