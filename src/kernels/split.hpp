@@ -46,8 +46,9 @@ struct KSplit {
     constexpr std::int64_t of_system = 1024, room = LaunchLimits::shared_bytes_opt_in + of_system, unit = 128;
     return static_cast<unsigned>(std::max(needed, round_up(room / (share + 1) - of_system + 1, unit)));
   }
-  /// Blocks of clusters, and those that stream, took longer where more shared a multiprocessor than must, where all run
-  /// at a time: their own, or those of the next launch beside them (docs/tuning-log.md). So many have to.
+  /// On a multiprocessor that has most of them, so many blocks at least, where all of them run at a time. Where more
+  /// were let on one, blocks of clusters and blocks that stream took longer: those of one launch, and those of two
+  /// launches that overlap (docs/tuning-log.md, "More blocks on a multiprocessor").
   static constexpr std::int64_t least_share(std::int64_t blocks, int cluster, int multiprocessors) {
     return ceil_div(blocks, room_for_clusters(cluster, multiprocessors));
   }

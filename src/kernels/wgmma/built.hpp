@@ -18,17 +18,21 @@ std::string refusal_of(const Problem& problem) {
   return of_operands.empty() ? Config::Epilogue::refusal(problem) : of_operands;
 }
 
-/// A launch of a kernel of these parts, in clusters of so many blocks. @param results  what its epilogue makes a map of
+/// So many blocks of a kernel of these parts, in clusters.
+template <class Config>
+LaunchShape shape_of(const RungInfo& rung, std::int64_t blocks, int cluster) {
+  return {.kernel = rung.name,
+          .grid = blocks,
+          .block = Config::threads,
+          .shared_bytes = sizeof(WgmmaStorage<Config>),
+          .cluster = cluster,
+          .overlaps = Config::Start::overlaps};
+}
+
+/// A launch of a kernel of these parts. @param results  what its epilogue makes a map of
 template <class Config, class... Parameters, class... Results>
-Prepared prepared_parts(const RungInfo& rung, void (*kernel)(Parameters...), const Problem& problem,
-                        const typename Config::Walk& walk, std::int64_t blocks, int cluster,
-                        const Results&... results) {
-  const LaunchShape shape = {.kernel = rung.name,
-                             .grid = blocks,
-                             .block = Config::threads,
-                             .shared_bytes = sizeof(WgmmaStorage<Config>),
-                             .cluster = cluster,
-                             .overlaps = Config::Start::overlaps};
+Prepared prepared_parts(const LaunchShape& shape, void (*kernel)(Parameters...), const Problem& problem,
+                        const typename Config::Walk& walk, const Results&... results) {
   return prepared(problem, shape, kernel, Config::A::map(problem, Matrix::A), Config::B::map(problem, Matrix::B),
                   Config::Epilogue::map(problem, results...),
                   gemm_of<typename Config::Element, typename Config::Result>(problem), walk);
@@ -39,8 +43,8 @@ template <class Config, class... Parameters, class... Results>
 Prepared prepared_walk(const RungInfo& rung, void (*kernel)(Parameters...), const Problem& problem, const Card& card,
                        const typename Config::Walk& walk, const Results&... results) {
   using Cluster = typename Config::Cluster;
-  return prepared_parts<Config>(rung, kernel, problem, walk, walk.template grid<Cluster>(card.multiprocessors),
-                                Cluster::blocks, results...);
+  const LaunchShape shape = shape_of<Config>(rung, walk.template grid<Cluster>(card.multiprocessors), Cluster::blocks);
+  return prepared_parts<Config>(shape, kernel, problem, walk, results...);
 }
 
 /// A launch of wgmma_kernel<Config>.

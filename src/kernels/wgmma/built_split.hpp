@@ -18,16 +18,14 @@ Prepared prepare_split(const Problem& problem, const Card& card, void (*kernel)(
   const int tiles = walk.rows * walk.cols, blocks = Config::split.blocks(tiles, problem.K, card.multiprocessors);
   const int clusters = blocks > 1 ? tiles : walk.template grid<typename Config::Cluster>(card.multiprocessors);
   const std::int64_t all = std::int64_t{clusters} * blocks;
-  Prepared launch = prepared_parts<Config>(rung, kernel, problem, walk, all, blocks);
+  LaunchShape shape = shape_of<Config>(rung, all, blocks);
   if constexpr (Config::split.fit > 1) {
     // Two launches that have room beside each other do not crowd.
     const std::int64_t share = KSplit::least_share(all, blocks, card.multiprocessors);
-    if (share == 1 || 2 * all > Config::split.fit * card.multiprocessors) {
-      launch.shape.shared_bytes = KSplit::shared_bytes(launch.shape.shared_bytes, share);
-      if (launch.kernel) enable(launch.kernel, launch.shape);
-    }
+    if (share == 1 || 2 * all > Config::split.fit * card.multiprocessors)
+      shape.shared_bytes = KSplit::shared_bytes(shape.shared_bytes, share);
   }
-  return launch;
+  return prepared_parts<Config>(shape, kernel, problem, walk);
 }
 
 template <const RungInfo& rung, class Config>

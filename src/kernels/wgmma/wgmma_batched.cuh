@@ -41,7 +41,7 @@ struct OnDiagonal : Tiles {
   }
 };
 
-/// Whether a warpgroup has room for the sums of a tile, so that two take tiles in turns.
+/// Whether two warpgroups take tiles in turns; of wider ones each has half the rows.
 constexpr bool in_turns(const TileShape& tile) { return tile.m <= 128 && tile.m * tile.n <= 128 * 176; }
 template <KernelTraits t>
 using Parent = std::conditional_t<in_turns(t.tile), wgmma_pingpong::Config<t>, wgmma_shared::Config<t>>;

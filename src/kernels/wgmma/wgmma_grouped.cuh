@@ -117,8 +117,8 @@ Prepared prepare(const Problem& problem, const Card& card) {
   auto walk = walk_of<Config>(problem.M, problem.N, Config::traits.tile);
   walk.groups = problem.groups;
   const std::int64_t tiles = most_rows_of_tiles(problem, Config::traits.tile.m) * walk.tiles.cols;
-  return prepared_parts<Config>(info, grouped_kernel<Config>, problem, walk,
-                                std::min<std::int64_t>(card.multiprocessors, tiles), Alone::blocks);
+  const LaunchShape shape = shape_of<Config>(info, std::min<std::int64_t>(card.multiprocessors, tiles), Alone::blocks);
+  return prepared_parts<Config>(shape, grouped_kernel<Config>, problem, walk);
 }
 
 /// Tiles for long groups, and for groups of few rows. As many stages as leave room for many groups, or else four.

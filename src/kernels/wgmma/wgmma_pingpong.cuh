@@ -15,7 +15,7 @@ constexpr RungInfo info = {
         "Where K is short a tile's results take as long to leave as its products take, and until then tensor cores rest",
     .counter = "none: the same accesses in another order; of all cycles tensor cores work in more",
     .cost =
-        "A warpgroup holds the sums of a whole tile, in 240 registers a thread those of 128 x 176 at most; a block that "
+        "A warpgroup holds the sums of a whole tile, in 240 registers a thread those of 128 x 208 at most; a block that "
         "has a single tile has one warpgroup for it",
     .exercise = "`lapidary check wgmma_pingpong --puzzle`, a few times: what happens to those who go on out of turn?",
     .architecture = 90,

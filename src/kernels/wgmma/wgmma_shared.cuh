@@ -1,4 +1,6 @@
 #pragma once
+#include <type_traits>
+
 #include "core/cluster_places.hpp"
 #include "kernels/wgmma/wgmma_waves.cuh"
 

@@ -67,8 +67,9 @@ struct StagedEpilogue {
   /// Where the results of a warpgroup begin: where the tile does, if it has all of them.
   template <class Tile>
   LAPIDARY_DEVICE static RowCol<int> origin_of(const RowCol<std::int64_t>& block) {
-    const int first = Tile::WM == Tile::BM ? 0 : warp_of_block() / 4 * Tile::WM;
-    return {static_cast<int>(block.row) + first, static_cast<int>(block.col)};
+    RowCol<int> origin = {static_cast<int>(block.row), static_cast<int>(block.col)};
+    if constexpr (Tile::WM < Tile::BM) origin.row += warp_of_block() / 4 * Tile::WM;
+    return origin;
   }
   /// Stores them after what before(i, s) does to slice s of their row i, each slice by store(row, col, slice), which
   /// one thread calls, and the rest by store.rest. Barriers 1 and up are used.
