@@ -10,8 +10,10 @@
 namespace lapidary::lens {
 namespace {
 
+constexpr int multiprocessors = 8;
+
 emulator::Report whole_launch(const KernelEntry& kernel, const Problem& problem) {
-  const auto device = open_emulator({.count = true});
+  const auto device = open_emulator({.count = true, .multiprocessors = multiprocessors});
   const auto bytes = [&](Matrix matrix) {
     return static_cast<std::size_t>(shape_of(resolved(problem), matrix).bytes());
   };
@@ -34,7 +36,7 @@ TEST_P(Sample, OfBlocksCountsWhatTheWholeLaunchDoes) {
   const Rung& rung = find_rung(name);
   const KernelEntry& kernel = rung.kernel(rung.kernels.front().kind, tile);
   const Problem problem{.kind = kernel.kind, .M = M, .N = N, .K = K, .beta = Factor::any};
-  const Observation found = observe(kernel, problem);
+  const Observation found = observe(kernel, problem, multiprocessors);
   EXPECT_EQ(found.blocks_run, blocks_run) << "of " << found.blocks;
   const emulator::Report whole = whole_launch(kernel, problem);
   EXPECT_EQ(found.written.total.fma, whole.total.fma);
@@ -59,6 +61,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"thread_tiles_1d", "64x64x8", 333, 335, 17, 4},
                     Case{"f16_padded", "128x128x64", 300, 517, 65, 4}, Case{"mma_tiles", "128x128x32", 300, 520, 72, 4},
                     Case{"multistage", "128x128x32", 300, 520, 200, 4},
+                    // Eight blocks go through 48 tiles, of which the last column's are one block's.
+                    Case{"wgmma_unaligned", "128x128x64", 300, 2047, 65, 2},
                     Case{"vectorized", "128x128x8", 512, 384, 16, 1}));
 
 }  // namespace
