@@ -208,8 +208,8 @@ Observation observe(const KernelEntry& kernel, const Problem& problem, int multi
   found.tiles = tiles_of_d(kernel, M, N, multiprocessors);
   emulator::Options options{.count = true, .multiply = false};
   found.blocks_run = found.blocks;
-  // Without an order of its own a kernel goes row by row, a block taking the tile of its number and those that are a
-  // multiple of all blocks behind; one that shares tiles among blocks, or whose clusters do, by which parts who knows.
+  // A kernel without an order of its own goes row by row: block b of n has the tiles b, b + n, b + 2 n and so on. Of
+  // one whose blocks share a tile, or whose clusters go through several, it is not known.
   const auto& [cx, cy, cz] = found.launch.cluster;
   const bool row_by_row = found.blocks <= found.tiles && (found.blocks == found.tiles || cx * cy * cz == 1);
   for (const std::int64_t unit : {sector_bytes, line_bytes}) {

@@ -43,6 +43,15 @@ class CFace : public testing::Test {
   lapidary_matrix matrix(int which) const {
     return lapidary_row_major(memory_[static_cast<std::size_t>(which)], LAPIDARY_F32, side, side);
   }
+  /// Of the first matrix times the second one; null, and a failure, if it is refused.
+  lapidary_plan* planned(const lapidary_options& options, lapidary_type type = LAPIDARY_F32) const {
+    lapidary_matrix a = matrix(0), b = matrix(1), d = matrix(3);
+    a.type = b.type = type;
+    lapidary_plan* plan = nullptr;
+    EXPECT_EQ(lapidary_plan_create(context_, nullptr, 1, &a, &b, 0, nullptr, &d, &options, &plan), LAPIDARY_SUCCESS)
+        << lapidary_last_error();
+    return plan;
+  }
   std::vector<float> results() const {
     std::vector<float> found(side * side);
     EXPECT_EQ(lapidary_download(context_, found.data(), memory_[3], side * side * 4), LAPIDARY_SUCCESS);
@@ -291,9 +300,8 @@ TEST_F(CFace, RunsPlansWithEpilogues) {
   lapidary_options options = {};
   options.size = sizeof(options);
   options.epilogue = &epilogue;
-  lapidary_plan* plan = nullptr;
-  ASSERT_EQ(lapidary_plan_create(context_, nullptr, 1, &a, &b, 0, nullptr, &d, &options, &plan), LAPIDARY_SUCCESS)
-      << lapidary_last_error();
+  lapidary_plan* plan = planned(options);
+  ASSERT_TRUE(plan);
   lapidary_operands at = operands_at(a.data, b.data, nullptr, d.data);
   const auto run = [&] { return lapidary_run(context_, plan, nullptr, 1, 0, &at, nullptr); };
   const auto expect = [&](float result) {
@@ -332,15 +340,14 @@ TEST_F(CFace, RunsPlansWithEpilogues) {
 
 // What is copied before a run and what the caller's workspace takes is where the plan says, and as large.
 TEST_F(CFace, RunsPlansOnPreparedWeightsAndAWorkspaceOfTheCaller) {
-  lapidary_matrix a = matrix(0), b = matrix(1), d = matrix(3);
-  a.type = b.type = LAPIDARY_TF32;  // of which kernels read B by its columns
+  // Of tf32 kernels read B by its columns.
+  const lapidary_matrix a = matrix(0), b = matrix(1), d = matrix(3);
   for (const bool prepares : {true, false}) {
     lapidary_options options = {};
     options.size = sizeof(options);
     options.prepared_b = prepares;
-    lapidary_plan* plan = nullptr;
-    ASSERT_EQ(lapidary_plan_create(context_, nullptr, 1, &a, &b, 0, nullptr, &d, &options, &plan), LAPIDARY_SUCCESS)
-        << lapidary_last_error();
+    lapidary_plan* const plan = planned(options, LAPIDARY_TF32);
+    ASSERT_TRUE(plan);
     const lapidary_plan_info info = info_of(plan);
     ASSERT_EQ(info.packs_b, 1);
     EXPECT_EQ(info.packs_a, 0);
@@ -380,7 +387,6 @@ TEST_F(CFace, RunsPlansOnPreparedWeightsAndAWorkspaceOfTheCaller) {
 }
 
 TEST_F(CFace, ChoosesByATable) {
-  const lapidary_matrix a = matrix(0), b = matrix(1), d = matrix(3);
   lapidary_table* table = nullptr;
   const std::string kernel = "multistage_128x256x32_s4_f32";
   ASSERT_EQ(lapidary_table_create(("f32-RRR 24x24x24 " + kernel).c_str(), &table), LAPIDARY_SUCCESS)
@@ -388,9 +394,8 @@ TEST_F(CFace, ChoosesByATable) {
   lapidary_options options = {};
   options.size = sizeof(options);
   options.table = table;
-  lapidary_plan* plan = nullptr;
-  ASSERT_EQ(lapidary_plan_create(context_, nullptr, 1, &a, &b, 0, nullptr, &d, &options, &plan), LAPIDARY_SUCCESS)
-      << lapidary_last_error();
+  lapidary_plan* plan = planned(options);
+  ASSERT_TRUE(plan);
   lapidary_table_destroy(table);
   EXPECT_EQ(info_of(plan).kernel, kernel);
   lapidary_plan_destroy(plan);
