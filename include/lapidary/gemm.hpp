@@ -128,6 +128,7 @@ struct PlannedWay {
   std::string limiter;           ///< what they go to: "tensor cores"
   bool finishes = false;         ///< the kernel stores sums, and a second launch makes results of them
   PackedOperands prepared = {};  ///< of the copies, which are there before a run
+  int parts = 1;                 ///< of K, whose sums are stored apart; the second launch adds them up
 };
 
 /// How far a result may be from the exact one at most, before an epilogue and as long as nothing overflows:

@@ -196,6 +196,7 @@ typedef struct lapidary_plan_info {
   /* A result is off by no more than products * |alpha| * sum_k |a_k * b_k| + addend * |beta * c| + rounding * |result|
    * + least, before an epilogue and as long as nothing overflows. */
   double error_products, error_addend, error_rounding, error_least;
+  int parts; /* of K, whose sums are stored apart; the second launch adds them up */
 } lapidary_plan_info;
 
 /* How a product is computed, once for all times: it never changes, and any number of threads may use it. */

@@ -78,9 +78,14 @@ def work(way, plan):
     return way.get("blocks", tiles), way.get("steps", ceil_div(plan.K, bk))
 
 
+def parts_of(way):
+    """Of K whose sums are stored apart, for a second launch to add up."""
+    return way.get("parts", 1)
+
+
 def shares_k(way, plan):
-    """Whether blocks share the sums of a tile."""
-    return work(way, plan)[1] < ceil_div(plan.K, int(KERNEL.match(way["kernel"])[3]))
+    """Whether blocks share the sums of a tile, without a second launch."""
+    return parts_of(way) == 1 and work(way, plan)[1] < ceil_div(plan.K, int(KERNEL.match(way["kernel"])[3]))
 
 
 def places(way, plan, multiprocessors):
@@ -112,4 +117,5 @@ def key_of_problem(id_):
 
 
 def way_name(way):
-    return way["kernel"] + (" copies A" if way["packs_a"] else "") + (" copies B" if way["packs_b"] else "")
+    in_parts = f" in {parts_of(way)} parts" if parts_of(way) > 1 else ""
+    return way["kernel"] + in_parts + (" copies A" if way["packs_a"] else "") + (" copies B" if way["packs_b"] else "")

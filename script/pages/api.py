@@ -27,6 +27,7 @@ LISTS = {
     "shapes_batches": "2 to 256 equal products in a batch",
     "shapes_deepbench": "products of DeepBench",
     "shapes_longk": "at most 512 rows and long sums",
+    "fewtiles": "at most 70 tiles of 128 x 256, K from 1536 to 32768",
     "shapes_grid": "64 or 128 rows, 64 to 12288 columns, K = 64",
 }
 

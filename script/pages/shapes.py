@@ -25,6 +25,8 @@ TEXTS = {
     "shapes_deepbench": "products of DeepBench, of `data/shapes/deepbench.txt`",
     "shapes_skinny": "layers with the sizes of these and of other models, 1 to 64 rows",
     "shapes_longk": "at most 512 rows, K up to 32768",
+    "fewtiles": "at most 70 tiles of 128 x 256, K from 1536 to 32768",
+    "fewtiles_losses": "losses of older lists, of few tiles and a long K",
     "shapes_rectangles": "M, N and K from 320 to 4096, multiples of 8, K none of 64",
     "shapes_batches": "2 to 256 products of 64 to 1024 rows and columns, K from 64 to 1024",
     "shapes_grid": "K = 64, 64 or 128 rows, of `data/shapes/grid.txt`",
@@ -169,7 +171,7 @@ CLASSES = {
         ("17 to 256", lambda p: 16 < rows(p) <= 256),
         ("more", lambda p: rows(p) > 256),
     )),
-    "long-sums": Class("Few rows and long sums", ("shapes_longk",), "K", lambda p: p.plan.K, (
+    "long-sums": Class("Few tiles and long sums", ("shapes_longk", "fewtiles"), "K", lambda p: p.plan.K, (
         ("neither M nor N above 64", narrow),
         ("more of one or both", lambda p: not narrow(p)),
     )),

@@ -129,6 +129,14 @@ RandomProblem in_batch(RandomProblem spec, std::int64_t count, Apart apart) {
   return spec;
 }
 
+/// Of one product the parts of its K, as so many.
+RandomProblem in_parts(RandomProblem spec, int parts) {
+  spec = in_batch(std::move(spec), parts, Apart::vectors);
+  spec.problem.split = parts;
+  spec.problem.batch.stride_a = spec.problem.batch.stride_b = 0;
+  return spec;
+}
+
 /// Problems of several products for a kernel that does them in one launch.
 std::vector<CheckProblem> batches(const KernelEntry& kernel) {
   const std::int64_t m = kernel.tile.m, n = kernel.tile.n, k = kernel.tile.k, vector = 16 / size_of(kernel.kind.type);
@@ -154,11 +162,21 @@ std::vector<CheckProblem> batches(const KernelEntry& kernel) {
       {in_batch(in_place(with_factors(apart(2 * vector, 3 * vector, vector), 0.75f, 1)), 3, Apart::vectors),
        "D is C; beta is 1"},
       {in_batch(apart(2 * vector, vector, 3 * vector), 3, Apart::far), "products beyond 32 bits of offsets"},
-      {in_batch(apart(vector, 3 * vector, 2 * vector), 37, Apart::vectors), "many small products",
-       odd_multiprocessors}};
+      {in_batch(apart(vector, 3 * vector, 2 * vector), 37, Apart::vectors), "many small products", odd_multiprocessors},
+      {in_parts(apart(m + vector, n + 2 * vector, 7 * k + vector), 3), "three parts of K, the last one shorter"},
+      {in_parts(apart(m - 1, vector, 2 * k + 1), 2), "two parts of K, one of which is a single step; M is odd"},
+      {in_parts(with_unread_c(with_factors(sized(kernel.kind, vector, n + vector, 8 * k), 0.75f, 0)), 8),
+       "eight parts of K; C is NaN, and beta is 0", odd_multiprocessors},
+      {in_parts(apart(vector, 3 * vector, 37 * k - vector), 37), "many parts of K", odd_multiprocessors}};
   const auto refuse = [&](const RandomProblem& spec, std::string tries) {
     problems.push_back({.spec = spec, .tries = std::move(tries), .refused = true});
   };
+  const auto in_two = [&](std::int64_t K) { return in_parts(apart(vector, 2 * vector, K), 2); };
+  refuse(in_two(k), "a part without a step");
+  refuse(in_two(std::int64_t{1} << 30), "parts of a K that 30 bits do not count");
+  refuse(with(in_two(2 * k), &Batch::count, 3), "two parts of K, and three products");
+  refuse(with(in_two(2 * k), &Batch::stride_a, vector), "two parts of K, and two A");
+  refuse(with(in_two(2 * k), &Batch::stride_b, vector), "two parts of K, and two B");
   refuse(with(small, &Batch::stride_a, small.problem.batch.stride_a + vector / 2), "every other A off 16 bytes");
   refuse(with(small, &Batch::stride_b, small.problem.batch.stride_b + vector / 2), "every other B off 16 bytes");
   refuse(with(small, &Batch::stride_d, small.problem.batch.stride_d + vector / 2), "every other D off 16 bytes");

@@ -123,8 +123,45 @@ emulator::Lines lines_of(const MatrixShape& shape, const Repeated& repeated, std
   return {front, static_cast<std::size_t>(shape.length()) * size, static_cast<std::size_t>(shape.ld) * size};
 }
 
+/// A problem whose K is split, whole.
+HostProblem make_whole(RandomProblem spec, const OnProgress& progress) {
+  spec.problem.split = 1;
+  spec.problem.batch = {};
+  return make_problem(spec, progress);
+}
+
+/// Rows or columns of a matrix from some `first` on, as many as there are of A or B in a part of a K that is split.
+HostMatrix part_of(const HostMatrix& whole, Matrix matrix, std::int64_t first, std::int64_t K) {
+  const RowCol<std::int64_t> from = matrix == Matrix::A ? RowCol<std::int64_t>{0, first}
+                                                        : RowCol<std::int64_t>{first, 0};
+  HostMatrix part(whole.type(), matrix == Matrix::A ? whole.rows() : K, matrix == Matrix::A ? K : whole.cols(),
+                  whole.ld(), whole.order());
+  for (std::int64_t row = 0; row < part.rows(); ++row)
+    for (std::int64_t col = 0; col < part.cols(); ++col)
+      part.set(row, col, static_cast<float>(whole.at(from.row + row, from.col + col)));
+  return part;
+}
+
+/// The products of the parts of a K that is split.
+std::vector<HostProblem> make_parts(const RandomProblem& spec, const OnProgress& progress) {
+  const HostProblem whole = make_whole(spec, progress);
+  const std::int64_t K = spec.problem.K, part = part_of_k(spec.problem);
+  std::vector<HostProblem> parts;
+  for (std::int64_t first = 0; first < K; first += part) {
+    RandomProblem one = spec;
+    one.seed += parts.size();
+    one.problem.split = 1;
+    one.problem.K = std::min(part, K - first);
+    parts.push_back(make_problem(one, progress));
+    parts.back().A = part_of(whole.A, Matrix::A, first, one.problem.K);
+    parts.back().B = part_of(whole.B, Matrix::B, first, one.problem.K);
+  }
+  return parts;
+}
+
 /// The same random problem for each product of a batch, or of each group's rows.
 std::vector<HostProblem> make_products(const RandomProblem& spec, const OnProgress& progress) {
+  if (is_split(spec.problem)) return make_parts(spec, progress);
   std::vector<HostProblem> products;
   const std::vector<std::int64_t> ends = legal_ends(spec);
   const std::int64_t count = spec.problem.groups > 0 ? spec.problem.groups : spec.problem.batch.count;
@@ -265,11 +302,18 @@ Experiment::Experiment(Device& device, const RandomProblem& spec, OnProgress pro
       B_(matrix_of(Matrix::B)),
       C_(matrix_of(Matrix::C)),
       D_(matrix_of(Matrix::D)) {
+  const bool split = is_split(spec_.problem);
   for (std::size_t i = 0; i < products_.size(); ++i) {
     references_.emplace_back(products_[i], progress_);
+    C_.upload(products_[i].C, offset_of(Matrix::C, i));
+    if (split) continue;
     A_.upload(products_[i].A, offset_of(Matrix::A, i));
     B_.upload(products_[i].B, offset_of(Matrix::B, i));
-    C_.upload(products_[i].C, offset_of(Matrix::C, i));
+  }
+  if (split) {
+    const HostProblem whole = make_whole(spec_, progress_);
+    A_.upload(whole.A, 0);
+    B_.upload(whole.B, 0);
   }
   if (spec_.group_ends.empty()) return;
   A_.upload(rest_of(spec_, Matrix::A), offset_of(Matrix::A, products_.size()));

@@ -71,8 +71,8 @@ struct RunResult {
 };
 
 /// A problem in the memory of a device with its reference result, ready for any number of kernels of its type. Of a
-/// batch each product has random numbers of its own, but for an A or B that all share; so has each group of rows, and
-/// rows behind the last one are NaN.
+/// batch each product has random numbers of its own, but for an A or B that all share, or have parts of; so has each
+/// group of rows, and rows behind the last one are NaN.
 class Experiment {
  public:
   /// Checks that there is memory for all of it before anything is allocated, then makes data and reference.

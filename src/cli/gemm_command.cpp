@@ -32,14 +32,14 @@ struct GemmArguments {
   bool bursts = false, json = false;
 };
 
-/// What is launched beside the kernel: copies of A and B, and what makes results of sums.
+/// What is launched beside the kernel: copies of A and B, and what makes results of sums, or of those of parts of K.
 std::string others(const PlannedWay& way) {
   std::string text = way.packs_a && way.packs_b ? "copies of A, B"
                      : way.packs_a              ? "copy of A"
                      : way.packs_b              ? "copy of B"
                                                 : "";
-  if (way.finishes) text += text.empty() ? "epilogue" : ", epilogue";
-  return text;
+  const std::string last = way.parts > 1 ? fmt::format("sum of {} parts", way.parts) : way.finishes ? "epilogue" : "";
+  return text.empty() || last.empty() ? text + last : text + ", " + last;
 }
 
 std::string microseconds(const std::optional<double>& seconds) {
@@ -125,6 +125,7 @@ ExitCode gemm(const GemmArguments& a) {
                       {"packs_a", way.packs_a},
                       {"packs_b", way.packs_b},
                       {"finishes", way.finishes},
+                      {"parts", way.parts},
                       {"workspace_bytes", way.workspace_bytes},
                       {"predicted_s", way.seconds},
                       {"measured_s", timed ? Json(measured->ways[i].seconds) : Json()},

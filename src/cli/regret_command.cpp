@@ -67,13 +67,16 @@ Json to_json(const Distribution& d) {
 Json to_json(const bench::Regret& r, const std::string& label, int multiprocessors) {
   Json ways = Json::array();
   for (const bench::TimedWay& way : r.ways) {
+    Problem problem = r.plan.problem();
+    if (way.way.parts > 1) problem.split = way.way.parts, problem.batch.count = way.way.parts;
     const library::LibraryKernel::Work work = library::library_kernel(find_kernel(way.way.kernel))
-                                                  ->work(r.plan.problem(), multiprocessors);
+                                                  ->work(problem, multiprocessors);
     ways.push_back({{"kernel", way.way.kernel},
                     {"blocks", work.blocks},
                     {"steps", work.steps},
                     {"packs_a", way.way.packs_a},
                     {"packs_b", way.way.packs_b},
+                    {"parts", way.way.parts},
                     {"predicted_s", way.way.seconds},
                     {"measured_s", way.seconds}});
   }

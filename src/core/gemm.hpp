@@ -1,13 +1,14 @@
 #pragma once
 #include <cstdint>
 
+#include "core/batch.hpp"
 #include "core/build.hpp"
 #include "core/problem.hpp"
 
 namespace lapidary {
 
 /// What a kernel is given of D = alpha * A * B + beta * C, as Problem has it: with beta == 0, C is not read and may be
-/// null.
+/// null; of a K that is split, K is that of a part.
 template <class T, class R = T>
 struct Gemm {
   std::int64_t M, N, K;
@@ -30,7 +31,7 @@ namespace lapidary::inline LAPIDARY_BUILD {
 /// Of a resolved problem, without its operands.
 template <class T, class R = T>
 Gemm<T, R> gemm_of(const Problem& p) {
-  return {p.M, p.N, p.K, 1, nullptr, p.lda, nullptr, p.ldb, 0, nullptr, p.ldc, nullptr, p.ldd};
+  return {p.M, p.N, part_of_k(p), 1, nullptr, p.lda, nullptr, p.ldb, 0, nullptr, p.ldc, nullptr, p.ldd};
 }
 
 /// The same with its operands.

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/batch.hpp"
 #include "core/refusal.hpp"
 
 namespace lapidary {
@@ -410,7 +411,7 @@ std::optional<BrokenRule> unsupported(const Problem& p, bool finishes, bool batc
     return {{kernel_problem,
              fmt::format("{} is to follow; kernels store alpha * A * B + beta * C as it is", to_string(p.epilogue))}};
   if (p.scaling != Scaling::none) return {{unsupported_scaling, "A and B have scales; kernels scale by alpha alone"}};
-  if (p.split != 1)
+  if (p.split != 1 && !(batches && is_split(p)))
     return {{unsupported_split, fmt::format("K is to be split in {}; kernels add up all of it in 1", p.split)}};
   return {};
 }

@@ -93,7 +93,9 @@ struct Problem {
   int groups = 0;
   Epilogue epilogue = {};
   Scaling scaling = Scaling::none;
-  int split = 1;  ///< parts of K that are added up apart, in a workspace
+  /// Parts of K that are added up apart: where it is not 1, each product of the batch, of which there are as many, is
+  /// of one part of the K of the same A and B (core/batch.hpp, part_of_k()).
+  int split = 1;
 
   bool reads_c() const;  ///< beta is not 0
   constexpr bool operator==(const Problem&) const = default;
@@ -154,7 +156,7 @@ void validate(const Problem& problem);
 
 /// What a resolved problem asks for that no kernel does; nothing if a kernel may do it.
 /// @param finishes  whether it is one that does what an epilogue asks for
-/// @param batches  whether it is one that does all products of a batch
+/// @param batches  whether it is one that does all products of a batch, and those of the parts of a K
 /// @param groups  whether it is one that does groups of products
 std::optional<BrokenRule> unsupported(const Problem& problem, bool finishes = false, bool batches = false,
                                       bool groups = false);

@@ -3,16 +3,20 @@
 #include "device/launch.hpp"
 #include "kernels/activation.cuh"
 #include "kernels/finishing.hpp"
-#include "kernels/rows.cuh"
+#include "kernels/partial_rows.cuh"
+#include "ptx/grid.hpp"
 #include "tile/global_tile.hpp"
 #include "tile/grid.hpp"
 
 // The second launch of a product whose kernel stores sums. A thread has four neighbours of each of four rows, so that
-// its loads are under way together; a warp reads a row of 512 bytes.
+// its loads are under way together; a warp reads a row of 512 bytes. Of sums of parts of K it has one row: there are as
+// many loads of it as parts, and as many more blocks.
 
 namespace lapidary::inline LAPIDARY_BUILD::finishing {
 
-constexpr int width = 4, rows = 32, cols = 128, threads = 256, across = cols / width, passes = rows * across / threads;
+constexpr int width = 4, cols = 128, threads = 256, across = cols / width;
+LAPIDARY_HD constexpr int passes_of(bool in_parts) { return in_parts ? 1 : 4; }
+LAPIDARY_HD constexpr int rows(int passes) { return passes * threads / across; }
 
 /// A factor that is known at the launch, or in device memory.
 struct Scalar {
@@ -25,7 +29,7 @@ struct Scalar {
 template <class R>
 struct Sums {
   std::int64_t M, N;
-  Rows<const float, width> sums;
+  PartialRows<width> sums;
   Rows<const R, width> C;
   Rows<R, width> D;
   Rows<const R, width> residual, bias_of_columns;  ///< null if there is none
@@ -36,9 +40,13 @@ struct Sums {
   bool clamps;
 };
 
-template <class R>
+template <class R, bool in_parts>
 __global__ void __launch_bounds__(threads) kernel(const Sums<R> s) {
-  const RowCol<std::int64_t> block = block_tile<rows, cols>(s.N);
+  constexpr int passes = passes_of(in_parts);
+  // The next product's kernel is not let begin before this one ends: its blocks would be where this one's leave room,
+  // and those that read the same lines of A and B at the same time no longer side by side (docs/tried.md).
+  if constexpr (in_parts) grid_wait();
+  const RowCol<std::int64_t> block = block_tile<rows(passes), cols>(s.N);
   const int thread = threadIdx.x;
   const std::int64_t col = block.col + thread % across * width, first = block.row + thread / across;
   const int left = left_in_tile(s.N, col, width);
@@ -50,7 +58,10 @@ __global__ void __launch_bounds__(threads) kernel(const Sums<R> s) {
       if (const std::int64_t row = first + pass * (threads / across); row < s.M) visit(pass, row);
   };
   float sums[passes][width], c[passes][width] = {}, residual[passes][width] = {}, bias[width] = {};
-  for_each_row([&](int pass, std::int64_t row) { read(sums[pass], s.sums, row, col, left); });
+  for_each_row([&](int pass, std::int64_t row) {
+    read(sums[pass], s.sums.first, row, col, left);
+    if constexpr (in_parts) s.sums.add_others(sums[pass], row, col, left);
+  });
   // By the BLAS's rule C is not read where beta is 0.
   if (beta != 0) for_each_row([&](int pass, std::int64_t row) { read(c[pass], s.C, row, col, left); });
   if (s.residual.first)
@@ -89,7 +100,7 @@ __global__ void __launch_bounds__(threads) kernel(const Sums<R> s) {
 }
 
 template <class R>
-void finish_results(const Stream& stream, const Problem& p, const float* sums, std::int64_t ld, const Operands& o) {
+void finish_results(const Stream& stream, const Problem& p, const PartialSums& sums, const Operands& o) {
   const auto scalar = [](Factor known, const float* at, float value) {
     return Scalar{known == Factor::in_device_memory ? at : nullptr, value};
   };
@@ -98,7 +109,7 @@ void finish_results(const Stream& stream, const Problem& p, const float* sums, s
   const Sums<R> s = {
       .M = p.M,
       .N = p.N,
-      .sums = {sums, ld},
+      .sums = {{sums.first, sums.ld}, sums.parts, sums.stride},
       .C = {static_cast<const R*>(o.C), p.ldc},
       .D = {static_cast<R*>(o.D), p.ldd},
       .residual = {e.residual ? static_cast<const R*>(o.residual) : nullptr, p.ldr},
@@ -112,8 +123,12 @@ void finish_results(const Stream& stream, const Problem& p, const float* sums, s
       .high = o.high,
       .clamps = e.clamp,
   };
-  const std::int64_t blocks = ceil_div<std::int64_t>(p.M, rows) * ceil_div<std::int64_t>(p.N, cols);
-  launch(stream, {.kernel = "finish", .grid = blocks, .block = threads}, kernel<R>, s);
+  const bool in_parts = sums.parts > 1;
+  const std::int64_t blocks = ceil_div<std::int64_t>(p.M, rows(passes_of(in_parts))) *
+                              ceil_div<std::int64_t>(p.N, cols);
+  // Kernels that store parts are for cards on which launches overlap.
+  launch(stream, {.kernel = "finish", .grid = blocks, .block = threads, .overlaps = in_parts},
+         in_parts ? kernel<R, true> : kernel<R, false>, s);
 }
 
 }  // namespace lapidary::inline LAPIDARY_BUILD::finishing
@@ -121,12 +136,11 @@ void finish_results(const Stream& stream, const Problem& p, const float* sums, s
 namespace lapidary::inline LAPIDARY_BUILD {
 
 /// Of a problem that has results; finish() of kernels/finishing.hpp in one build.
-void finish_built(const Stream& stream, const Problem& problem, const float* sums, std::int64_t ld,
-                  const Operands& operands) {
+void finish_built(const Stream& stream, const Problem& problem, const PartialSums& sums, const Operands& operands) {
   switch (problem.kind.result) {
-    case Type::f16: return finishing::finish_results<f16>(stream, problem, sums, ld, operands);
-    case Type::bf16: return finishing::finish_results<bf16>(stream, problem, sums, ld, operands);
-    default: return finishing::finish_results<float>(stream, problem, sums, ld, operands);
+    case Type::f16: return finishing::finish_results<f16>(stream, problem, sums, operands);
+    case Type::bf16: return finishing::finish_results<bf16>(stream, problem, sums, operands);
+    default: return finishing::finish_results<float>(stream, problem, sums, operands);
   }
 }
 

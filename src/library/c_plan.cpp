@@ -109,6 +109,7 @@ lapidary_status lapidary_plan_describe(const lapidary_plan* plan, lapidary_plan_
         .error_addend = bound.addend,
         .error_rounding = bound.rounding,
         .error_least = bound.least,
+        .parts = way.parts,
     };
     std::memcpy(&place, &all, place.size);
   });

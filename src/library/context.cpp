@@ -153,6 +153,37 @@ bool drops_products(const Problem& problem, const Operands& operands) {
   return operands.alpha == 0 && problem.alpha == Factor::any && problem.K > 0;
 }
 
+/// Checks that so many bytes from the caller, which are written before all is read, are nobody else's.
+void validate_workspace(const Problem& p, const Operands& o, const void* workspace, std::size_t size) {
+  const auto bytes = static_cast<std::int64_t>(size);
+  const auto own = BatchBytes::of({Type::s8, 1, bytes, bytes, Order::row_major}, workspace, 1, 0);
+  if (!own)
+    throw Refusal(
+        RefusalId::pointer_range,
+        fmt::format("the workspace is at {}, and {} bytes from there; it must end below 2^63", workspace, bytes));
+  const auto require_apart = [&](const char* name, const MatrixShape& x, const void* data, std::int64_t count,
+                                 std::int64_t stride) {
+    if (x.empty()) return;
+    const auto other = BatchBytes::of(x, data, count, stride);
+    if (!other || !BatchBytes::meet(*own, *other)) return;
+    throw Refusal(RefusalId::workspace_overlap,
+                  fmt::format("the workspace is at {}, and of its {} bytes some are of {} at {}; it must share none "
+                              "with what is read or written",
+                              workspace, bytes, name, data));
+  };
+  const Batch& batch = p.batch;
+  if (p.alpha != Factor::zero) {
+    require_apart("A", shape_of(p, Matrix::A), o.A, batch.count, batch.stride_a);
+    require_apart("B", shape_of(p, Matrix::B), o.B, p.groups > 0 ? p.groups : batch.count, batch.stride_b);
+  }
+  if (p.reads_c()) require_apart("C", shape_of(p, Matrix::C), o.C, batch.count, batch.stride_c);
+  require_apart("D", shape_of(p, Matrix::D), o.D, batch.count, batch.stride_d);
+  if (p.epilogue.residual)
+    require_apart("the residual", shape_of_residual(p), o.residual, batch.count, batch.stride_residual);
+  if (const std::int64_t length = bias_length(p); length > 0)
+    require_apart("the bias", {p.kind.result, 1, length, length, Order::row_major}, o.bias, 1, 0);
+}
+
 void validate_all(const Problem& problem, const Operands& operands) {
   validate(problem, operands);
   if (problem.M == 0 || problem.N == 0) return;
@@ -161,12 +192,18 @@ void validate_all(const Problem& problem, const Operands& operands) {
 }
 
 /// Operands of a run as its launches read them: copies that the plan has for A or B in the place of these.
+/// @param workspace  of the caller's; null if there is none
 /// @throws Refusal if any of a batch breaks what the plan's problem says
-Operands checked(const PlanData& plan, Operands operands) {
+Operands checked(const PlanData& plan, Operands operands, const void* workspace) {
+  const auto validate_run = [&](const Problem& problem) {
+    validate_all(problem, operands);
+    const std::size_t bytes = plan.planned.workspace_bytes;
+    if (workspace && bytes > 0) validate_workspace(problem, operands, workspace, bytes);
+  };
   if (drops_products(plan.problem, operands)) {
     Problem without_products = plan.problem;
     without_products.alpha = Factor::zero;
-    validate_all(without_products, operands);
+    validate_run(without_products);
     return operands;
   }
   std::optional<Problem> of_copies;
@@ -184,7 +221,7 @@ Operands checked(const PlanData& plan, Operands operands) {
     if (!of_copies) of_copies = plan.problem;
     take_copy(*of_copies, matrix, packed->packing);
   }
-  validate_all(of_copies ? *of_copies : plan.problem, operands);
+  validate_run(of_copies ? *of_copies : plan.problem);
   return operands;
 }
 
@@ -374,7 +411,9 @@ void Context::State::launch(const Use& use, Build build, const Stream& stream, c
     const library::Finishing& finishing = *way.finishing;
     void* const sums = finishing.in_d ? o.D : static_cast<std::byte*>(use.workspace) + finishing.at;
     use.prepared->launch(stream, {.A = o.A, .B = o.B, .D = sums});
-    finish(build, stream, finishing.problem, static_cast<const float*>(sums), way.problem.ldd, o);
+    const PartialSums partial = {static_cast<const float*>(sums), way.problem.ldd, way.parts(),
+                                 way.problem.batch.stride_d};
+    finish(build, stream, finishing.problem, partial, o);
   }
 }
 
@@ -433,7 +472,7 @@ void Context::prepare(const Plan& plan, const Stream& stream, Matrix matrix, con
 }
 
 void Context::run(const Plan& plan, const Stream& stream, const Operands& operands, void* workspace) {
-  const Operands one = checked(plan.data(), operands);
+  const Operands one = checked(plan.data(), operands, workspace);
   state_->run(plan, stream, {&one, 1}, workspace);
 }
 
@@ -441,8 +480,8 @@ void Context::run(const Plan& plan, const Stream& stream, std::span<const Operan
   std::vector<Operands> all;
   all.reserve(products.size());
   for (const Operands& operands : products)
-    all.push_back(
-        library::of_product(static_cast<std::int64_t>(all.size()), [&] { return checked(plan.data(), operands); }));
+    all.push_back(library::of_product(static_cast<std::int64_t>(all.size()),
+                                      [&] { return checked(plan.data(), operands, workspace); }));
   state_->run(plan, stream, all, workspace);
 }
 

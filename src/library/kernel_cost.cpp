@@ -65,7 +65,8 @@ bool takes_no_odd_lines(const KernelEntry& kernel) {
 
 LibraryKernel::Work LibraryKernel::work(const Problem& p, int multiprocessors) const {
   const auto [rows, columns] = tiles_of(*kernel, p.M, p.N);
-  const std::int64_t tiles = rows * columns * p.batch.count, steps = ceil_div<std::int64_t>(p.K, kernel->tile.k);
+  const std::int64_t tiles = rows * columns * p.batch.count,
+                     steps = ceil_div<std::int64_t>(part_of_k(p), kernel->tile.k);
   const int share = kernel->split ? kernel->split->blocks(tiles, p.K, multiprocessors) : 1;
   return {static_cast<double>(tiles * share), static_cast<double>(ceil_div<std::int64_t>(steps, share)), share};
 }

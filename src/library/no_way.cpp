@@ -90,12 +90,13 @@ BrokenRule why_not(const KernelEntry& kernel, const Problem& problem, const Buil
   const model::Gpu& gpu = card.gpu;
   if (std::string why = refusal(*known->rung, kernel.kind, gpu.name, gpu.compute_capability); !why.empty())
     return {RefusalId::kernel_card, std::move(why)};
-  // What it does not take with copies of A and B it does not take without, unless it is for batches or groups, whose
+  // What it does not take with copies of A and B it does not take without, unless it is of batches or groups, whose
   // matrices are not copied; where neither is read there are no copies.
-  const bool packs = problem.K > 0 && problem.alpha != Factor::zero && !kernel.batches && !kernel.groups;
+  const bool several = (kernel.batches && problem.batch.count > 1) || kernel.groups;
+  const bool packs = problem.K > 0 && problem.alpha != Factor::zero && !several;
   BrokenRule broken = {RefusalId::kernel_card,
                        fmt::format("no block of {} fits a multiprocessor of {}", kernel.id(), gpu.name)};
-  if (!way_of(problem, *known, {packs, packs}, {}, &broken))
+  if (!way_of(problem, *known, gpu.sms, {packs, packs}, {}, &broken))
     broken.why = fmt::format("{}: {}", kernel.id(), broken.why);
   return broken;
 }

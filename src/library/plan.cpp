@@ -46,8 +46,8 @@ std::vector<Candidate> candidates(const Problem& asked, const BuiltInCard& card,
   };
   constexpr std::size_t usual = 192;
   found.reserve(usual);
-  each_way(problem, card.gpu.compute_capability, exchanged(asked, options.prepared), allowed, [&](const Way& way) {
-    if (way.workspace_bytes > options.workspace_bytes) return;
+  each_way(problem, card.gpu, exchanged(asked, options.prepared), allowed, [&](const Way& way) {
+    if (way.workspace_bytes > options.workspace_bytes || (options.batch_invariant && way.parts() > 1)) return;
     const auto time = time_of(way, problem.batch, card);
     if (!time) return;
     const Candidate candidate(way, *time);
@@ -133,6 +133,7 @@ Candidate::Candidate(const Way& way, const WayTime& expected)
       copied{way.a.has_value(), way.b.has_value()},
       there{way.a && way.a->prepared, way.b && way.b->prepared},
       finishes(way.finishing.has_value()),
+      parts(way.parts()),
       workspace_bytes(way.workspace_bytes),
       time(expected) {}
 PackedOperands Candidate::packs(const Problem& asked) const { return exchanged(asked, copied); }
@@ -145,7 +146,8 @@ PlannedWay Candidate::planned(const Problem& asked) const {
           .seconds = time.seconds,
           .limiter = time.limiter,
           .finishes = finishes,
-          .prepared = prepared(asked)};
+          .prepared = prepared(asked),
+          .parts = parts};
 }
 
 const std::vector<PlannedWay>& PlanData::ways() const {
@@ -263,7 +265,7 @@ bool Plan::batch_invariant() const {
 
 std::string Plan::why() const {
   const auto text = [](const PlannedWay& w) {
-    return fmt::format("{}{}{}", w.kernel,
+    return fmt::format("{}{}{}{}", w.kernel, w.parts > 1 ? fmt::format(" in {} parts of K", w.parts) : "",
                        w.packs_a && w.packs_b ? " on copies of A and B"
                        : w.packs_a            ? " on a copy of A"
                        : w.packs_b            ? " on a copy of B"
@@ -333,7 +335,8 @@ Plan plan(const Problem& asked, std::string_view card_name, const GemmOptions& o
       throw Refusal(broken.id, broken.why);
     }
     const Candidate& best = found.front();
-    data->way = way_of(with_row_major_results(data->problem), *best.kernel, best.copied, best.there).value();
+    data->way = way_of(with_row_major_results(data->problem), *best.kernel, card.gpu.sms, best.copied, best.there)
+                    .value();
     data->planned = best.planned(data->problem);
     data->candidates = std::move(found);
   }
@@ -367,7 +370,8 @@ Plan plan_of(std::string_view text) {
   const LibraryKernel* const known = library_kernel(find_kernel(id.kernel));
   std::optional<Way> way;
   if (known && known->rung->runs_on(data->card->gpu.compute_capability, known->kernel->kind))
-    way = way_of(problem, *known, exchanged(data->problem, id.packs), exchanged(data->problem, id.prepared));
+    way = way_of(problem, *known, data->card->gpu.sms, exchanged(data->problem, id.packs),
+                 exchanged(data->problem, id.prepared));
   const auto time = way ? time_of(*way, problem.batch, *data->card) : std::nullopt;
   if (time) data->planned = Candidate(*way, *time).planned(data->problem);
   // Of a matrix without elements there is no copy.

@@ -18,6 +18,7 @@ struct Candidate {
   // As the product with row-major results has A and B.
   PackedOperands copied, there;  ///< to a workspace first; of these the ones that are there before
   bool finishes;                 ///< in a second launch
+  int parts;                     ///< of K
   std::size_t workspace_bytes;
   WayTime time;
 

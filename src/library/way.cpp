@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <utility>
 
+#include "core/cluster_places.hpp"
 #include "core/math.hpp"
 #include "kernels/finishing.hpp"
 #include "kernels/split.hpp"
@@ -74,12 +77,43 @@ bool is_stored(const Problem& p) {
 /// Whether a kernel that does not finish leaves it to a second launch to make results of sums.
 bool needs_finishing(const Problem& p) { return !is_stored(p) || p.epilogue != Epilogue{}; }
 
-/// Has the kernel store sums for a second launch, which may be where results will be unless something else that is
-/// read then is there too. @returns whether D is not too large for that
-bool finish_later(Way& way) {
+/// In how many parts of K a kernel that does batches computes a product, so that blocks have as little to do as may be,
+/// and the second launch not more than is gained by that; 1 if D has tiles enough, or K too few steps.
+int parts_of(const KernelEntry& kernel, const Problem& p, int multiprocessors) {
+  const auto [rows, columns] = tiles_of(kernel, p.M, p.N);
+  const std::int64_t tiles = rows * columns, places = multiprocessors_for(kernel.cluster, multiprocessors),
+                     unit = kernel.tile.k, steps = ceil_div<std::int64_t>(p.K, unit);
+  constexpr std::int64_t most_k = (std::int64_t{1} << 30) - 1, most_parts = 64, least_steps = 4;
+  if (tiles > 2 * places || steps < 2 * least_steps || p.K > most_k) return 1;
+  // In microseconds on an H200: a tile's step, a tile besides its steps, and sums that are written and read again.
+  const double step = std::max(0.2, 1.0 * kernel.tile.m * kernel.tile.n * unit / 3.3e6);
+  constexpr double start = 2;
+  const double sums = 2.0 * size_of(Type::f32) * static_cast<double>(p.M) * static_cast<double>(p.N) / 3e6;
+  int best = 1;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::int64_t parts = 2; parts <= std::min(most_parts, steps / least_steps); ++parts) {
+    const std::int64_t of_each = ceil_div(steps, parts), rounds = ceil_div(tiles * parts, places);
+    const double time = static_cast<double>(rounds) * (start + step * static_cast<double>(of_each)) +
+                        sums * static_cast<double>(parts);
+    // Of parts that have a step each there may be fewer.
+    if (ceil_div(steps, of_each) != parts || time >= least) continue;
+    least = time;
+    best = static_cast<int>(parts);
+  }
+  return best;
+}
+
+/// Whether a kernel computes a problem in parts, if it does: what there is more than one of it does in one launch.
+bool splits(const KernelEntry& kernel, const Problem& batch) {
+  return kernel.batches && batch.batch.count == 1 && batch.groups == 0 && kernel.kind.result == Type::f32;
+}
+
+/// Has the kernel store sums for a second launch, which may be where results will be unless there are several parts, or
+/// something else that is read then is there too. @returns whether D is not too large for that
+bool finish_later(Way& way, int parts) {
   Problem& p = way.problem;
-  if (!can_finish(p.M, p.N)) return false;
-  way.finishing = {p, p.kind.result == Type::f32 && !p.epilogue.residual && !(p.in_place && p.reads_c()),
+  if (!can_finish(p.M, p.N, parts)) return false;
+  way.finishing = {p, parts == 1 && p.kind.result == Type::f32 && !p.epilogue.residual && !(p.in_place && p.reads_c()),
                    way.workspace_bytes};
   p.kind.result = Type::f32;
   p.alpha = Factor::one;
@@ -90,7 +124,11 @@ bool finish_later(Way& way) {
   if (way.finishing->in_d) return true;
   p.ldd = aligned_ld(Type::f32, p.N, line_bytes);
   p.aligned.D = workspace_alignment;
-  reserve(way, shape_of(p, Matrix::D));
+  MatrixShape sums = shape_of(p, Matrix::D);
+  p.split = parts;
+  if (parts > 1) p.batch = {.count = parts, .stride_d = sums.rows * sums.ld};
+  sums.rows *= parts;
+  reserve(way, sums);
   return true;
 }
 
@@ -119,18 +157,20 @@ Type stored_type(const Problem& problem, const LibraryKernel& kernel) {
 namespace {
 
 /// way_of() of an empty way. @returns whether there is one
-bool make_way(Way& way, const Problem& batch, const LibraryKernel& library_kernel, const PackedOperands& packs,
-              const PackedOperands& prepared, BrokenRule* broken) {
+bool make_way(Way& way, const Problem& batch, const LibraryKernel& library_kernel, int multiprocessors,
+              const PackedOperands& packs, const PackedOperands& prepared, BrokenRule* broken) {
   const KernelEntry& kernel = *library_kernel.kernel;
   if (kernel.kind.type != batch.kind.type) return false;
-  if (kernel.kind.result != stored_type(batch, library_kernel)) return false;
+  const bool split = splits(kernel, batch);
+  if (kernel.kind.result != (split ? Type::f32 : stored_type(batch, library_kernel))) return false;
   if (library_kernel.as_parent && !is_for_finishing(batch)) {
     if (broken)
       *broken = {RefusalId::kernel_problem,
                  "it is for products with an epilogue, of factors that the host has; its parent computes others"};
     return false;
   }
-  if (kernel.batches && (batch.batch.count == 1 || packs.a || packs.b || needs_finishing(batch))) {
+  if (kernel.batches && !split &&
+      (batch.batch.count == 1 || packs.a || packs.b || needs_finishing(batch) || batch.split != 1)) {
     if (broken)
       *broken = {RefusalId::kernel_problem,
                  "it is for batches of several products, of A and B as they are and without an epilogue; its parent "
@@ -159,6 +199,16 @@ bool make_way(Way& way, const Problem& batch, const LibraryKernel& library_kerne
   way.kernel = &library_kernel;
   way.problem = one_of(batch);
   Problem& p = way.problem;
+  const int parts = split && batch.split == 1 ? parts_of(kernel, p, multiprocessors) : 1;
+  if (split && parts == 1) {
+    if (broken)
+      *broken = {
+          RefusalId::kernel_problem,
+          fmt::format("it is for batches of several products, or of the parts of a long K of few tiles; M, N and K "
+                      "are {}, {} and {}, and its parent computes those",
+                      p.M, p.N, p.K)};
+    return false;
+  }
   // The lines of a matrix without elements have no order.
   const auto fits = [&](Matrix matrix, Order order) {
     const MatrixShape x = shape_of(p, matrix);
@@ -170,7 +220,7 @@ bool make_way(Way& way, const Problem& batch, const LibraryKernel& library_kerne
                                                         to_string(batch.kind), to_string(kernel.kind))};
     return false;
   }
-  if (!finishes(batch, library_kernel) && needs_finishing(batch) && !finish_later(way)) {
+  if (!finishes(batch, library_kernel) && (split || needs_finishing(batch)) && !finish_later(way, parts)) {
     if (broken)
       *broken = {RefusalId::shape_tiles,
                  fmt::format("{} x {} results are to be made in a second launch; it numbers at most 2^31 - 1 tiles of "
@@ -199,7 +249,7 @@ bool make_way(Way& way, const Problem& batch, const LibraryKernel& library_kerne
   p.ldb = ld(Matrix::B, b, way.b);
   if (way.a) p.aligned.A = workspace_alignment;
   if (way.b) p.aligned.B = workspace_alignment;
-  if (kernel.batches) p.batch = launched(batch);
+  if (kernel.batches && !split) p.batch = launched(batch);
   if (std::string why = refusal(kernel, p); !why.empty()) {
     if (broken) *broken = {RefusalId::kernel_problem, std::move(why)};
     return false;
@@ -209,14 +259,14 @@ bool make_way(Way& way, const Problem& batch, const LibraryKernel& library_kerne
 
 }  // namespace
 
-std::optional<Way> way_of(const Problem& problem, const LibraryKernel& kernel, const PackedOperands& packs,
-                          const PackedOperands& prepared, BrokenRule* broken) {
+std::optional<Way> way_of(const Problem& problem, const LibraryKernel& kernel, int multiprocessors,
+                          const PackedOperands& packs, const PackedOperands& prepared, BrokenRule* broken) {
   std::optional<Way> way(std::in_place);
-  if (!make_way(*way, problem, kernel, packs, prepared, broken)) way.reset();
+  if (!make_way(*way, problem, kernel, multiprocessors, packs, prepared, broken)) way.reset();
   return way;
 }
 
-void each_way(const Problem& problem, int compute_capability, const PackedOperands& prepared,
+void each_way(const Problem& problem, const model::Gpu& gpu, const PackedOperands& prepared,
               const std::function<bool(const LibraryKernel&)>& allowed, const std::function<void(const Way&)>& take) {
   const bool nothing = problem.K == 0 || problem.alpha == Factor::zero;
   const Problem one = one_of(problem);
@@ -229,18 +279,19 @@ void each_way(const Problem& problem, int compute_capability, const PackedOperan
   for (const LibraryKernel* const library_kernel : library_kernels(problem.kind.type)) {
     const LibraryKernel& known = *library_kernel;
     const GemmKind& kind = known.kernel->kind;
-    if (kind.result != stored && kind.result != problem.kind.result) continue;
-    if (!allowed(known) || !known.rung->runs_on(compute_capability, kind)) continue;
+    const bool split = splits(*known.kernel, problem);
+    if (kind.result != stored && kind.result != problem.kind.result && !split) continue;
+    if (!allowed(known) || !known.rung->runs_on(gpu.compute_capability, kind)) continue;
     const bool turns_a = kind.a != a.order, turns_b = kind.b != b.order;
     // What way_of() would refuse as well, in words, which take longer than all else here.
     const bool reads_a = (!turns_a || a.empty()) && (a_begins || !known.bulk_a),
                reads_b = (!turns_b || b.empty()) && (b_begins || !known.bulk_b);
-    if (!d_begins && known.bulk_d && (!finished_later || finishes(problem, known))) continue;
+    if (!d_begins && known.bulk_d && !split && (!finished_later || finishes(problem, known))) continue;
     for (const bool packs_a : {false, true})
       for (const bool packs_b : {false, true}) {
         if (packs_a ? nothing || (!turns_a && a_aligned) : !reads_a) continue;
         if (packs_b ? nothing || (!turns_b && b_aligned) : !reads_b) continue;
-        if (const auto way = way_of(problem, known, {packs_a, packs_b}, prepared)) take(*way);
+        if (const auto way = way_of(problem, known, gpu.sms, {packs_a, packs_b}, prepared)) take(*way);
       }
   }
 }

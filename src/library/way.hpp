@@ -8,6 +8,7 @@
 #include "kernels/packing.hpp"
 #include "lapidary/gemm.hpp"
 #include "library/kernel_cost.hpp"
+#include "model/gpu.hpp"
 
 namespace lapidary::library {
 
@@ -30,7 +31,7 @@ struct Finishing {
 
 /// One way to compute a problem with row-major results: copies, and a kernel that is launched for each product of the
 /// batch, after which a second launch may make results of sums, unless the kernel has done so; or that is launched once
-/// for all of them.
+/// for all of them, or for all parts of the K of one.
 struct Way {
   const LibraryKernel* kernel = nullptr;  ///< null: D has no elements
   Problem problem;                        ///< of one launch, as the kernel takes it; resolved
@@ -38,6 +39,8 @@ struct Way {
   std::optional<Finishing> finishing;
   std::size_t workspace_bytes = 0;
 
+  /// Parts of K whose sums the kernel stores apart, for the second launch to add up.
+  int parts() const { return problem.split; }
   /// Of a batch of so many products.
   std::int64_t launches(std::int64_t products) const { return problem.batch.count > 1 ? 1 : products; }
 };
@@ -51,17 +54,18 @@ Type stored_type(const Problem& problem, const LibraryKernel& kernel);
 bool is_for_finishing(const Problem& problem);
 
 /// What a kernel needs to compute a resolved problem with row-major results, if A, B or both are copied first.
+/// @param multiprocessors  of the card, for which K is split
 /// @param prepared  of the copies, those that are there before
 /// @param broken  unless null, is told why a kernel of the problem's types does not take it even so
 /// @returns nothing if it is a kernel of other types or orders, or does not take the problem
-std::optional<Way> way_of(const Problem& problem, const LibraryKernel& kernel, const PackedOperands& packs,
-                          const PackedOperands& prepared, BrokenRule* broken = nullptr);
+std::optional<Way> way_of(const Problem& problem, const LibraryKernel& kernel, int multiprocessors,
+                          const PackedOperands& packs, const PackedOperands& prepared, BrokenRule* broken = nullptr);
 
-/// All ways to compute a resolved problem with row-major results that cards of a compute capability run, one after the
-/// other. Of those that differ in copies alone none copies what its kernel reads as it is, unless lines are not
-/// aligned: then a kernel may be quicker with a copy.
+/// All ways to compute a resolved problem with row-major results that a card runs, one after the other. Of those that
+/// differ in copies alone none copies what its kernel reads as it is, unless lines are not aligned: then a kernel may
+/// be quicker with a copy.
 /// @param allowed  which kernels are asked
-void each_way(const Problem& problem, int compute_capability, const PackedOperands& prepared,
+void each_way(const Problem& problem, const model::Gpu& gpu, const PackedOperands& prepared,
               const std::function<bool(const LibraryKernel&)>& allowed, const std::function<void(const Way&)>& take);
 
 }  // namespace lapidary::library

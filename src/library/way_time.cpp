@@ -305,14 +305,15 @@ double time_of_epilogue(const Way& way, const BuiltInCard& card, int resident) {
   return rounds * each * kernel.tile.m * kernel.tile.n / (128 * 256) * h200().gpu.clock_hz / card.gpu.clock_hz * 1e-6;
 }
 
-/// A second launch reads sums, and C and a residual if there are any, and writes results.
-double time_of(const Finishing& finishing, const BuiltInCard& card) {
+/// A second launch reads sums, of each part of K, and C and a residual if there are any, and writes results.
+double time_of(const Finishing& finishing, int parts, const BuiltInCard& card) {
   const Problem& p = finishing.problem;
   const int matrices = 1 + (p.reads_c() ? 1 : 0) + (p.epilogue.residual ? 1 : 0);
-  const double bytes = number(p.M) * number(p.N) * (size_of(Type::f32) + 1.0 * matrices * size_of(p.kind.result));
+  const double bytes = number(p.M) * number(p.N) *
+                       (1.0 * parts * size_of(Type::f32) + 1.0 * matrices * size_of(p.kind.result));
   const CardNumbers& k = numbers_of(card);
-  // Of the bandwidth: meanwhile the last of the sums go from L2 to DRAM.
-  constexpr double share = 0.48;
+  // Of the bandwidth: meanwhile the last of the sums go from L2 to DRAM, where those of parts stay.
+  const double share = parts > 1 ? 0.9 : 0.48;
   return bytes / (share * k.dram_bytes_all * card.gpu.sms * card.gpu.clock_hz);
 }
 
@@ -348,7 +349,8 @@ std::optional<WayTime> time_of(const Way& way, const Batch& batch, const BuiltIn
       if (!*packed || (*packed)->prepared) continue;
       copying += (time_of(**packed, card) + std::exchange(next, next_launch * gap)) * (stride == 0 ? 1 : count);
     }
-    if (way.finishing) finishing = (time_of(*way.finishing, card) + next) * count;
+    if (way.parts() > 1) next = next_launch * gap;  // it overlaps with the kernel
+    if (way.finishing) finishing = (time_of(*way.finishing, way.parts(), card) + next) * count;
   }
   if (std::max(copying, finishing) > time.seconds * count)
     time.limiter = copying > finishing ? "copies" : "the second launch";

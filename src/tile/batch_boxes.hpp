@@ -42,17 +42,19 @@ struct BatchTile : Tile {
     typename Tile::Map of;
     int extent;   ///< of a product along M or N, in whole clusters
     bool shared;  ///< by all products
+    int part;     ///< of K, where each product is of a part of its own; otherwise 0
   };
   static MatrixMap<Map> map(const Problem& problem, Matrix matrix) {
     const int extent = in_whole_tiles(matrix == Matrix::A ? problem.M : problem.N, Tile::MN * run);
     return {{Tile::map_of(boxes_of_batch(Tile::tensor(problem, matrix), problem, matrix)), extent,
-             is_shared(problem.batch, matrix)},
+             is_shared(problem.batch, matrix), problem.split > 1 ? static_cast<int>(part_of_k(problem)) : 0},
             matrix};
   }
 
   template <class Copy>
   LAPIDARY_DEVICE static void for_each_box(T* tile, const Map& map, int mn, int k, int share, Copy&& copy) {
-    for_each_box_of(mn / map.extent, tile, map, mn % map.extent, k, share, copy);
+    const int product = mn / map.extent;
+    for_each_box_of(product, tile, map, mn % map.extent, product * map.part + k, share, copy);
   }
   template <class Copy>
   LAPIDARY_DEVICE static void for_each_box_of(int product, T* tile, const Map& map, int mn, int k, int share,

@@ -3,8 +3,10 @@
 #include <cstring>
 
 #include "core/types.hpp"
+#include "layout/fragment.hpp"
 #include "layout/layout.hpp"
 #include "ptx/ldmatrix.hpp"
+#include "tile/vector.hpp"
 
 namespace lapidary::inline LAPIDARY_BUILD {
 
@@ -46,6 +48,36 @@ struct StagedSlice {
       __builtin_memcpy(&results[h], both, sizeof(both));
     }
     stmatrix<matrices>(to, results);
+  }
+};
+
+/// The same of results of 32 bits, in pairs. An odd number of 8 columns puts the four rows of 8 columns that half a
+/// warp stores into different banks, without a swizzle, which would move 16 bytes at a time.
+template <class R, int cols>
+struct PairedSlice {
+  static constexpr int rows = 64, size = rows * cols;
+  static constexpr Layout layout = row_major(rows, cols);
+  static_assert(sizeof(R) == 4 && cols % 16 == 8);
+
+  /// Where a lane's two neighbours go of columns 8 q to 8 q + 7, in the upper 8 of its warp's rows (h = 0) or the lower
+  /// (h = 1).
+  LAPIDARY_HD static constexpr int at(int thread, int q, int h) {
+    constexpr Layout in = layout;
+    const RowCol<int> at = wgmma_d(thread % 128, 2 * h);
+    return in(at.row, q * 8 + at.col);
+  }
+  /// Writes those of a warpgroup's row of products that begin with column `first`.
+  template <int across, int count>
+  LAPIDARY_DEVICE static void write(R* to, int thread, const R (&sums)[across][count], int first) {
+    constexpr int N = 2 * count;
+    static_assert(N % 8 == 0);
+#pragma unroll
+    for (int q = 0; q < cols / 8; ++q)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const int col = first + q * 8;
+        store_vector<2>(to[at(thread, q, h)], &sums[col / N][col % N / 2 + 2 * h]);
+      }
   }
 };
 

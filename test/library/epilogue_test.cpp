@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -265,6 +266,54 @@ TEST_P(Epilogues, AreRightOfKernelsThatFinish) {
   }
   if (card_of(device().stream()).compute_capability == 90) {
     EXPECT_GT(kernels, 0);
+  }
+}
+
+TEST_P(Epilogues, AreRightOfSumsOfPartsOfK) {
+  std::mt19937 random(8);
+  const auto pick = [&](auto... values) {
+    const std::array list = {values...};
+    return list[random() % list.size()];
+  };
+  const auto one_in = [&](unsigned n) { return random() % n == 0; };
+  std::set<int> parts;
+  for (const library::LibraryKernel& known : library::library_kernels()) {
+    const KernelEntry& kernel = *known.kernel;
+    if (!kernel.batches || kernel.kind.result != Type::f32) continue;
+    if (!known.rung->runs_on(card_of(device().stream()).compute_capability, kernel.kind)) continue;
+    SCOPED_TRACE(known.id);
+    for (int i = 0; i < (GetParam().kind == DeviceKind::gpu ? 30 : 2); ++i) {
+      Case x{.M = pick(1, 40, 131), .N = pick(4, 72, 264), .K = pick(512, 513, 760, 2112), .kind = kernel.kind};
+      x.kind.result = pick(Type::f32, Type::f16, Type::bf16);
+      x.order_d = pick(Order::row_major, Order::column_major);
+      if (x.order_d == Order::column_major) {
+        // The kernel's product is the transposed one.
+        const auto other = [](Order order) {
+          return order == Order::row_major ? Order::column_major : Order::row_major;
+        };
+        x.kind = {x.kind.type, x.kind.result, other(kernel.kind.b), other(kernel.kind.a)};
+        std::swap(x.M, x.N);
+      }
+      x.gap = pick(0, 1, 8);
+      x.alpha = pick(1.0, -0.5);
+      x.beta = pick(0.0, 0.0, -1.5);
+      x.factors_on_device = one_in(3);
+      x.d_is_c = x.beta != 0 && one_in(2);
+      if (one_in(2))
+        x.epilogue = {pick(Bias::of_columns, Bias::of_rows), Activation::relu, one_in(2), one_in(2), one_in(2)};
+      x.d_is_residual = x.epilogue.residual && !x.d_is_c && one_in(2);
+      x.scale = 0.5f;
+      x.low = -1;
+      x.high = 2;
+      const Problem problem = {.kind = x.kind, .M = x.M, .N = x.N, .K = x.K, .order_d = x.order_d};
+      parts.insert(plan(problem, "h200", {.kernel = known.id}).way().parts);
+      expect_right(x, random, {.kernel = known.id});
+      if (HasFatalFailure()) return;
+    }
+  }
+  if (card_of(device().stream()).compute_capability == 90) {
+    EXPECT_GE(parts.size(), 3u);
+    EXPECT_FALSE(parts.contains(1));
   }
 }
 

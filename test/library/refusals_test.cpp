@@ -546,6 +546,11 @@ std::vector<Case> Refusals::of_machines() {
          context_.run(context_.plan(p), device_->stream(), {address(0), address(1), nullptr, place(3)},
                       reinterpret_cast<void*>(8));
        }},
+      {workspace_overlap, "some are of D at ",
+       [this] {
+         Problem p = problem_of({Type::tf32, Type::f32}, 128, 256, 64);
+         context_.run(context_.plan(p), device_->stream(), {address(0), address(1), nullptr, place(3)}, place(3));
+       }},
       {memory_free, "memory needs 4611686018427387904 bytes of memory, of which",
        [this] { DeviceBuffer(*device_, std::size_t{1} << 62, "memory"); }},
       // By what open_gpu() asks; no machine has every card and driver.

@@ -11,12 +11,15 @@ constexpr RungInfo info = {
     .idea = "a batch of products in one launch",
     .change =
         "The D of a batch are blocks on the diagonal of one large matrix, and the walk goes through their tiles alone; the "
-        "number of a product is the third coordinate of its boxes",
+        "number of a product is the third coordinate of its boxes, or says where in K its part of one product begins",
     .why =
         "A product of 256 x 256 has 4 tiles of 128 x 128 for 132 multiprocessors, and a launch of its own; 64 of them in "
-        "one launch have 256, and one last round that is not full",
+        "one launch have 256, and one last round that is not full. Parts of a long K are such a batch: the 12 tiles of "
+        "392 x 264 x 26432 have work for as many multiprocessors as are wanted",
     .counter = "blocks: as many as there are multiprocessors, where each launch had a few",
-    .cost = "Tiles hang over the edges of every product; matrices begin at multiples of 16 bytes from each other",
+    .cost =
+        "Tiles hang over the edges of every product; matrices begin at multiples of 16 bytes from each other; sums of "
+        "parts go to memory, and a second launch adds them up",
     .exercise =
         "`lapidary explain wgmma_batched -m 256 -n 256 -k 256`: how many of 132 multiprocessors have a tile of a single product?",
     .architecture = 90,
@@ -41,10 +44,13 @@ struct OnDiagonal : Tiles {
   }
 };
 
-/// Whether two warpgroups take tiles in turns; of wider ones each has half the rows.
-constexpr bool in_turns(const TileShape& tile) { return tile.m <= 128 && tile.m * tile.n <= 128 * 176; }
+/// Whether two warpgroups take tiles in turns; of wider ones, and of those with results of 32 bits, each has half the
+/// rows.
+constexpr bool in_turns(const TileShape& tile, const GemmKind& kind) {
+  return tile.m <= 128 && tile.m * tile.n <= 128 * 176 && size_of(kind.result) == 2;
+}
 template <KernelTraits t>
-using Parent = std::conditional_t<in_turns(t.tile), wgmma_pingpong::Config<t>, wgmma_shared::Config<t>>;
+using Parent = std::conditional_t<in_turns(t.tile, t.kind), wgmma_pingpong::Config<t>, wgmma_shared::Config<t>>;
 
 /// Results are staged, and stored to D of their product.
 template <KernelTraits t, class Staged = typename Parent<t>::Epilogue>
@@ -86,7 +92,7 @@ struct Config : Parent<t> {
 
 template <class Config>
 constexpr auto kernel_of() {
-  if constexpr (in_turns(Config::traits.tile))
+  if constexpr (in_turns(Config::traits.tile, Config::traits.kind))
     return wgmma_pingpong::pingpong_kernel<Config>;
   else
     return wgmma_kernel<Config>;
@@ -99,8 +105,9 @@ Prepared prepare(const Problem& problem, const Card& card) {
 }
 
 constexpr KernelTraits of(const GemmKind& kind, const MenuTile& tile) {
-  return in_turns({tile.BM, tile.BN, 64}) ? wgmma_pingpong::of(kind, tile) : wgmma_shared::of(kind, tile);
+  return in_turns({tile.BM, tile.BN, 64}, kind) ? wgmma_pingpong::of(kind, tile) : wgmma_shared::of(kind, tile);
 }
+constexpr Order row = Order::row_major, column = Order::column_major;
 /// Wide tiles in pairs have the fewest bytes for each product; small ones are for products that are small, and few.
 constexpr MenuTile column_major_b[] = {{128, 128, 2, 64},       {128, 256, 2, 64, 2, 1}, {128, 192, 2, 64, 2, 1},
                                        {192, 192, 2, 32, 2, 1}, {192, 128, 2, 32, 1, 2}, {192, 64, 1, 64, 1, 2},
@@ -109,8 +116,16 @@ constexpr MenuTile column_major_b[] = {{128, 128, 2, 64},       {128, 256, 2, 64
                                        {64, 64, 1, 64, 2, 2},   {64, 64, 1, 64}};
 constexpr MenuTile other_orders[] = {
     {128, 128, 2, 64}, {128, 256, 2, 64, 2, 1}, {128, 192, 2, 64, 2, 1}, {64, 128, 2, 64, 2, 1}, {64, 64, 1, 64}};
-constexpr auto all_traits = joined(menu_of(of, kinds_of_16_bits(Order::row_major, Order::column_major), column_major_b),
-                                   menu_of(of, kinds_of_other_orders, other_orders));
+/// Results of 32 bits, which are sums of parts of K most often: of these tiles there are as many as parts are made.
+constexpr MenuTile wide[] = {{128, 128, 1, 56}, {128, 192, 1, 40}, {64, 128, 1, 72}};
+constexpr MenuTile wide_column_major_b[] = {{128, 256, 1, 56, 2, 1}, {128, 96, 1, 56}, {64, 96, 1, 56}};
+constexpr auto all_traits = joined(menu_of(of, kinds_of_16_bits(row, column), column_major_b),
+                                   menu_of(of, kinds_of_other_orders, other_orders),
+                                   menu_of(of,
+                                           joined(kinds_with_f32(row, column), kinds_with_f32(row, row),
+                                                  kinds_with_f32(column, row), kinds_with_f32(column, column)),
+                                           wide),
+                                   menu_of(of, kinds_with_f32(row, column), wide_column_major_b));
 constexpr auto build = [](auto t) {
   using C = Config<t.value>;
   BuiltKernel kernel = built_parts<C>(prepare<C>);

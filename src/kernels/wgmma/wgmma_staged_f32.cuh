@@ -25,46 +25,49 @@ constexpr RungInfo info = {
     .fallback = "mma_multistage",
 };
 
-/// A warpgroup's results of 32 bits go through shared memory, in `slices` at a time of 64 rows by `cols` columns. An
-/// odd number of 8 columns puts the four rows of 8 columns that half a warp stores into different banks, without a
-/// swizzle, which would move 16 bytes at a time. Where they do not divide a tile's columns, the last slice begins
-/// within the one before, and both store the same.
+/// A warpgroup's results of 32 bits go through shared memory, in `slices` at a time of 64 rows by `cols` columns. Where
+/// they do not divide a tile's columns, the last slice begins within the one before, and both store the same.
 template <class R, int warpgroups, int slices, int cols>
 struct PairedEpilogue {
   static constexpr bool finishes = false;
-  static constexpr int rows = 64, slice = rows * cols;
-  static constexpr Layout d = row_major(rows, cols);
-  static_assert(sizeof(R) == 4 && cols % 16 == 8);
-
+  using Slice = PairedSlice<R, cols>;
+  static constexpr int rows = Slice::rows, slice = Slice::size;
   struct Storage {
     SharedArray<R, warpgroups * slices * slice, 128> staging;  // (warpgroups, slices, rows, cols)
   };
   using Map = TensorMap;
 
   static std::string refusal(const Problem& problem) { return refusal_by_bulk_stores(problem, sizeof(R)); }
-  /// Of f32, whatever the 32 bits are: stores copy them.
-  static MatrixMap<TensorMap> map(const Problem& problem) {
-    return {tensor_map(boxes_of_d<float>(problem, rows, cols, d)), Matrix::D};
+  static MatrixMap<Map> map(const Problem& problem) {
+    return {map_of(problem, [](const TensorBox& d) { return d; }), Matrix::D};
+  }
+  /// Of boxes as `as` makes them of those of one D: of f32, whatever the 32 bits are, as stores copy them.
+  template <class As>
+  static Map map_of(const Problem& problem, const As& as) {
+    return tensor_map(as(boxes_of_d<float>(problem, rows, cols, Slice::layout)));
   }
 
-  /// Where a lane's two neighbours go of columns 8 q to 8 q + 7 of a slice, in the upper 8 of its warp's rows (h = 0)
-  /// or the lower (h = 1).
-  LAPIDARY_HD static constexpr int write(int thread, int q, int h) {
-    constexpr Layout place = d;
-    const RowCol<int> at = wgmma_d(thread % 128, 2 * h);
-    return place(at.row, q * 8 + at.col);
-  }
-
-  /// Scales and stores the results of a warpgroup, whose block's begin at `block` of D. Barriers 1 and up are used.
+  /// Scales and stores the results of a warpgroup, whose block's begin at `block` of D.
   template <class Tile, class T>
   LAPIDARY_DEVICE static void store(const Gemm<T, R>& g, const RowCol<std::int64_t>& block, int thread,
                                     typename Tile::Accumulators& rD, const Map& map, Storage& shared) {
-    constexpr int width = Tile::BN, N = Tile::Form::N, across = ceil_div(width, cols);
-    static_assert(std::is_same_v<typename Tile::Sum, R> && N % 8 == 0);
+    const RowCol<int> origin = origin_of<Tile>(block);
+    if constexpr (std::is_same_v<R, float>) scale_warpgroup(g, origin, rD);
+    stage<Tile>(origin, thread, rD, BulkStore{map}, shared, [](int, int) {});
+  }
+  template <class Tile>
+  LAPIDARY_DEVICE static RowCol<int> origin_of(const RowCol<std::int64_t>& block) {
+    return AsHalves::template origin_of<Tile>(block);
+  }
+  /// Stores them after what before(i, s) does to slice s of their row i, each slice by store(row, col, slice), which
+  /// one thread calls. Barriers 1 and up are used.
+  template <class Tile, class Store, class Before>
+  LAPIDARY_DEVICE static void stage(const RowCol<int>& origin, int thread, typename Tile::Accumulators& rD,
+                                    const Store& store, Storage& shared, Before&& before) {
+    constexpr int width = Tile::BN, across = ceil_div(width, cols);
+    static_assert(std::is_same_v<typename Tile::Sum, R>);
     const int warpgroup = warp_of_block() / 4;
     const auto barrier = 1 + static_cast<unsigned>(warpgroup);
-    const RowCol<int> origin = {static_cast<int>(block.row) + warpgroup * Tile::WM, static_cast<int>(block.col)};
-    if constexpr (std::is_same_v<R, float>) scale_warpgroup(g, origin, rD);
     R* const staging = to_shared(&shared.staging[warpgroup * slices * slice]);
     const bool issuer = thread % 128 < 32 && elect_sync();
 #pragma unroll
@@ -73,31 +76,29 @@ struct PairedEpilogue {
       for (int s = 0; s < across; ++s) {
         const int number = i * across + s, begin = s < across - 1 ? s * cols : width - cols;
         R* const to = staging + number % slices * slice;
+        before(i, s);
         // The slice's last store has read it: that of the tile before, or of `slices` slices ago.
         if (issuer && number == 0) cp_async_bulk_wait_group_read<0>();
         if (issuer && number >= slices) cp_async_bulk_wait_group_read<slices - 1>();
         if (number == 0 || number >= slices) barrier_sync(barrier, 128);
-#pragma unroll
-        for (int q = 0; q < cols / 8; ++q)
-#pragma unroll
-          for (int h = 0; h < 2; ++h) {
-            const int col = begin + q * 8;
-            store_vector<2>(to[write(thread, q, h)], &rD[i][col / N][col % N / 2 + 2 * h]);
-          }
+        Slice::write(to, thread, rD[i], begin);
         fence_proxy_async();
         barrier_sync(barrier, 128);
         if (issuer) {
-          cp_async_bulk_tensor_store(map, Coordinates{origin.col + begin, origin.row + i * rows}, to);
+          store(origin.row + i * rows, origin.col + begin, to);
           cp_async_bulk_commit_group();
         }
       }
   }
   /// Shared memory stays until the stores have read it.
-  LAPIDARY_DEVICE static void finish() { wgmma_staged::StagedEpilogue<bf16, warpgroups, 1, 64>::finish(); }
+  LAPIDARY_DEVICE static void finish() { AsHalves::finish(); }
+
+ private:
+  using AsHalves = wgmma_staged::StagedEpilogue<bf16, warpgroups, 1, 64>;
 };
 template <int cols>
 constexpr int pair_wavefronts = wavefronts(warp_access<float, 2>([](int lane) {
-  return PairedEpilogue<float, 1, 1, cols>::write(lane, 0, 0);
+  return PairedSlice<float, cols>::at(lane, 0, 0);
 }));
 
 template <KernelTraits t>
