@@ -123,4 +123,32 @@ def slices():
     return table(["", "kernel", "and another", "the first, us:", "the other, us:", "cuBLAS, us:"], lines)
 
 
-REGIONS = {"slices": slices, "crooked-lines": crooked_lines, "clusters-of-cublas": shapes_of_clusters, "rows-by-alignment": rows_by_alignment, "rows-beyond": rows_beyond}
+def block_order():
+    """Of one kernel in two orders of its blocks what Nsight Compute counts."""
+    columns = ["M x N x K", "neighbours are", "received, MB:", "read of L2, MB:", "read of DRAM, MB:", "µs:"]
+    lines = []
+    for problem, _, order, ns, received, l2, dram in load("results/h200/block_order.json")["counters"]:
+        neighbours = order.replace("part after part", "tiles of one part").replace("tile after tile", "parts of one tile")
+        lines.append([problem, neighbours, *(f"{count / 1e6:.0f}" for count in (received, l2, dram)), f"{ns / 1e3:.1f}"])
+    return table(columns, lines)
+
+
+def overlapping():
+    """Of kernels that were timed with launches that overlap and without: how much longer they take with."""
+    by_kind = {}
+    for problem, kernel, overlapping_us, alone_us in load("results/h200/overlap.json")["timings"]:
+        rung = kernel[: re.search(r"_\d", kernel).start()]
+        kind = (rung, "in clusters" if re.search(r"_c\d", kernel) else "shares K in clusters" if "split_k" in rung else "alone")
+        by_kind.setdefault(kind, []).append((overlapping_us / alone_us, problem, kernel))
+    columns = ["rung", "blocks", "timed:", "geometric mean:", "longer by over 10 %:", "shorter by over 10 %:", "most:", "in", "by"]
+    lines = []
+    for (rung, blocks), found in sorted(by_kind.items()):
+        ratios = [ratio for ratio, *_ in found]
+        most, problem, kernel = max(found)
+        more, less = sum(r > 1.1 for r in ratios), sum(r < 1 / 1.1 for r in ratios)
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        lines.append([f"`{rung}`", blocks, str(len(found)), f"{mean:.2f}", str(more), str(less), f"{most:.2f}", problem, f"`{kernel}`"])
+    return table(columns, lines)
+
+
+REGIONS = {"block-order": block_order, "overlapping": overlapping, "slices": slices, "crooked-lines": crooked_lines, "clusters-of-cublas": shapes_of_clusters, "rows-by-alignment": rows_by_alignment, "rows-beyond": rows_beyond}
