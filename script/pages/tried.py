@@ -138,7 +138,7 @@ def overlapping():
     by_kind = {}
     for problem, kernel, overlapping_us, alone_us in load("results/h200/overlap.json")["timings"]:
         rung = kernel[: re.search(r"_\d", kernel).start()]
-        kind = (rung, "in clusters" if re.search(r"_c\d", kernel) else "shares K in clusters" if "split_k" in rung else "alone")
+        kind = (rung, "in clusters" if re.search(r"_c\d", kernel) else "shares K in clusters" if rung in ("wgmma_split_k", "wgmma_skinny") else "alone")
         by_kind.setdefault(kind, []).append((overlapping_us / alone_us, problem, kernel))
     columns = ["rung", "blocks", "timed:", "geometric mean:", "longer by over 10 %:", "shorter by over 10 %:", "most:", "in", "by"]
     lines = []

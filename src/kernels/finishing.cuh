@@ -43,8 +43,8 @@ struct Sums {
 template <class R, bool in_parts>
 __global__ void __launch_bounds__(threads) kernel(const Sums<R> s) {
   constexpr int passes = passes_of(in_parts);
-  // The next product's kernel is not let begin before this one ends: its blocks would be where this one's leave room,
-  // and those that read the same lines of A and B at the same time no longer side by side (docs/tried.md).
+  // The next kernel is not let begin before this one ends: those that store parts took longer then (docs/tried.md,
+  // "Blocks side by side").
   if constexpr (in_parts) grid_wait();
   const RowCol<std::int64_t> block = block_tile<rows(passes), cols>(s.N);
   const int thread = threadIdx.x;

@@ -40,7 +40,9 @@ struct MeasuredCost {
   double odd;
   double singly;   ///< a whole tile's results, one by one, if they cannot be stored in pairs or lines are not aligned
   double summing;  ///< if blocks share the sums of a tile; 0 for who never has them do so
-  double error;    ///< root mean square of the logarithms of these times over the timings
+  /// Root mean square of the logarithms of these times over the timings; of sums of parts of K both with what adds them
+  /// up.
+  double error;
 
   /// Of results, how near to one by one those are stored that go in pairs, as lines begin at no multiples of 16 bytes.
   static constexpr double apart_in_pairs = 0.3;

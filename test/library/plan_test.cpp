@@ -221,6 +221,27 @@ TEST(Plan, TakesAColumnOfResultsForARow) {
   }
 }
 
+TEST(Plan, SplitsALongKOfFewTiles) {
+  for (const Type result : {Type::bf16, Type::f32}) {
+    const Problem p = problem_of({Type::bf16, result, row, column}, 392, 176, 26432);
+    const Plan made = plan(p, "h200");
+    const PlannedWay& way = made.way();
+    ASSERT_GT(way.parts, 1) << made.why();
+    EXPECT_TRUE(way.finishes);
+    EXPECT_NE(made.why().find(" parts of K and a second launch"), std::string::npos) << made.why();
+    // Rows of sums begin at multiples of a line of the caches.
+    EXPECT_EQ(way.workspace_bytes, static_cast<std::size_t>(way.parts) * 392 * 192 * sizeof(float));
+    EXPECT_EQ(plan_of(made.id()).way().parts, way.parts);
+    EXPECT_EQ(plan(p, "h200", {.workspace_bytes = 0}).way().parts, 1);
+    EXPECT_EQ(plan(p, "h200", {.batch_invariant = true}).way().parts, 1);
+    EXPECT_FALSE(made.batch_invariant());
+    EXPECT_EQ(plan(p, "a100 sxm4 80gb").way().parts, 1) << "wgmma is Hopper's";
+    // Of a short K, and of tiles enough, nothing is split whatever the kernel.
+    for (const Problem& other : {problem_of(p.kind, 392, 176, 448), problem_of(p.kind, 16384, 16384, 26432)})
+      EXPECT_NE(refusal_of([&] { plan(other, "h200", {.kernel = way.kernel}); }), "");
+  }
+}
+
 TEST(Plan, KnowsWhetherRowsDependOnEachOther) {
   int free = 0;
   for (const std::int64_t M : {1, 64, 512, 4096}) {
