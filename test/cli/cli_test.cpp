@@ -292,7 +292,7 @@ TEST_F(Program, DiffShowsTheIdeaOfEachHopperRung) {
         {"wgmma_staged", "wgmma_persistent", {"StagedSlice<", "BulkStore{"}},
         {"wgmma_cluster", "wgmma_staged", {"cp_async_bulk_tensor_multicast(", "barrier_cluster_arrive_relaxed()"}},
         {"wgmma_energy", "wgmma_cluster", {"steps - 1 - step"}},
-        {"wgmma_staged_f32", "wgmma_energy", {"store_vector<2>(", "cp_async_bulk_tensor_store("}},
+        {"wgmma_staged_f32", "wgmma_energy", {"PairedSlice<", "BulkStore{"}},
         {"wgmma_overlapped", "wgmma_cluster", {"grid_launch_dependents()", "grid_wait()"}},
         {"wgmma_shared", "wgmma_overlapped", {"t.cluster = {.down = tile.down, .across = tile.across}"}},
         {"wgmma_waves", "wgmma_overlapped", {"setmaxnreg_inc<consumer>", "t.tile.m / 64"}},
