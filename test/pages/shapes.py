@@ -28,7 +28,8 @@ MARK = re.compile(r'<path d="M([-\d.]+),([-\d.]+)([ah])[^"]*" class="mark f-([\w
 
 
 def name_of(way):
-    return " ".join([way["kernel"], *(f"copies {matrix}" for matrix in "AB" if way[f"packs_{matrix.lower()}"])])
+    parts = [f"in {way['parts']} parts"] if way.get("parts", 1) > 1 else []
+    return " ".join([way["kernel"], *parts, *(f"copies {matrix}" for matrix in "AB" if way[f"packs_{matrix.lower()}"])])
 
 
 def timed(path):
