@@ -20,9 +20,9 @@ BEGINS = {  # of a class: how the names of its lists go on behind fitted_ or uns
     "rectangles": r"shapes_rectangles",
     "batches": r"shapes_batches",
     "layers": r"shapes_(llm|skinny)",
-    "long-sums": r"shapes_longk",
+    "long-sums": r"(shapes_longk|fewtiles)",
     "types": r"wide",
-    "all-kinds": r"(?!shapes_(cubes|rectangles|batches|llm|skinny|longk|grid)|wide)",
+    "all-kinds": r"(?!shapes_(cubes|rectangles|batches|llm|skinny|longk|grid)|wide|fewtiles)",
 }
 MARK = re.compile(r'<path d="M([-\d.]+),([-\d.]+)([ah])[^"]*" class="mark f-([\w-]+) s-([\w-]+)"[^>]*><title>([^<]*)</title></path>')
 
