@@ -151,4 +151,16 @@ def overlapping():
     return table(columns, lines)
 
 
-REGIONS = {"block-order": block_order, "overlapping": overlapping, "slices": slices, "crooked-lines": crooked_lines, "clusters-of-cublas": shapes_of_clusters, "rows-by-alignment": rows_by_alignment, "rows-beyond": rows_beyond}
+def beside_second_launch():
+    """Of kernels that store parts of K: how much longer they take where the next one may begin beside the second launch."""
+    by_kind = {}
+    for _, kernel, _, begins_us, waits_us in load("results/h200/overlap.json")["beside_second_launch"]:
+        by_kind.setdefault("in clusters" if re.search(r"_c\d", kernel) else "alone", []).append(begins_us / waits_us)
+    lines = []
+    for blocks, ratios in sorted(by_kind.items()):
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        lines.append([blocks, str(len(ratios)), *(f"{ratio:.2f}" for ratio in (mean, min(ratios), max(ratios)))])
+    return table(["blocks", "timed:", "geometric mean:", "least:", "most:"], lines)
+
+
+REGIONS = {"beside-second-launch": beside_second_launch, "block-order": block_order, "overlapping": overlapping, "slices": slices, "crooked-lines": crooked_lines, "clusters-of-cublas": shapes_of_clusters, "rows-by-alignment": rows_by_alignment, "rows-beyond": rows_beyond}

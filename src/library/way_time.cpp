@@ -312,7 +312,8 @@ double time_of(const Finishing& finishing, int parts, const BuiltInCard& card) {
   const double bytes = number(p.M) * number(p.N) *
                        (1.0 * parts * size_of(Type::f32) + 1.0 * matrices * size_of(p.kind.result));
   const CardNumbers& k = numbers_of(card);
-  // Of the bandwidth: meanwhile the last of the sums go from L2 to DRAM, where those of parts stay.
+  // Of the bandwidth: meanwhile the last of the sums go from L2 to DRAM. What is taken for parts was not timed apart:
+  // their kernels are fitted beside it (script/fit-costs, ADDING).
   const double share = parts > 1 ? 0.9 : 0.48;
   return bytes / (share * k.dram_bytes_all * card.gpu.sms * card.gpu.clock_hz);
 }

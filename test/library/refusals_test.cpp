@@ -117,6 +117,23 @@ class Refusals : public testing::Test {
     };
   }
 
+  /// run() of tf32, 128 x 256 x 64, in a workspace that is the memory of one of the operands, too.
+  std::function<void()> in_workspace(const void* Operands::*operand) {
+    return [=, this] {
+      Problem p = problem_of({Type::tf32, Type::f32}, 128, 256, 64);
+      p.beta = Factor::any;
+      p.epilogue = {.bias = Bias::of_columns, .residual = true};
+      const Operands o = {.A = address(0),
+                          .B = address(1),
+                          .C = address(2),
+                          .D = place(3),
+                          .beta = 1,
+                          .bias = address(4),
+                          .residual = address(5)};
+      context_.run(context_.plan(p), device_->stream(), o, const_cast<void*>(o.*operand));
+    };
+  }
+
   /// run() of two groups of f16, 8 x 8 x 8.
   std::function<void()> ran_groups(const void* ends, std::int64_t stride_b = 64, const void* b = address(1)) {
     return [=, this] {
@@ -546,6 +563,11 @@ std::vector<Case> Refusals::of_machines() {
          context_.run(context_.plan(p), device_->stream(), {address(0), address(1), nullptr, place(3)},
                       reinterpret_cast<void*>(8));
        }},
+      {workspace_overlap, "some are of A at ", in_workspace(&Operands::A)},
+      {workspace_overlap, "some are of B at ", in_workspace(&Operands::B)},
+      {workspace_overlap, "some are of C at ", in_workspace(&Operands::C)},
+      {workspace_overlap, "some are of the bias at ", in_workspace(&Operands::bias)},
+      {workspace_overlap, "some are of the residual at ", in_workspace(&Operands::residual)},
       {workspace_overlap, "some are of D at ",
        [this] {
          Problem p = problem_of({Type::tf32, Type::f32}, 128, 256, 64);
