@@ -1,4 +1,5 @@
 """What `lapidary regret -o` has timed on an H200: reading its documents, and what ids of plans and kernels say."""
+import json
 import math
 import re
 from typing import NamedTuple
@@ -13,6 +14,9 @@ PLAN = re.compile(r"1\.\w+\.(\w+?)(?:-(\w+))?-([RC]{3})\.(\d+)x(\d+)x(\d+)\.ld(\
 BATCH = re.compile(r"\.n(\d+)-(\d+)-(\d+)-\d+-\d+\.")
 KERNEL = re.compile(r"\w+?_(\d+)x(\d+)x(\d+)(?:_s\d+)?(?:_c(\d+)x(\d+))?(?:_e\d+x\d+)?_[a-z]")
 COST = re.compile(r'\{"([^"]+)", (true|false), (\d+), (\d+), (\d+), [\d.]+, [\d.]+, \{')
+# Kernels that were changed, and since when a timing is of what they are.
+CHANGED = [(re.compile(changed["kernels"]), changed["since"])
+           for changed in json.loads((ROOT / "results/h200/changed_kernels.json").read_text())]
 
 
 class Plan(NamedTuple):
@@ -48,6 +52,10 @@ def plan_of(id_):
     different = [products if stride else 1 for stride in strides]
     result = result or (type_ if type_ in ("f16", "bf16") else "f32")
     return Plan(type_, result, orders, *map(int, numbers), products, *different)
+
+
+def outdated(kernel, receipt):
+    return any(kernels.fullmatch(kernel) and receipt["date"] < since for kernels, since in CHANGED)
 
 
 def ceil_div(a, b):
