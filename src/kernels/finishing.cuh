@@ -40,6 +40,18 @@ struct Sums {
   bool clamps;
 };
 
+/// Whether what a card of compute capability 9.0 runs of this file, where alone kernels store parts, is code that waits
+/// for them: that was compiled for it, and not the PTX of an older card's.
+constexpr bool waits_on_hopper() {
+#if defined(__CUDA_ARCH_LIST__)
+  for (const int architecture : {__CUDA_ARCH_LIST__})
+    if (architecture == 900) return true;
+  return false;
+#else
+  return true;
+#endif
+}
+
 template <class R, bool in_parts>
 __global__ void __launch_bounds__(threads) kernel(const Sums<R> s) {
   constexpr int passes = passes_of(in_parts);
@@ -123,11 +135,10 @@ void finish_results(const Stream& stream, const Problem& p, const PartialSums& s
       .high = o.high,
       .clamps = e.clamp,
   };
-  const bool in_parts = sums.parts > 1;
+  const bool in_parts = sums.parts > 1, overlaps = in_parts && waits_on_hopper();
   const std::int64_t blocks = ceil_div<std::int64_t>(p.M, rows(passes_of(in_parts))) *
                               ceil_div<std::int64_t>(p.N, cols);
-  // Kernels that store parts are for cards on which launches overlap.
-  launch(stream, {.kernel = "finish", .grid = blocks, .block = threads, .overlaps = in_parts},
+  launch(stream, {.kernel = "finish", .grid = blocks, .block = threads, .overlaps = overlaps},
          in_parts ? kernel<R, true> : kernel<R, false>, s);
 }
 
