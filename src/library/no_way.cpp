@@ -52,9 +52,9 @@ std::string to_string(Part part, const GemmOptions& o) {
 
 std::size_t least_workspace(const std::vector<Candidate>& ways) {
   const auto least = std::min_element(ways.begin(), ways.end(), [](const Candidate& x, const Candidate& y) {
-    return x.workspace_bytes < y.workspace_bytes;
+    return x.least_workspace_bytes < y.least_workspace_bytes;
   });
-  return least->workspace_bytes;
+  return least->least_workspace_bytes;
 }
 
 /// What ways copy: "neither A nor B, or B".
@@ -96,7 +96,7 @@ BrokenRule why_not(const KernelEntry& kernel, const Problem& problem, const Buil
   const bool packs = problem.K > 0 && problem.alpha != Factor::zero && !several;
   BrokenRule broken = {RefusalId::kernel_card,
                        fmt::format("no block of {} fits a multiprocessor of {}", kernel.id(), gpu.name)};
-  if (!way_of(problem, *known, gpu.sms, {packs, packs}, {}, &broken))
+  if (!way_of(problem, *known, gpu.sms, {packs, packs}, {}, 0, &broken))
     broken.why = fmt::format("{}: {}", kernel.id(), broken.why);
   return broken;
 }
@@ -161,7 +161,8 @@ BrokenRule why_parts(unsigned which, const Problem& problem, const BuiltInCard& 
     case of_rows: {
       const LibraryKernel& freely = *without.front().kernel;
       const std::string any = kernel_of_any_rows(problem, card, only(which, options));
-      const std::string why = options.kernel == freely.id && freely.sums_depend_on_others()
+      const bool in_parts = without.front().parts > 1;
+      const std::string why = options.kernel == freely.id && (freely.sums_depend_on_others() || in_parts)
                                   ? "the order in which it adds up depends on how many rows there are"
                               : any.empty() ? "no kernel takes any number of rows"
                                             : "the kernel for any number of rows does not take this one: " +

@@ -25,7 +25,13 @@ namespace {
 
 PlanId plan_id(const PlanData& plan) {
   const PlannedWay& way = plan.planned;
-  return {slug_of(plan.card->gpu), plan.problem, way.kernel, {way.packs_a, way.packs_b}, way.prepared, plan.table};
+  return {slug_of(plan.card->gpu),
+          plan.problem,
+          way.kernel,
+          {way.packs_a, way.packs_b},
+          way.prepared,
+          way.parts,
+          plan.table};
 }
 
 /// The same operands where A and B have changed places, as they have in with_row_major_results() of some problems.
@@ -46,8 +52,9 @@ std::vector<Candidate> candidates(const Problem& asked, const BuiltInCard& card,
   };
   constexpr std::size_t usual = 192;
   found.reserve(usual);
-  each_way(problem, card.gpu, exchanged(asked, options.prepared), allowed, [&](const Way& way) {
-    if (way.workspace_bytes > options.workspace_bytes || (options.batch_invariant && way.parts() > 1)) return;
+  const PackedOperands prepared = exchanged(asked, options.prepared);
+  each_way(problem, card.gpu, prepared, options.workspace_bytes, allowed, [&](const Way& way) {
+    if (options.batch_invariant && way.parts() > 1) return;
     const auto time = time_of(way, problem.batch, card);
     if (!time) return;
     const Candidate candidate(way, *time);
@@ -135,6 +142,7 @@ Candidate::Candidate(const Way& way, const WayTime& expected)
       finishes(way.finishing.has_value()),
       parts(way.parts()),
       workspace_bytes(way.workspace_bytes),
+      least_workspace_bytes(way.least_workspace_bytes()),
       time(expected) {}
 PackedOperands Candidate::packs(const Problem& asked) const { return exchanged(asked, copied); }
 PackedOperands Candidate::prepared(const Problem& asked) const { return exchanged(asked, there); }
@@ -276,6 +284,7 @@ std::string Plan::why() const {
   if (best.kernel.empty()) return "D has no elements: there is nothing to do";
   std::string why = fmt::format("{} is expected to take {:.4g} us, which go to {}", text(best), best.seconds * 1e6,
                                 best.limiter);
+  if (data_->card != &h200()) why += " by what was measured of an H200";
   if (!data_->table.empty()) return why + fmt::format("; the table {} has it so", data_->table);
   if (ways().size() == 1) return why + "; it is the only way that was weighed";
   return why + fmt::format("; the next best, {}, {:.4g} us", text(ways()[1]), ways()[1].seconds * 1e6);
@@ -335,7 +344,8 @@ Plan plan(const Problem& asked, std::string_view card_name, const GemmOptions& o
       throw Refusal(broken.id, broken.why);
     }
     const Candidate& best = found.front();
-    data->way = way_of(with_row_major_results(data->problem), *best.kernel, card.gpu.sms, best.copied, best.there)
+    data->way = way_of(with_row_major_results(data->problem), *best.kernel, card.gpu.sms, best.copied, best.there,
+                       best.parts)
                     .value();
     data->planned = best.planned(data->problem);
     data->candidates = std::move(found);
@@ -371,7 +381,7 @@ Plan plan_of(std::string_view text) {
   std::optional<Way> way;
   if (known && known->rung->runs_on(data->card->gpu.compute_capability, known->kernel->kind))
     way = way_of(problem, *known, data->card->gpu.sms, exchanged(data->problem, id.packs),
-                 exchanged(data->problem, id.prepared));
+                 exchanged(data->problem, id.prepared), id.parts);
   const auto time = way ? time_of(*way, problem.batch, *data->card) : std::nullopt;
   if (time) data->planned = Candidate(*way, *time).planned(data->problem);
   // Of a matrix without elements there is no copy.

@@ -77,13 +77,16 @@ bool is_stored(const Problem& p) {
 /// Whether a kernel that does not finish leaves it to a second launch to make results of sums.
 bool needs_finishing(const Problem& p) { return !is_stored(p) || p.epilogue != Epilogue{}; }
 
-/// In how many parts of K a kernel that does batches computes a product, so that blocks have as little to do as may be,
-/// and the second launch not more than is gained by that; 1 if D has tiles enough, or K too few steps.
-int parts_of(const KernelEntry& kernel, const Problem& p, int multiprocessors) {
+/// Into how many parts K is split at most, if an id does not say otherwise.
+constexpr std::int64_t most_parts = 64;
+
+/// In how many parts of K, at most, a kernel that does batches computes a product, so that blocks have as little to do
+/// as may be, and the second launch not more than is gained by that; 1 if D has tiles enough, or K too few steps.
+int parts_of(const KernelEntry& kernel, const Problem& p, int multiprocessors, std::int64_t most) {
   const auto [rows, columns] = tiles_of(kernel, p.M, p.N);
   const std::int64_t tiles = rows * columns, places = multiprocessors_for(kernel.cluster, multiprocessors),
                      unit = kernel.tile.k, steps = ceil_div<std::int64_t>(p.K, unit);
-  constexpr std::int64_t most_k = (std::int64_t{1} << 30) - 1, most_parts = 64, least_steps = 4;
+  constexpr std::int64_t most_k = (std::int64_t{1} << 30) - 1, least_steps = 4;
   if (tiles > 2 * places || steps < 2 * least_steps || p.K > most_k) return 1;
   // In microseconds on an H200: a tile's step, a tile besides its steps, and sums that are written and read again.
   const double step = std::max(0.2, 1.0 * kernel.tile.m * kernel.tile.n * unit / 3.3e6);
@@ -91,7 +94,7 @@ int parts_of(const KernelEntry& kernel, const Problem& p, int multiprocessors) {
   const double sums = 2.0 * size_of(Type::f32) * static_cast<double>(p.M) * static_cast<double>(p.N) / 3e6;
   int best = 1;
   double least = std::numeric_limits<double>::infinity();
-  for (std::int64_t parts = 2; parts <= std::min(most_parts, steps / least_steps); ++parts) {
+  for (std::int64_t parts = 2; parts <= std::min(most, steps / least_steps); ++parts) {
     const std::int64_t of_each = ceil_div(steps, parts), rounds = ceil_div(tiles * parts, places);
     const double time = static_cast<double>(rounds) * (start + step * static_cast<double>(of_each)) +
                         sums * static_cast<double>(parts);
@@ -103,7 +106,7 @@ int parts_of(const KernelEntry& kernel, const Problem& p, int multiprocessors) {
   return best;
 }
 
-/// Whether a kernel computes a problem in parts, if it does: what there is more than one of it does in one launch.
+/// Whether a kernel that takes a product computes it in parts: what there is more than one of it does in one launch.
 bool splits(const KernelEntry& kernel, const Problem& batch) {
   return kernel.batches && batch.batch.count == 1 && batch.groups == 0 && kernel.kind.result == Type::f32;
 }
@@ -135,13 +138,19 @@ bool finish_later(Way& way, int parts) {
 /// Whether a kernel does itself what an epilogue of a problem asks for.
 bool finishes(const Problem& p, const LibraryKernel& kernel) { return kernel.kernel->finishes && is_for_finishing(p); }
 
-bool lines_aligned(const MatrixShape& x, int base) {
-  return base % 16 == 0 && x.ld * size_of(x.type) % 16 == 0 && x.length() * size_of(x.type) % 16 == 0;
+/// What of the workspace the sums of a part of K take.
+std::size_t bytes_of_a_part(const Way& way) {
+  return static_cast<std::size_t>(way.problem.batch.stride_d * size_of(way.problem.kind.result));
 }
 
-/// Whether all lines begin at multiples of 16 bytes.
+/// Whether all lines begin at multiples of 16 bytes, and so near to each other as bulk copies count.
 bool lines_begin(const MatrixShape& x, int base) {
-  return base % 16 == 0 && (x.lines() <= 1 || x.ld * size_of(x.type) % 16 == 0);
+  const std::int64_t pitch = x.ld * size_of(x.type);
+  return base % 16 == 0 && (x.lines() <= 1 || (pitch % 16 == 0 && pitch < std::int64_t{1} << 40));
+}
+
+bool lines_aligned(const MatrixShape& x, int base) {
+  return lines_begin(x, base) && x.ld * size_of(x.type) % 16 == 0 && x.length() * size_of(x.type) % 16 == 0;
 }
 
 }  // namespace
@@ -151,6 +160,7 @@ bool is_for_finishing(const Problem& problem) { return is_stored(problem) && pro
 Type stored_type(const Problem& problem) { return needs_finishing(problem) ? Type::f32 : problem.kind.result; }
 
 Type stored_type(const Problem& problem, const LibraryKernel& kernel) {
+  if (splits(*kernel.kernel, problem)) return Type::f32;
   return kernel.as_parent || finishes(problem, kernel) ? problem.kind.result : stored_type(problem);
 }
 
@@ -158,11 +168,11 @@ namespace {
 
 /// way_of() of an empty way. @returns whether there is one
 bool make_way(Way& way, const Problem& batch, const LibraryKernel& library_kernel, int multiprocessors,
-              const PackedOperands& packs, const PackedOperands& prepared, BrokenRule* broken) {
+              const PackedOperands& packs, const PackedOperands& prepared, int asked_parts, BrokenRule* broken) {
   const KernelEntry& kernel = *library_kernel.kernel;
   if (kernel.kind.type != batch.kind.type) return false;
   const bool split = splits(kernel, batch);
-  if (kernel.kind.result != (split ? Type::f32 : stored_type(batch, library_kernel))) return false;
+  if (kernel.kind.result != stored_type(batch, library_kernel)) return false;
   if (library_kernel.as_parent && !is_for_finishing(batch)) {
     if (broken)
       *broken = {RefusalId::kernel_problem,
@@ -173,8 +183,7 @@ bool make_way(Way& way, const Problem& batch, const LibraryKernel& library_kerne
       (batch.batch.count == 1 || packs.a || packs.b || needs_finishing(batch) || batch.split != 1)) {
     if (broken)
       *broken = {RefusalId::kernel_problem,
-                 "it is for batches of several products, of A and B as they are and without an epilogue; its parent "
-                 "computes others"};
+                 "it is for batches of several products, of A and B as they are and without an epilogue"};
     return false;
   }
   if (batch.groups > 0 && !kernel.groups) {
@@ -183,10 +192,8 @@ bool make_way(Way& way, const Problem& batch, const LibraryKernel& library_kerne
   }
   if (kernel.groups && (batch.groups == 0 || packs.a || packs.b || needs_finishing(batch))) {
     if (broken)
-      *broken = {
-          RefusalId::kernel_problem,
-          "it is for groups of products whose M are in device memory, of A and B as they are; its parent computes "
-          "others"};
+      *broken = {RefusalId::kernel_problem,
+                 "it is for groups of products whose M are in device memory, of A and B as they are"};
     return false;
   }
   if (kernel.split && kernel.split->bytes_on_their_way > 0 && batch.M > kernel.tile.m) {
@@ -199,14 +206,16 @@ bool make_way(Way& way, const Problem& batch, const LibraryKernel& library_kerne
   way.kernel = &library_kernel;
   way.problem = one_of(batch);
   Problem& p = way.problem;
-  const int parts = split && batch.split == 1 ? parts_of(kernel, p, multiprocessors) : 1;
+  const int parts = !split || batch.split != 1 ? 1
+                    : asked_parts > 0          ? asked_parts
+                                               : parts_of(kernel, p, multiprocessors, most_parts);
   if (split && parts == 1) {
     if (broken)
       *broken = {
           RefusalId::kernel_problem,
           fmt::format("it is for batches of several products, or of the parts of a long K of few tiles; M, N and K "
-                      "are {}, {} and {}, and its parent computes those",
-                      p.M, p.N, p.K)};
+                      "are {}, {} and {}{}",
+                      p.M, p.N, batch.K, batch.alpha == Factor::zero ? ", and alpha is 0" : "")};
     return false;
   }
   // The lines of a matrix without elements have no order.
@@ -259,16 +268,25 @@ bool make_way(Way& way, const Problem& batch, const LibraryKernel& library_kerne
 
 }  // namespace
 
+std::size_t Way::least_workspace_bytes() const {
+  if (parts() == 1) return workspace_bytes;
+  const std::size_t part = bytes_of_a_part(*this);
+  return workspace_bytes - round_up<std::size_t>(part * static_cast<std::size_t>(parts()), workspace_alignment) +
+         2 * part;
+}
+
 std::optional<Way> way_of(const Problem& problem, const LibraryKernel& kernel, int multiprocessors,
-                          const PackedOperands& packs, const PackedOperands& prepared, BrokenRule* broken) {
+                          const PackedOperands& packs, const PackedOperands& prepared, int parts, BrokenRule* broken) {
   std::optional<Way> way(std::in_place);
-  if (!make_way(*way, problem, kernel, multiprocessors, packs, prepared, broken)) way.reset();
+  if (!make_way(*way, problem, kernel, multiprocessors, packs, prepared, parts, broken)) way.reset();
   return way;
 }
 
 void each_way(const Problem& problem, const model::Gpu& gpu, const PackedOperands& prepared,
-              const std::function<bool(const LibraryKernel&)>& allowed, const std::function<void(const Way&)>& take) {
+              std::size_t workspace_bytes, const std::function<bool(const LibraryKernel&)>& allowed,
+              const std::function<void(const Way&)>& take) {
   const bool nothing = problem.K == 0 || problem.alpha == Factor::zero;
+  const std::size_t room = workspace_bytes / workspace_alignment * workspace_alignment;
   const Problem one = one_of(problem);
   const MatrixShape a = shape_of(one, Matrix::A), b = shape_of(one, Matrix::B), d = shape_of(one, Matrix::D);
   const bool a_aligned = lines_aligned(a, one.aligned.A), b_aligned = lines_aligned(b, one.aligned.B);
@@ -291,7 +309,15 @@ void each_way(const Problem& problem, const model::Gpu& gpu, const PackedOperand
       for (const bool packs_b : {false, true}) {
         if (packs_a ? nothing || (!turns_a && a_aligned) : !reads_a) continue;
         if (packs_b ? nothing || (!turns_b && b_aligned) : !reads_b) continue;
-        if (const auto way = way_of(problem, known, gpu.sms, {packs_a, packs_b}, prepared)) take(*way);
+        const PackedOperands packs{packs_a, packs_b};
+        std::optional<Way> way = way_of(problem, known, gpu.sms, packs, prepared);
+        if (!way || way->least_workspace_bytes() > room) continue;
+        if (way->workspace_bytes > room) {
+          const std::size_t more = (room - way->least_workspace_bytes()) / bytes_of_a_part(*way);
+          way = way_of(problem, known, gpu.sms, packs, prepared,
+                       parts_of(*known.kernel, one, gpu.sms, static_cast<std::int64_t>(2 + more)));
+        }
+        take(*way);
       }
   }
 }

@@ -41,6 +41,8 @@ struct Way {
 
   /// Parts of K whose sums the kernel stores apart, for the second launch to add up.
   int parts() const { return problem.split; }
+  /// What is enough of a workspace, where K may be split into as few as two parts.
+  std::size_t least_workspace_bytes() const;
   /// Of a batch of so many products.
   std::int64_t launches(std::int64_t products) const { return problem.batch.count > 1 ? 1 : products; }
 };
@@ -56,16 +58,21 @@ bool is_for_finishing(const Problem& problem);
 /// What a kernel needs to compute a resolved problem with row-major results, if A, B or both are copied first.
 /// @param multiprocessors  of the card, for which K is split
 /// @param prepared  of the copies, those that are there before
+/// @param parts  of K, of a kernel that stores their sums; 0: as many as are taken to be best
 /// @param broken  unless null, is told why a kernel of the problem's types does not take it even so
 /// @returns nothing if it is a kernel of other types or orders, or does not take the problem
 std::optional<Way> way_of(const Problem& problem, const LibraryKernel& kernel, int multiprocessors,
-                          const PackedOperands& packs, const PackedOperands& prepared, BrokenRule* broken = nullptr);
+                          const PackedOperands& packs, const PackedOperands& prepared, int parts = 0,
+                          BrokenRule* broken = nullptr);
 
 /// All ways to compute a resolved problem with row-major results that a card runs, one after the other. Of those that
 /// differ in copies alone none copies what its kernel reads as it is, unless lines are not aligned: then a kernel may
-/// be quicker with a copy.
+/// be quicker with a copy. K is split into as many parts as are taken to be best of those that the workspace has room
+/// for.
+/// @param workspace_bytes  what a way may need
 /// @param allowed  which kernels are asked
 void each_way(const Problem& problem, const model::Gpu& gpu, const PackedOperands& prepared,
-              const std::function<bool(const LibraryKernel&)>& allowed, const std::function<void(const Way&)>& take);
+              std::size_t workspace_bytes, const std::function<bool(const LibraryKernel&)>& allowed,
+              const std::function<void(const Way&)>& take);
 
 }  // namespace lapidary::library
