@@ -182,6 +182,9 @@ void validate_workspace(const Problem& p, const Operands& o, const void* workspa
     require_apart("the residual", shape_of_residual(p), o.residual, batch.count, batch.stride_residual);
   if (const std::int64_t length = bias_length(p); length > 0)
     require_apart("the bias", {p.kind.result, 1, length, length, Order::row_major}, o.bias, 1, 0);
+  constexpr MatrixShape factor = {Type::f32, 1, 1, 1, Order::row_major};
+  if (p.alpha == Factor::in_device_memory) require_apart("alpha", factor, o.device_alpha, 1, 0);
+  if (p.beta == Factor::in_device_memory) require_apart("beta", factor, o.device_beta, 1, 0);
 }
 
 void validate_all(const Problem& problem, const Operands& operands) {
