@@ -17,6 +17,7 @@
 #include "core/file.hpp"
 #include "device/device.hpp"
 #include "lapidary/gemm.hpp"
+#include "library/cards.hpp"
 #include "report/progress.hpp"
 #include "report/table.hpp"
 
@@ -26,7 +27,7 @@ namespace {
 struct GemmArguments {
   std::int64_t m = 4096, n = 4096, k = 4096, lda = 0, ldb = 0, ldd = 0, products = 1;
   std::string type = "bf16 RC", epilogue = "none";
-  GpuChoice gpu;
+  std::optional<std::string> gpu;
   GemmOptions options;
   std::string table;
   bool bursts = false, json = false;
@@ -79,6 +80,14 @@ report::Table table_of(const Plan& plan, const std::optional<bench::Regret>& mea
   return table;
 }
 
+/// The card that was named; otherwise the one at hand, or the H200 that most was measured on.
+std::string card_of(const GemmArguments& a) {
+  if (a.gpu) return *a.gpu;
+  if (gpu_count() == 0) return library::h200().gpu.name;
+  const DeviceProperties card = open_gpu()->properties();
+  return library::card_of_device(card.name, card.compute_capability).gpu.name;
+}
+
 ExitCode gemm(const GemmArguments& a) {
   GemmOptions options = a.options;
   if (!a.table.empty()) {
@@ -103,11 +112,10 @@ ExitCode gemm(const GemmArguments& a) {
   }
   std::optional<bench::Regret> measured;
   Json receipt;
-  const std::string card = chosen_gpu(a.gpu).name;
-  Plan planned = plan(problem, card, options);
-  if (a.bursts && (gpu_count() == 0 || a.gpu.name))
+  Plan planned = plan(problem, card_of(a), options);
+  if (a.bursts && (gpu_count() == 0 || a.gpu))
     throw InvalidArgument("--bursts times launches on the GPU of this machine; leave it out, or --gpu");
-  if (gpu_count() > 0 && !a.gpu.name && !planned.way().kernel.empty()) {
+  if (gpu_count() > 0 && !a.gpu && !planned.way().kernel.empty()) {
     const std::unique_ptr<Device> device = open_gpu();
     Context context(*device);
     report::Progress progress;
@@ -174,7 +182,9 @@ Command add_gemm(App program) {
       .type_name("ID");
   app.add_option("--table", a->table, "a table of choices, as regret --table writes one").type_name("FILE");
   app.add_flag("--batch-invariant", a->options.batch_invariant, "a row's results shall not depend on M");
-  add_gpu_options(app, a->gpu);
+  app.add_option("--gpu", a->gpu,
+                 "the card to plan for, one of those that the library was built with (the one at hand, or h200)")
+      .type_name("NAME");
   app.add_flag("--bursts", a->bursts, "on a GPU: time the choice by bursts after rests too, as bench does");
   app.add_flag("--json", a->json, "print JSON");
   return {app, [a] { return gemm(*a); }};

@@ -50,7 +50,7 @@ const BuiltInCard& find_card(std::string_view name) {
   // To take names apart into words takes as long as a choice among a few kernels.
   for (const BuiltInCard& card : built_in_cards())
     if (is_written(name, card.gpu.name)) return card;
-  const model::Gpu& found = model::find_gpu(gpus(), name);
+  const model::Gpu& found = model::find_gpu(gpus(), name, "");
   return built_in_cards()[static_cast<std::size_t>(&found - gpus().data())];
 }
 

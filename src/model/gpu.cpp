@@ -294,7 +294,7 @@ std::vector<Gpu> load_gpus(const std::filesystem::path& more) {
   return gpus;
 }
 
-const Gpu& find_gpu(std::span<const Gpu> gpus, std::string_view name) {
+const Gpu& find_gpu(std::span<const Gpu> gpus, std::string_view name, std::string_view advice) {
   const std::vector<std::string> asked = words_of(name);
   std::vector<const Gpu*> whole, parts;
   for (const Gpu& gpu : gpus) {
@@ -321,9 +321,7 @@ const Gpu& find_gpu(std::span<const Gpu> gpus, std::string_view name) {
                                         [&](const Gpu& a, const Gpu& b) { return distance(a) < distance(b); });
   throw Refusal(
       RefusalId::card_unknown,
-      fmt::format(
-          "no GPU is named '{}'; the nearest is {}. lapidary gpus lists them, and --gpu-file FILE adds your own", name,
-          nearest->name));
+      fmt::format("no GPU is named '{}'; the nearest is {}. lapidary gpus lists them{}", name, nearest->name, advice));
 }
 
 Gpu find_gpu(std::string_view name) {

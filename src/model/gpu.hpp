@@ -89,8 +89,10 @@ std::vector<Gpu> load_gpus(const std::filesystem::path& more = {});
 
 /// The GPU of that name, in any case: all of its name, or some of its words ("h200", "rtx4090", "a100 40gb"). "NVIDIA",
 /// "GeForce" and "Tesla" in front do not matter.
+/// @param advice  what ends the message if there is none
 /// @throws InvalidArgument naming the candidates if there are several, the nearest ones if there is none
-const Gpu& find_gpu(std::span<const Gpu> gpus, std::string_view name);
+const Gpu& find_gpu(std::span<const Gpu> gpus, std::string_view name,
+                    std::string_view advice = ", and --gpu-file FILE adds your own");
 
 /// The same among load_gpus().
 Gpu find_gpu(std::string_view name);

@@ -867,7 +867,8 @@ TEST_F(Program, ShowsOfAnOptionalRungWhatIsOnRecord) {
 }
 
 TEST_F(Program, GemmShowsWhatTheLibraryChoosesAndFollowsATable) {
-  const std::string problem = "gemm -m 512 -n 512 -k 64 --type \"f16 RC\" --gpu h200";
+  const std::string problem = "gemm -m 512 -n 512 -k 64 --type \"f16 RC\" --gpu h200",
+                    kernel_of_cubes = "wgmma_waves_64x64x64_s13_e1x64_f16-RC";
   const Json own = json(problem);
   ASSERT_GT(own["ways"].size(), 1u);
   EXPECT_EQ(own["ways"][0]["finishes"], false);
@@ -887,7 +888,13 @@ TEST_F(Program, GemmShowsWhatTheLibraryChoosesAndFollowsATable) {
   const std::string kernel = odd["ways"][0]["kernel"];
   EXPECT_TRUE(odd["ways"][0]["packs_a"] == true || kernel.starts_with("wgmma_unaligned")) << kernel;
   EXPECT_EQ(odd["ways"][0]["packs_b"], false);
+  // Lines farther apart than bulk copies count are copied first.
+  const Json far = json(problem + " --lda 549755813888 --kernel " + kernel_of_cubes);
+  EXPECT_EQ(far["ways"][0]["packs_a"], true);
   expect_refused(problem + " --lda 63", "it must be at least 64");
+  // Plans are for the cards that the library was built with.
+  expect_refused(problem + " --gpu-file mine.csv", "--gpu-file");
+  expect_refused("gemm --gpu h20l", "the nearest is H20");
   expect_refused(problem + " --epilogue silu-bias_of_rows", "'silu-bias_of_rows' is no epilogue");
   expect_refused(problem + " --table " + folder_.file("none"), "cannot read");
 }
