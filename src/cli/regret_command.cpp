@@ -23,6 +23,7 @@
 #include "core/error.hpp"
 #include "device/device.hpp"
 #include "kernels/registry.hpp"
+#include "library/canonical.hpp"
 #include "library/kernel_cost.hpp"
 #include "report/progress.hpp"
 #include "report/table.hpp"
@@ -67,7 +68,7 @@ Json to_json(const Distribution& d) {
 Json to_json(const bench::Regret& r, const std::string& label, int multiprocessors) {
   Json ways = Json::array();
   for (const bench::TimedWay& way : r.ways) {
-    Problem problem = r.plan.problem();
+    Problem problem = library::with_row_major_results(r.plan.problem());
     if (way.way.parts > 1) problem.split = way.way.parts, problem.batch.count = way.way.parts;
     const library::LibraryKernel::Work work = library::library_kernel(find_kernel(way.way.kernel))
                                                   ->work(problem, multiprocessors);
