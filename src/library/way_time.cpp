@@ -135,12 +135,8 @@ WayTime time_of_warpgroups(const Way& way, const BuiltInCard& card, int resident
   return {time.seconds, lasting(time.limiter)};
 }
 
-/// What they take longer than on the H200, whose cycles the table has.
-double slower_than_h200(Type type, const BuiltInCard& card) {
-  return std::max(1.0, numbers_of(h200()).of(type) / numbers_of(card).of(type));
-}
-
-/// Blocks that wait for memory, or for multiply-adds, whichever takes longer, wave after wave.
+/// Blocks that wait for memory, or for what a multiprocessor does besides, whichever takes longer, wave after wave. The
+/// table has cycles of an H200; those of a card with fewer multiply-adds in each are at least what these take.
 WayTime time_of_warps(const Way& way, const BuiltInCard& card, int resident) {
   const Problem& p = way.problem;
   const KernelEntry& kernel = *way.kernel->kernel;
@@ -151,7 +147,9 @@ WayTime time_of_warps(const Way& way, const BuiltInCard& card, int resident) {
   const auto blocks = static_cast<std::int64_t>(work.blocks);
   const int per_sm = std::min(resident, KernelCost::most_blocks);
   const model::Waves waves = model::waves(blocks, gpu.sms, per_sm);
-  const double passes = std::ceil(number(p.K) / work.share / cost.depth), slower = slower_than_h200(p.kind.type, card);
+  const double passes = std::ceil(number(p.K) / work.share / cost.depth);
+  const double multiplying = 1.0 * kernel.tile.m * kernel.tile.n * cost.depth * (p.kind.type == Type::f32 ? 1 : 2) /
+                             k.of(p.kind.type);
   const double l2_bytes = (kernel.tile.m + kernel.tile.n) * cost.depth * size_of(p.kind.type);
   const double result_bytes = 1.0 * kernel.tile.m * kernel.tile.n * size_of(p.kind.result) / work.share;
   const double dram = (dram_bytes(p, kernel, gpu.l2_bytes) - work.blocks * result_bytes) / work.blocks /
@@ -162,11 +160,11 @@ WayTime time_of_warps(const Way& way, const BuiltInCard& card, int resident) {
     const auto on_one = static_cast<std::size_t>(ceil_div<std::int64_t>(at_a_time, gpu.sms));
     double computing = 0;
     for (std::size_t n = on_one; n > 0 && computing == 0; --n) computing = cost.pass_cycles[n - 1] * number(on_one) / n;
-    computing *= slower;
     const double n = number(static_cast<std::int64_t>(on_one)), share = gpu.sms / active;
     const double from_l2 = n * l2_bytes / std::min(k.l2_bytes_one, k.l2_bytes_all * share);
     const double from_dram = n * dram / std::min(k.l2_bytes_one, k.dram_bytes_all * share);
     const double storing = n * result_bytes / std::min(k.l2_bytes_one, k.l2_bytes_all * share);
+    computing = std::max(computing, n * multiplying);
     const double slowest = std::max({computing, from_l2, from_dram});
     if (!*limiter) limiter = slowest == computing ? "multiply-adds" : slowest == from_l2 ? "the way from L2" : "DRAM";
     return cost.start_cycles + passes * slowest + storing;
@@ -261,11 +259,21 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   const double stores = slower * m.singly * (unaligned ? 1 : apart) * whole * std::ceil(rounds);
   const double summing = work.share > 1 ? slower * m.summing : 0;
   const double microseconds = m.fixed + ragged * (stored + results) + stores + summing;
+  // What steps along K are fitted to is products, or weights that come as fast as they can, or neither.
+  const auto of_steps = [&] {
+    const double flop = 2.0 * a * number(p.N) / size * (number(p.batch.count) / products(p, Matrix::A)),
+                 in_a_clock = p.kind.type == Type::f32 ? 2.0 * gpu.fp32_lanes
+                                                       : model::tensor_flop_per_clk(gpu, p.kind.type),
+                 peak = in_a_clock * gpu.sms * gpu.clock_hz;
+    if (flop / peak > microseconds * 1e-6 / 2) return "multiply-adds";
+    return dram_bytes(p, kernel, gpu.l2_bytes) / gpu.dram_bytes_per_s > microseconds * 1e-6 / 2 ? "DRAM"
+                                                                                                : "steps along K";
+  };
   // Results take longest where writing them makes the walk half as long again.
   const char* const limiter = m.fixed > microseconds / 2              ? "launch overhead"
                               : ragged > 1                            ? "lines that are not aligned"
                               : results > walk || stored > 1.5 * walk ? "results"
-                              : over_rounds(multiplying) > arriving   ? "multiply-adds"
+                              : over_rounds(multiplying) > arriving   ? of_steps()
                               : operands > crooked                    ? "DRAM"
                                                                       : "lines that begin anywhere";
   return {microseconds * 1e-6, limiter};
