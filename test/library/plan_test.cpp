@@ -23,12 +23,15 @@
 
 #include "bench/workload.hpp"
 #include "core/batch.hpp"
+#include "core/math.hpp"
 #include "core/refusal.hpp"
 #include "kernels/registry.hpp"
 #include "lapidary/gemm.hpp"
 #include "library/cards.hpp"
 #include "library/kernel_cost.hpp"
 #include "library/measured_cost.hpp"
+#include "library/plan_data.hpp"
+#include "model/roofline.hpp"
 
 namespace lapidary {
 namespace {
@@ -233,6 +236,19 @@ TEST(Plan, SplitsALongKOfFewTiles) {
     EXPECT_EQ(way.workspace_bytes, static_cast<std::size_t>(way.parts) * 392 * 192 * sizeof(float));
     EXPECT_EQ(plan_of(made.id()).way().parts, way.parts);
     EXPECT_EQ(plan(p, "h200", {.workspace_bytes = 0}).way().parts, 1);
+    // Of a workspace with less room there are fewer, down to two.
+    const std::size_t of_each = 392 * 192 * sizeof(float);
+    const GemmOptions less = {.workspace_bytes = way.workspace_bytes - 1, .kernel = way.kernel},
+                      least = {.workspace_bytes = 2 * of_each, .kernel = way.kernel};
+    const PlannedWay fewer = plan(p, "h200", less).way();
+    EXPECT_LT(fewer.parts, way.parts);
+    EXPECT_GT(fewer.parts, 2);
+    EXPECT_EQ(fewer.workspace_bytes, fewer.parts * of_each);
+    EXPECT_EQ(plan(p, "h200", least).way().parts, 2);
+    EXPECT_NE(refusal_of([&] {
+                plan(p, "h200", {.workspace_bytes = least.workspace_bytes - 1, .kernel = way.kernel});
+              }).find(fmt::format("the least workspace that is enough is {}", least.workspace_bytes)),
+              std::string::npos);
     EXPECT_EQ(plan(p, "h200", {.batch_invariant = true}).way().parts, 1);
     EXPECT_FALSE(made.batch_invariant());
     EXPECT_EQ(plan(p, "a100 sxm4 80gb").way().parts, 1) << "wgmma is Hopper's";
@@ -240,6 +256,51 @@ TEST(Plan, SplitsALongKOfFewTiles) {
     for (const Problem& other : {problem_of(p.kind, 392, 176, 448), problem_of(p.kind, 16384, 16384, 26432)})
       EXPECT_NE(refusal_of([&] { plan(other, "h200", {.kernel = way.kernel}); }), "");
   }
+}
+
+// What an id says was done then, and is done again, whatever number of parts is taken to be the best by now.
+TEST(Plan, HasTheNumberOfPartsInItsId) {
+  const Plan made = plan(problem_of({Type::bf16, Type::bf16, row, column}, 392, 176, 26432), "h200");
+  const std::string parts = fmt::format("-k{}", made.way().parts);
+  ASSERT_TRUE(made.id().ends_with(".p" + parts)) << made.id();
+  const std::string before = made.id().substr(0, made.id().size() - parts.size());
+  for (const int others : {2, 3, made.way().parts + 1, 59, 413}) {
+    const Plan again = plan_of(before + fmt::format("-k{}", others));
+    EXPECT_EQ(again.way().parts, others);
+    EXPECT_EQ(again.way().workspace_bytes, round_up<std::size_t>(others * 392 * 192 * sizeof(float), 256));
+    EXPECT_EQ(again.id(), before + fmt::format("-k{}", others));
+  }
+  // 414 would be more than there are steps along K, and of 100 parts of 5 steps the last ones would be empty.
+  for (const char* none : {"", "-k1", "-k0", "-k-2", "-k414", "-k100", "-k02", "-k4294967298", "-k2-k2"})
+    EXPECT_NE(refusal_of([&] { plan_of(before + none); }), "") << none;
+  EXPECT_NE(refusal_of([&] { plan_of(before); }).find(made.id()), std::string::npos);
+  const std::string other = plan(problem_of({Type::bf16, Type::bf16, row, column}, 4096, 4096, 4096), "h200").id();
+  EXPECT_NE(refusal_of([&] { plan_of(other + "-k2"); }).find(other), std::string::npos);
+}
+
+// Of weights for few rows all of the time is the memory's, however the constants of a kernel came out.
+TEST(Plan, SaysWhatTheTimeGoesTo) {
+  for (const std::int64_t M : {1, 4, 16}) {
+    const Plan weights = plan(problem_of({Type::bf16, Type::bf16, row, row}, M, 8192, 8192), "h200");
+    EXPECT_EQ(weights.way().limiter, "DRAM") << weights.id();
+  }
+  const Plan cube = plan(problem_of({Type::bf16, Type::bf16, row, column}, 8192, 8192, 8192), "h200");
+  EXPECT_EQ(cube.way().limiter, "multiply-adds");
+  EXPECT_EQ(cube.why().find("H200"), std::string::npos);
+  EXPECT_NE(plan(cube.problem(), "h100 sxm5").why().find("by what was measured of an H200"), std::string::npos);
+}
+
+// A card with fewer multiply-adds in a clock than an H200 is not taken to wait longer for all else as well.
+TEST(Plan, TakesNoCopiesOnCardsThatMultiplySlowly) {
+  for (const char* card : {"rtx 4090", "l40s", "a100 sxm4 80gb"})
+    for (const Order b : {row, column}) {
+      const Plan made = plan(problem_of({Type::bf16, Type::bf16, row, b}, 4096, 4096, 4096), card);
+      EXPECT_FALSE(made.way().packs_a || made.way().packs_b) << made.id();
+      const model::Gpu& gpu = library::find_card(card).gpu;
+      const double peak = model::tensor_flop_per_clk(gpu, Type::bf16) * gpu.sms * gpu.clock_hz;
+      EXPECT_GT(made.way().seconds, 2.0 * 4096 * 4096 * 4096 / peak) << card;
+      EXPECT_LT(made.way().seconds, 1.3 * 2.0 * 4096 * 4096 * 4096 / peak) << card;
+    }
 }
 
 TEST(Plan, KnowsWhetherRowsDependOnEachOther) {
@@ -593,23 +654,6 @@ TEST(Library, EveryRowOfItsTablesIsOfAKernel) {
   EXPECT_EQ(rows, library::kernel_costs().size());
 }
 
-/// The id of the plan that a problem was timed with; of a kernel that this program has not, as one with
-/// -DLAPIDARY_KERNELS=full has it, with another way's in its place.
-template <class Costs>
-std::string id_with_known_kernel(const nlohmann::json& problem, const Costs& costs) {
-  std::string id = problem["plan"];
-  const auto& ways = problem["ways"];
-  const std::string chosen = ways[0]["kernel"];
-  if (costs.contains(chosen)) return id;
-  for (const auto& way : ways) {
-    const std::string kernel = way["kernel"];
-    if (!costs.contains(kernel) || way["packs_a"] != ways[0]["packs_a"] || way["packs_b"] != ways[0]["packs_b"])
-      continue;
-    return id.replace(id.find(chosen), chosen.size(), kernel);
-  }
-  return id;
-}
-
 /// What was timed launch by launch, as script/fit-costs takes it: without the time between launches that graphs do not
 /// take.
 double as_in_a_graph(double seconds, const std::string& kernel) {
@@ -654,11 +698,11 @@ TEST(Times, AreAsFarOffTheTimingsAsWhenTheyWereFitted) {
     const bool in_graphs = document["method"].get<std::string>().find("graphs") != std::string::npos;
     const std::string date = document["receipt"]["date"];
     for (const auto& problem : document["problems"]) {
-      const Plan timed = plan_of(id_with_known_kernel(problem, costs));
+      const library::PlanId timed = library::parse_plan_id(problem["plan"].get<std::string>());
       std::map<std::string, double> predicted;
-      const Plan made = plan(timed.problem(), timed.card());
+      const Plan made = plan(timed.problem, timed.card);
       // A single row or column is planned in another order today.
-      if (made.problem().kind != timed.problem().kind || made.problem().order_d != timed.problem().order_d) continue;
+      if (made.problem().kind != timed.problem.kind || made.problem().order_d != timed.problem.order_d) continue;
       for (const PlannedWay& way : made.ways())
         if (!way.packs_a && !way.packs_b) predicted[way.kernel] = way.seconds;
       for (const auto& way : problem["ways"]) {
@@ -666,8 +710,8 @@ TEST(Times, AreAsFarOffTheTimingsAsWhenTheyWereFitted) {
         const std::string kernel = way["kernel"];
         if (!costs.contains(kernel) || outdated(kernel, date)) continue;
         // Fitted to batches are kernels that do one in a launch.
-        if (timed.problem().batch.count > 1 && !kernel.starts_with("wgmma_batched_")) continue;
-        ASSERT_EQ(predicted.count(kernel), 1u) << kernel << " for " << timed.id();
+        if (timed.problem.batch.count > 1 && !kernel.starts_with("wgmma_batched_")) continue;
+        ASSERT_EQ(predicted.count(kernel), 1u) << kernel << " for " << problem["plan"];
         Errors& of = errors[costs[kernel]];
         const double measured = way["measured_s"];
         const double seconds = in_graphs ? measured : as_in_a_graph(measured, kernel);
@@ -697,8 +741,10 @@ std::string choices(const std::string& list, const GemmKind& types, std::string_
     }
     p.epilogue = epilogue;
     const Plan made = plan(p, card);
-    text += fmt::format("{} {} {}x{}x{} {}{}{}\n", card, to_string(p.kind), p.M, p.N, p.K, made.way().kernel,
-                        made.way().packs_a ? " copies A" : "", made.way().packs_b ? " copies B" : "");
+    const PlannedWay& way = made.way();
+    text += fmt::format("{} {} {}x{}x{} {}{}{}{}\n", card, to_string(p.kind), p.M, p.N, p.K, way.kernel,
+                        way.parts > 1 ? fmt::format(" in {} parts", way.parts) : "", way.packs_a ? " copies A" : "",
+                        way.packs_b ? " copies B" : "");
   }
   return text;
 }

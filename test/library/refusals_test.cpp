@@ -118,19 +118,21 @@ class Refusals : public testing::Test {
   }
 
   /// run() of tf32, 128 x 256 x 64, in a workspace that is the memory of one of the operands, too.
-  std::function<void()> in_workspace(const void* Operands::*operand) {
+  template <class T>
+  std::function<void()> in_workspace(const T* Operands::*operand) {
     return [=, this] {
       Problem p = problem_of({Type::tf32, Type::f32}, 128, 256, 64);
-      p.beta = Factor::any;
+      p.alpha = p.beta = Factor::in_device_memory;
       p.epilogue = {.bias = Bias::of_columns, .residual = true};
       const Operands o = {.A = address(0),
                           .B = address(1),
                           .C = address(2),
                           .D = place(3),
-                          .beta = 1,
+                          .device_alpha = static_cast<const float*>(address(6)),
+                          .device_beta = static_cast<const float*>(address(7)),
                           .bias = address(4),
                           .residual = address(5)};
-      context_.run(context_.plan(p), device_->stream(), o, const_cast<void*>(o.*operand));
+      context_.run(context_.plan(p), device_->stream(), o, const_cast<T*>(o.*operand));
     };
   }
 
@@ -444,6 +446,7 @@ std::vector<Case> Refusals::of_choices() {
   const GemmKind f16(Type::f16, Type::f16, row, column), f16_rows(Type::f16), tf32_rows(Type::tf32),
       e4m3(Type::e4m3, Type::f32, row, column);
   constexpr const char* cluster = "wgmma_cluster_128x256x64_s4_c2x1_e2x64_f16-RC";
+  constexpr const char* of_parts = "wgmma_batched_128x192x64_s5_e1x40_f16-f32-RC";
   return {
       {card_unknown, "no GPU is named 'h201'; the nearest is H200", planned(same, GemmKind(), {}, "h201")},
       {card_ambiguous, "'a100' may be A100", planned(same, GemmKind(), {}, "a100")},
@@ -490,6 +493,32 @@ std::vector<Case> Refusals::of_choices() {
              p.batch = one_after_another(p, 2);
            },
            f16, {.kernel = "wgmma_batched_128x128x64_s6_e2x64_f16-RC"})},
+      // A kernel that would store sums of parts of K, of which there are none.
+      {kernel_problem, "of the parts of a long K of few tiles; M, N and K are 128, 256 and 448",
+       planned([](Problem& p) { p = problem_of(p.kind, 128, 256, 448); }, f16, {.kernel = of_parts})},
+      {kernel_problem, "M, N and K are 8192, 8192 and 8192",
+       planned([](Problem& p) { p = problem_of(p.kind, 8192, 8192, 8192); }, f16, {.kernel = of_parts})},
+      {kernel_problem, "M, N and K are 128, 96 and 8192, and alpha is 0",
+       planned(
+           [](Problem& p) {
+             p = problem_of(p.kind, 128, 96, 8192);
+             p.alpha = Factor::zero;
+           },
+           f16, {.kernel = of_parts})},
+      {kernel_problem, "N is 5; results that are stored in bulk are in multiples of 16 bytes, 4 elements",
+       planned([](Problem& p) { p = problem_of(p.kind, 36, 5, 8192); }, f16, {.kernel = of_parts})},
+      {kernel_type, "computes f16/f32 products; the problem is of type f16",
+       planned(
+           [](Problem& p) {
+             p = resolved(problem_of(p.kind, 128, 256, 8192));
+             p.batch = one_after_another(p, 2);
+           },
+           f16, {.kernel = of_parts})},
+      {kernel_card, "wgmma_batched needs compute capability 9.0 itself",
+       planned([](Problem& p) { p = problem_of(p.kind, 128, 256, 8192); }, f16, {.kernel = of_parts}, "b200")},
+      {option_batch_invariant, "the order in which it adds up depends on how many rows there are",
+       planned([](Problem& p) { p = problem_of(p.kind, 128, 256, 8192); }, f16,
+               {.batch_invariant = true, .kernel = of_parts})},
       {option_workspace, "with workspace_bytes = 1000: the least workspace that is enough is 65536",
        planned(aligned, tf32_rows, {.workspace_bytes = 1000})},
       {option_packs, "with packs of A and B: there are ways with copies of neither A nor B",
@@ -568,6 +597,8 @@ std::vector<Case> Refusals::of_machines() {
       {workspace_overlap, "some are of C at ", in_workspace(&Operands::C)},
       {workspace_overlap, "some are of the bias at ", in_workspace(&Operands::bias)},
       {workspace_overlap, "some are of the residual at ", in_workspace(&Operands::residual)},
+      {workspace_overlap, "some are of alpha at ", in_workspace(&Operands::device_alpha)},
+      {workspace_overlap, "some are of beta at ", in_workspace(&Operands::device_beta)},
       {workspace_overlap, "some are of D at ",
        [this] {
          Problem p = problem_of({Type::tf32, Type::f32}, 128, 256, 64);
