@@ -284,7 +284,7 @@ std::string Plan::why() const {
   if (best.kernel.empty()) return "D has no elements: there is nothing to do";
   std::string why = fmt::format("{} is expected to take {:.4g} us, which go to {}", text(best), best.seconds * 1e6,
                                 best.limiter);
-  if (data_->card != &h200()) why += " by what was measured of an H200";
+  if (data_->card != &h200()) why += ", by what was measured of an H200";
   if (!data_->table.empty()) return why + fmt::format("; the table {} has it so", data_->table);
   if (ways().size() == 1) return why + "; it is the only way that was weighed";
   return why + fmt::format("; the next best, {}, {:.4g} us", text(ways()[1]), ways()[1].seconds * 1e6);
