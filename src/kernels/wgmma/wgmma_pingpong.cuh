@@ -121,12 +121,9 @@ constexpr KernelTraits of(const GemmKind& kind, const MenuTile& tile) {
 }
 /// Clusters of eight where lines begin anywhere, and what fills rounds that wgmma_shared's tiles leave half empty.
 constexpr MenuTile column_major_b[] = {{128, 176, 2, 32},       {128, 160, 2, 32, 2, 4}, {128, 144, 2, 32, 2, 4},
-                                       {128, 144, 2, 32, 4, 2}, {128, 128, 2, 64, 2, 4}, {128, 128, 2, 64, 4, 2},
-                                       {128, 168, 2, 56, 1, 2}, {64, 208, 2, 32, 1, 2},  {64, 216, 2, 72, 4, 1},
-                                       {64, 240, 2, 32, 4, 1}};
-constexpr MenuTile other_orders[] = {{128, 160, 2, 32, 2, 4}, {128, 128, 2, 64, 2, 4}};
-constexpr auto all_traits = joined(menu_of(of, kinds_of_16_bits(Order::row_major, Order::column_major), column_major_b),
-                                   menu_of(of, kinds_of_other_orders, other_orders));
+                                       {128, 128, 2, 64, 2, 4}, {128, 128, 2, 64, 4, 2}, {64, 208, 2, 32, 1, 2},
+                                       {64, 216, 2, 72, 4, 1}};
+constexpr auto all_traits = menu_of(of, kinds_of_16_bits(Order::row_major, Order::column_major), column_major_b);
 constexpr auto build = [](auto t) { return built_parts<Config<t.value>>(prepare<Config<t.value>>); };
 template <class Unit>
 constexpr auto built_kernels = built_wgmma_list<Unit, all_traits>(build);
