@@ -69,8 +69,9 @@ void print_run(const EmulatedRun& run, int indent) {
     if (!run.wrong.cause.empty()) print_lines(run.wrong.cause, indent);
     if (run.wrong.pattern.empty()) print_lines(run.wrong.map, indent + 2);
     lens::SourceText sources;
+    const bool stored = run.wrong.mistake != trial::Mistake::unwritten;  // the wrong ones
     for (const emulator::LineCounters& line : run.report.lines)
-      if (line.counters.global_store.requests)
+      if (stored && line.counters.global_store.requests)
         print_lines(fmt::format("stored at {}:{}  {}", line.file, line.line, sources.line(line.file, line.line)),
                     indent);
   } else if (run.fault) {

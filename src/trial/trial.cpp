@@ -54,7 +54,7 @@ void look_at_c(const KernelObject& object, const Call& call, EmulatedRun& run) {
   if (given.wrong.mistake == Mistake::not_numbers) {
     run.wrong.cause =
         "they are not numbers, whatever C holds: what lies between the rows is read, or memory before it is written, "
-        "or 0 is divided by 0";
+        "or a variable or array of the thread's own is added to before it is set, or 0 is divided by 0";
   } else if (given.wrong.mistake == Mistake::c_without_beta && !call.has("beta")) {
     run.wrong.mistake = Mistake::adds_to_c;
     run.wrong.cause =

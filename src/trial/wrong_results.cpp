@@ -188,6 +188,23 @@ bool holds_zeros(const bench::HostProblem& problem) {
   return p.in_place && problem.C.at(0, 0) == 0 && problem.C.at(p.M - 1, p.N - 1) == 0;
 }
 
+/// Whether all negative results are 0, and all positive ones right, of which there are some.
+bool are_negative_as_zero(const bench::HostProblem& problem, const bench::Reference& reference,
+                          const std::vector<double>& bounds, const bench::HostMatrix& D) {
+  const Problem& p = problem.spec.problem;
+  std::int64_t positive = 0;
+  for (std::int64_t i = 0; i < p.M; ++i) {
+    for (std::int64_t j = 0; j < p.N; ++j) {
+      const double expected = reference.results()[static_cast<std::size_t>(i * p.N + j)], value = D.at(i, j);
+      if (is_right(reference, bounds, p, i, j, value))
+        positive += value > 0;
+      else if (value != 0 || expected > 0)
+        return false;
+    }
+  }
+  return positive > 0;
+}
+
 Cause cause_of(const bench::HostProblem& problem, const bench::Reference& reference, const std::vector<double>& bounds,
                const bench::HostMatrix& D, const Wrong& wrong) {
   const bench::RandomProblem& spec = problem.spec;
@@ -204,7 +221,7 @@ Cause cause_of(const bench::HostProblem& problem, const bench::Reference& refere
   if (wrong.not_numbers == total)
     return {Mistake::not_numbers,
             "they are not numbers: C is read where beta is 0, or what lies between the rows, or memory before it is "
-            "written"};
+            "written, or a variable or array of the thread's own is added to before it is set"};
   if (Cause other = elementwise(problem, D); other.first != Mistake::unknown) return other;
   if (Cause factors = cause_of_factors(problem, reference, bounds, D); factors.first != Mistake::unknown)
     return factors;
@@ -212,6 +229,8 @@ Cause cause_of(const bench::HostProblem& problem, const bench::Reference& refere
       all_samples([&](auto i, auto j) { return is_right(reference, bounds, spec.problem, j, i, D.at(i, j)); }))
     return {Mistake::transposed,
             "the result is that of the transpose: row and column are exchanged where C is written"};
+  if (are_negative_as_zero(problem, reference, bounds, D))
+    return {Mistake::negative_as_zero, "negative results come out as 0, as of a ReLU; the others are right"};
   // Sums that end early: at the same k for all samples, tried at each k.
   const auto sum_to = [&](std::int64_t i, std::int64_t j, std::int64_t end) {
     double sum = 0;
@@ -242,8 +261,8 @@ Cause cause_of(const bench::HostProblem& problem, const bench::Reference& refere
                          bounds[static_cast<std::size_t>(worst.row * N + worst.col)];
   if (most <= allowed / 3)
     return {Mistake::half_sums,
-            "they are as far off as sums of half precision are, in registers or by atomicAdd: add up in float, or say "
-            "that it is meant by --sums f16"};
+            "they are as far off as where sums, products or operands are rounded to half precision, in registers or by "
+            "atomicAdd: keep them in float, or say that it is meant by --sums f16"};
   return {};
 }
 

@@ -23,9 +23,10 @@ enum class Mistake : std::uint8_t {
   no_beta_c,
   exchanged_factors,
   transposed,
+  negative_as_zero,  ///< and the others right
   no_sum,
   short_sums,  ///< they end before K
-  half_sums    ///< as far off as sums of half precision are
+  half_sums    ///< as far off as sums of half precision are, or sums of what is rounded to it
 };
 
 /// Whether that is alpha or beta alone, A B being right.

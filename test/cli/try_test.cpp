@@ -84,6 +84,13 @@ TEST(Try, ShowsTheLinesOfAFault) {
   expect_output(output, 1,
                 {"race on shared memory", "writes it at broken.cu:9\n        As[", "reads it at broken.cu:12\n"});
 }
+TEST(Try, SaysWhereWrongResultsAreStoredIfTheyAre) {
+  const Output unwritten = run(std::string("broken.cu --kernel rows_left_out") + tiles_of_16);
+  expect_output(unwritten, 1, {"no thread writes them"});
+  EXPECT_EQ(unwritten.text.find("stored at"), std::string::npos) << unwritten.text;
+  expect_output(run(std::string("broken.cu --kernel without_negative") + tiles_of_16), 1,
+                {"negative results come out as 0", "stored at broken.cu:"});
+}
 TEST(Try, RefusesWhatCannotBeRun) {
   const Output mistyped = run(std::string("mistyped.cu") + tiles_of_16);
   expect_output(mistyped, 2, {"mistyped.cu:4:"});

@@ -204,11 +204,13 @@ TEST(Trial, WarpMatricesInDeviceVariablesAreRight) {
   expect_right({.file = "wmma_variables.cu", .layout = "RRR"}, false);
 }
 TEST(Trial, SumsInHalfAreToldFromMistakes) {
-  for (const Request& request :
-       {Request{.file = "wmma_half.cu", .layout = "CRC"}, in_tiles_of_16({.file = "half_sums.cu"})}) {
+  for (const Request& request : {Request{.file = "wmma_half.cu", .layout = "CRC"},
+                                 in_tiles_of_16({.file = "half_sums.cu", .kernel = "hgemm_naive"}),
+                                 in_tiles_of_16({.file = "half_sums.cu", .kernel = "rounded_products"})}) {
     const Trial trial = run(request);
     EXPECT_FALSE(trial.ok());
     EXPECT_EQ(trial.run.wrong.mistake, Mistake::half_sums) << text_of(trial.run);
+    expect_text(trial.run.wrong.cause, {"sums, products or operands are rounded to half"});
     Request meant = request;
     meant.sums = Element::f16;
     const Trial narrow = run(meant);
@@ -601,6 +603,13 @@ TEST(Trial, WhatTheCompilerSeesOfVariablesOfAThreadIsTold) {
   const Trial trial = run({.file = "reads_c.cu", .kernel = "locals", .grid = "1", .block = "N"});
   expect_text(trial.warnings, {"reads_c.cu:", "[-Wmaybe-uninitialized]"});
   EXPECT_EQ(run({.file = "half.cu"}).warnings, "");
+}
+TEST(Trial, NegativeResultsThatAreZeroAreToldFromMissingSums) {
+  const EmulatedRun of = broken("without_negative");
+  EXPECT_EQ(of.wrong.mistake, Mistake::negative_as_zero) << text_of(of);
+}
+TEST(Trial, SumsThatAreNotSetBeforeAreAmongTheReasonsOfNoNumbers) {
+  expect_text(broken("unset_sums").wrong.cause, {"not numbers", "is added to before it is set"});
 }
 TEST(Trial, UnwrittenRowsAreDescribed) {
   const WrongResults wrong = broken("rows_left_out").wrong;

@@ -150,3 +150,17 @@ __global__ void volatile_tiles(const float* A, const float* B, float* C, int M, 
   }
   C[row * N + col] = sum;
 }
+
+__global__ void without_negative(const float* A, const float* B, float* C, int M, int N, int K) {
+  int row = blockIdx.y * T + threadIdx.y, col = blockIdx.x * T + threadIdx.x;
+  float sum = 0;
+  for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + col];
+  C[row * N + col] = fmaxf(sum, 0.0f);
+}
+
+__global__ void unset_sums(const float* A, const float* B, float* C, int M, int N, int K) {
+  int row = blockIdx.y * T + threadIdx.y, col = blockIdx.x * T + threadIdx.x;
+  float sums[4];
+  for (int k = 0; k < K; ++k) sums[k % 4] += A[row * K + k] * B[k * N + col];
+  C[row * N + col] = sums[0] + sums[1] + sums[2] + sums[3];
+}
