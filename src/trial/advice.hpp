@@ -16,10 +16,15 @@ struct Advice {
   Waste waste;
   std::string file;
   int line;
-  double rate;  ///< sectors a request; wavefronts for each one that there has to be
+  std::string memory;  ///< the matrix; empty for shared memory
+  bool store;
+  /// Sectors or wavefronts of the one instruction that is farthest above its minimum, and that.
+  int units, minimum;
+  bool alike;  ///< all instructions of the line that access this memory so take as many
 };
 
-/// The line that wastes most of each kind, of those that waste much: sectors, then banks.
+/// The accesses that waste most of each kind, of those that waste much: sectors, then banks. Those of one line to
+/// several matrices, and of several widths, are apart: of their mean no instruction is an example.
 std::vector<Advice> advice_of(const emulator::Report& report);
 
 /// A line for a person, with the place.

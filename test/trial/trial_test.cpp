@@ -611,6 +611,14 @@ TEST(Trial, NegativeResultsThatAreZeroAreToldFromMissingSums) {
 TEST(Trial, SumsThatAreNotSetBeforeAreAmongTheReasonsOfNoNumbers) {
   expect_text(broken("unset_sums").wrong.cause, {"not numbers", "is added to before it is set"});
 }
+TEST(Trial, AdviceIsOfOneInstruction) {
+  // On one line each: neighbours of A beside a column of B, and one word of shared memory beside a column.
+  const Trial trial = run({.file = "one_line.cu", .grid = "N / 32, M", .block = "32", .m = 32, .n = 64, .k = 64});
+  ASSERT_TRUE(trial.ok()) << text_of(trial.run);
+  ASSERT_EQ(trial.advice.size(), 2u);
+  expect_text(text_of(trial.advice[0]), {"one_line.cu:9: the lanes of a warp touch 32 sectors of B with one"});
+  expect_text(text_of(trial.advice[1]), {"one_line.cu:12: bank conflicts, up to 32 wavefronts for one load where "});
+}
 TEST(Trial, UnwrittenRowsAreDescribed) {
   const WrongResults wrong = broken("rows_left_out").wrong;
   EXPECT_EQ(wrong.pattern, "rows 12 to 15 of every 16");
