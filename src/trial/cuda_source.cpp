@@ -28,6 +28,26 @@ CudaText supported(CudaText text) {
   return text;
 }
 
+/// What a function, or a structure, may be called by; empty if it is not known.
+std::vector<std::string> names_in(const std::string& header) {
+  std::vector<std::string> names;
+  if (find_word(header, "operator", 0) != header.npos) return names;
+  for (std::size_t open = header.find('('); open != header.npos; open = header.find('(', open + 1)) {
+    std::size_t end = open;
+    while (end > 0 && is_blank(header[end - 1])) --end;
+    std::size_t begin = end;
+    while (begin > 0 && is_word(header[begin - 1])) --begin;
+    if (begin < end) names.push_back(header.substr(begin, end - begin));
+  }
+  for (const char* word : {"struct", "class", "union"}) {
+    const std::size_t place = find_word(header, word, 0);
+    if (place == header.npos) continue;
+    names.push_back(word_at(header, skip_blanks(header, place + std::string_view(word).size())));
+  }
+  std::erase(names, "");
+  return names;
+}
+
 }  // namespace
 
 CudaSource::CudaSource(std::string path)
@@ -45,6 +65,39 @@ const CudaLaunch* CudaSource::launch_of(const CudaKernel& kernel) const {
   const auto launch = std::find_if(launches_.begin(), launches_.end(),
                                    [&](const CudaLaunch& l) { return l.kernel == kernel.name; });
   return launch == launches_.end() ? nullptr : &*launch;
+}
+
+// By words: a function is called where its name stands in what is reached, or in a macro, which stands for nobody knows
+// where. What has no name of its own, an operator say, counts as called.
+std::vector<bool> CudaSource::reached_by(const CudaKernel& kernel) const {
+  const auto text_of = [&](const Body& body) { return code().substr(body.begin, body.end - body.begin); };
+  std::vector<Body> bodies = find_bodies(code());
+  auto rest = std::partition(bodies.begin(), bodies.end(),
+                             [&](const Body& body) { return body.open < kernel.end && kernel.end <= body.end; });
+  std::string reached;
+  for (std::size_t i = 0; i < code().size(); ++i)
+    if (is_blank(code()[i])) reached += text_.uncommented()[i];  // of preprocessor lines
+  const auto is_reached = [&](const Body& body) {
+    const std::string header = code().substr(body.begin, body.open - body.begin);
+    if (find_word(header, "__global__", 0) != header.npos) return false;
+    const std::vector<std::string> names = names_in(header);
+    return names.empty() || std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+             return find_word(reached, name, 0) != reached.npos;
+           });
+  };
+  for (auto last = bodies.begin(); last != rest;) {
+    for (; last != rest; ++last) reached += text_of(*last) + "\n";
+    rest = std::partition(last, bodies.end(), is_reached);
+  }
+  std::vector<bool> lines(static_cast<std::size_t>(text_.line_of(code().size())) + 1, true);
+  const auto mark = [&](auto from, auto to, bool value) {
+    for (; from != to; ++from)
+      for (int line = text_.line_of(skip_blanks(code(), from->begin)); line <= text_.line_of(from->end); ++line)
+        lines[static_cast<std::size_t>(line)] = value;
+  };
+  mark(rest, bodies.end(), false);
+  mark(bodies.begin(), rest, true);  // may share lines with others
+  return lines;
 }
 
 void CudaSource::redefine(std::string_view name, const std::string& value) {

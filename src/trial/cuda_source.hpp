@@ -32,6 +32,10 @@ class CudaSource {
   /// The first launch of a kernel in the file, or null.
   const CudaLaunch* launch_of(const CudaKernel& kernel) const;
 
+  /// Lines of the file by their number, from 1 on: whether a kernel may execute what stands there, as far as names
+  /// tell. Outside of functions all count.
+  std::vector<bool> reached_by(const CudaKernel& kernel) const;
+
   /// Gives a constant of the file another value, in what `rewritten` returns, too.
   void redefine(std::string_view name, const std::string& value);
 

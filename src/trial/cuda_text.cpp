@@ -59,4 +59,23 @@ std::optional<std::string> CudaText::scope_of(std::size_t position) const {
   return std::prev(scopes_.upper_bound(position))->second;
 }
 
+std::vector<Body> find_bodies(const std::string& code) {
+  std::vector<Body> bodies;
+  for (std::size_t i = 0, begin = 0; i < code.size(); ++i) {
+    if (code[i] == ';' || code[i] == '}') begin = i + 1;
+    if (code[i] != '{') continue;
+    const std::string header = code.substr(begin, i - begin);
+    const bool inside = find_word(header, "namespace", 0) != header.npos ||
+                        (header.find('(') == header.npos && find_word(header, "extern", 0) != header.npos);
+    if (inside) {
+      begin = i + 1;
+      continue;
+    }
+    bodies.push_back({begin, i, behind_bracket(code, i)});
+    begin = bodies.back().end;
+    i = begin - 1;
+  }
+  return bodies;
+}
+
 }  // namespace lapidary::trial

@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace lapidary::trial {
 
@@ -29,5 +30,14 @@ class CudaText {
   std::string path_, written_, uncommented_, code_;
   std::map<std::size_t, std::optional<std::string>> scopes_;  ///< from a place on
 };
+
+/// What stands between brackets at the level of namespaces: of a function, a structure, an array's values.
+struct Body {
+  std::size_t begin;  ///< behind the statement before it
+  std::size_t open;   ///< its bracket
+  std::size_t end;    ///< behind the bracket that closes it
+};
+/// @param code  as CudaText::code()
+std::vector<Body> find_bodies(const std::string& code);
 
 }  // namespace lapidary::trial

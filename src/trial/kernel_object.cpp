@@ -82,12 +82,24 @@ std::string errors_of(const std::string& output, const std::string& path) {
   return text.empty() ? "\n" + (fallback.empty() ? output : fallback) : text;
 }
 
-/// What the compiler warns of in the user's file, once each, without its notes and the text of the lines.
-std::string warnings_of(const std::string& output, const std::string& path) {
+/// What the compiler warns of in what a kernel may execute of the user's file, once each, without its notes and the
+/// text of the lines. Of a function that is part of several kernels once it is inlined, it tells which.
+std::string warnings_of(const std::string& output, const CudaSource& source, const CudaKernel& kernel) {
+  const std::vector<bool> reached = source.reached_by(kernel);
+  const std::string place = "/./" + source.path() + ":";
+  const auto is_reached = [&](const std::string& line, std::size_t at) {
+    const int number = std::atoi(line.c_str() + at + place.size());
+    return number <= 0 || static_cast<std::size_t>(number) >= reached.size() ||
+           reached[static_cast<std::size_t>(number)];
+  };
   std::istringstream lines(output);
   std::string text;
+  bool of_another = false;
   for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with("/./" + path + ":") || line.find(" warning: ") == line.npos) continue;
+    const std::size_t at = line.find(place);
+    if (line.starts_with("In ") || line.find(": In ") != line.npos) of_another = false;
+    if (line.find(" inlined from ") != line.npos) of_another = of_another || (at != line.npos && !is_reached(line, at));
+    if (at != 0 || line.find(" warning: ") == line.npos || of_another || !is_reached(line, at)) continue;
     line = line.substr(3) + "\n";
     if (text.find(line) == text.npos) text += line;
   }
@@ -99,7 +111,7 @@ std::string warnings_of(const std::string& output, const std::string& path) {
 KernelObject::KernelObject(const CudaSource& source, const CudaKernel& kernel, const std::string& instance,
                            const std::vector<std::string>& roles, const std::string& keep)
     : path_(source.path()), folder_(keep) {
-  compile(source,
+  compile(source, kernel,
           fmt::format("#include \"cuda_runtime.h\"\n#line 1 \"/./{}\"\n{}{}", path_,
                       source.rewritten(CudaSource::Target::emulator), launcher(source, kernel, instance, roles)));
   library_ = SharedObject(folder_.file("kernel.so"));
@@ -132,7 +144,7 @@ KernelObject::KernelObject(const CudaSource& source, const CudaKernel& kernel, c
         kernel.name, static_bytes_, LaunchLimits::shared_bytes_default));
 }
 
-void KernelObject::compile(const CudaSource& source, const std::string& unit) {
+void KernelObject::compile(const CudaSource& source, const CudaKernel& kernel, const std::string& unit) {
   const std::string cxx = compiler();
   const std::string file = folder_.file("kernel.cpp"), object = folder_.file("kernel.o");
   std::ofstream(file) << unit;
@@ -147,7 +159,7 @@ void KernelObject::compile(const CudaSource& source, const std::string& unit) {
   if (compiled.status != 0)
     throw InvalidArgument(
         fmt::format("{} does not compile:{}", source.path(), errors_of(compiled.output, source.path())));
-  warnings_ = warnings_of(compiled.output, source.path());
+  warnings_ = warnings_of(compiled.output, source, kernel);
   const Finished linked = run_command(
       fmt::format("{} -shared -Wl,-Bsymbolic {} -o {}", cxx, quoted(object), quoted(folder_.file("kernel.so"))));
   if (linked.status != 0) throw InvalidArgument(fmt::format("{} cannot be linked:\n{}", source.path(), linked.output));

@@ -25,7 +25,7 @@ class KernelObject {
   /// The body of a thread; `arguments` must outlive the launch.
   emulator::ThreadBody body(const KernelArguments& arguments) const { return {run_, &arguments}; }
 
-  /// What the compiler warns of in the file, a warning a line.
+  /// What the compiler warns of in the kernel and in what it calls, as far as it is in the file, a warning a line.
   const std::string& warnings() const { return warnings_; }
 
   /// Bytes of the __shared__ variables that the kernel can reach.
@@ -40,7 +40,7 @@ class KernelObject {
   std::string explain(const emulator::Fault& fault) const;
 
  private:
-  void compile(const CudaSource& source, const std::string& unit);
+  void compile(const CudaSource& source, const CudaKernel& kernel, const std::string& unit);
   std::string name_of(std::int64_t offset) const;
 
   std::string path_;

@@ -89,35 +89,23 @@ std::vector<Edit> rewrite_inline_ptx(const CudaText& source) {
   return edits;
 }
 
-// Function bodies at the level of namespaces.
 std::vector<Edit> empty_host_functions(const CudaText& source) {
   const std::string& code = source.code();
   std::vector<Edit> edits;
   static const std::regex runtime = pattern(R"(<<<|\b(cuda[A-Z]|cublas|curand|CUDA_|CHECK))");
   static const std::regex type = pattern(R"(^\s*(?:template\s*<[^{]*>\s*)?(struct|class|union|enum|typedef)\b)");
-  for (std::size_t i = 0, begin = 0; i < code.size(); ++i) {
-    if (code[i] == ';' || code[i] == '}') begin = i + 1;
-    if (code[i] != '{') continue;
-    const std::string header = code.substr(begin, i - begin);
-    const std::size_t end = behind_bracket(code, i);
+  for (const Body& one : find_bodies(code)) {
+    const std::string header = code.substr(one.begin, one.open - one.begin);
+    const std::string body = code.substr(one.open, one.end - one.open);
     const bool function = header.find('(') != header.npos;
-    const bool inside = find_word(header, "namespace", 0) != header.npos ||
-                        (!function && find_word(header, "extern", 0) != header.npos);
-    if (inside) {
-      begin = i + 1;
-      continue;
-    }
-    const std::string body = code.substr(i, end - i);
     const bool device = find_word(header, "__global__", 0) != header.npos ||
                         find_word(header, "__device__", 0) != header.npos;
     if (function && !device && !std::regex_search(header, type) &&
         (find_word(header, "main", 0) != header.npos || std::regex_search(body, runtime))) {
       edits.push_back(
-          {i, end,
+          {one.open, one.end,
            "{" + std::string(static_cast<std::size_t>(std::count(body.begin(), body.end(), '\n')), '\n') + "}"});
     }
-    i = end - 1;
-    begin = end;
   }
   return edits;
 }

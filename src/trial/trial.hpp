@@ -38,8 +38,8 @@ struct Trial {
   /// Of a kernel that is given no size: the constants of the file in place of M, N and K, whose values are the run's.
   std::map<std::string, std::string> constants;
 
-  /// What g++ warns of in the file: variables that are not initialised, indices beyond arrays of a thread's own, of
-  /// which the emulated machine sees nothing; a warning a line.
+  /// What g++ warns of in the kernel and in what it calls in the file: variables that are not initialised, indices
+  /// beyond arrays of a thread's own, of which the emulated machine sees nothing; a warning a line.
   std::string warnings = {};
 
   /// The first that went wrong; if all is well, the one with the request's factors.

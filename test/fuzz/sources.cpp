@@ -43,6 +43,7 @@ void read_source(const std::string& input) {
   for (std::size_t i = 0; i < std::min(source.kernels().size(), most_kernels); ++i) {
     const trial::CudaKernel& kernel = source.kernels()[i];
     source.launch_of(kernel);
+    static_cast<void>(source.reached_by(kernel));
     for (const trial::CudaParameter& parameter :
          std::span(kernel.parameters).first(std::min<std::size_t>(kernel.parameters.size(), 8)))
       static_cast<void>(source.definitions().without_aliases(parameter.type));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "core/error.hpp"
 #include "scratch_folder.hpp"
@@ -53,6 +54,32 @@ int main() {
   EXPECT_EQ(source.definitions().before(launch->position, "grid"), "blocks, (side + 7) / 8");
   EXPECT_EQ(source.definitions().before(launch->position, "side"), "32");
   EXPECT_FALSE(source.definitions().constant("side"));
+}
+
+TEST(CudaSource, KnowsWhichLinesAKernelMayExecute) {
+  const CudaSource source = source_of(R"(
+#define SQUARE(x) \
+  by_macro(x, x)
+__device__ float by_macro(float a, float b) { return a * b; }
+namespace a {
+__device__ float far(float x) { return x; }
+struct Near { __device__ float get() { return far(1); } };
+__device__ float operator+(Near, int) { return 1; }
+__device__ float of_another(float x) {
+  return x;
+}
+__global__ void other(float* C) { C[0] = of_another(1); }
+__device__ float as_kernel(float x) { return x; } __global__ void one(float* C) {
+  C[0] = Near().get() + SQUARE(2);
+}
+}
+float of_host(float x) { return x; }
+)");
+  std::vector<int> unreached;
+  const std::vector<bool> reached = source.reached_by(source.kernels()[1]);
+  for (std::size_t line = 1; line < reached.size(); ++line)
+    if (!reached[line]) unreached.push_back(static_cast<int>(line));
+  EXPECT_EQ(unreached, (std::vector<int>{9, 10, 11, 12, 17}));
 }
 
 TEST(CudaSource, KnowsWhatNamesStandFor) {

@@ -604,6 +604,35 @@ TEST(Trial, WhatTheCompilerSeesOfVariablesOfAThreadIsTold) {
   expect_text(trial.warnings, {"reads_c.cu:", "[-Wmaybe-uninitialized]"});
   EXPECT_EQ(run({.file = "half.cu"}).warnings, "");
 }
+TEST(Trial, WarningsOfWhatOtherKernelsDoAreNotTold) {
+  const ScratchFolder folder;
+  const std::string file = folder.file("warnings.cu");
+  std::ofstream(file) << R"(
+__device__ float twice(const float* sums) { return 2 * sums[1] - sums[1]; }
+__device__ float unset(float x) { float y; if (x > 3) y = x; return y; }
+__global__ void other(const float* A, const float* B, float* C, int N) {
+  float sums[4];
+  sums[0] = A[0];
+  C[threadIdx.x] = twice(sums);
+}
+__global__ void sound(const float* A, const float* B, float* C, int N) {
+  float sums[2] = {};
+  for (int k = 0; k < N; ++k) sums[1] += A[blockIdx.x * N + k] * B[k * N + threadIdx.x];
+  C[blockIdx.x * N + threadIdx.x] = twice(sums);
+}
+__global__ void calling(const float* A, const float* B, float* C, int N) {
+  float sum = 0;
+  for (int k = 0; k < N; ++k) sum += A[blockIdx.x * N + k] * unset(B[k * N + threadIdx.x]);
+  C[blockIdx.x * N + threadIdx.x] = sum;
+}
+)";
+  const auto warnings = [&](const char* kernel) {
+    return try_kernel({.file = file, .kernel = kernel, .grid = "N", .block = "N", .n = 16}).warnings;
+  };
+  EXPECT_EQ(warnings("sound"), "");
+  expect_text(warnings("other"), {"sums"});
+  expect_text(warnings("calling"), {".cu:3:"});
+}
 TEST(Trial, NegativeResultsThatAreZeroAreToldFromMissingSums) {
   const EmulatedRun of = broken("without_negative");
   EXPECT_EQ(of.wrong.mistake, Mistake::negative_as_zero) << text_of(of);
