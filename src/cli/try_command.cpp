@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -186,6 +187,8 @@ Json json_of(const Trial& trial, const std::string& file) {
   json["advice"] = advice_text(trial);
   json["right_with_layout"] = trial.right_with ? Json(to_string(*trial.right_with)) : Json();
   json["tried"] = trial.tried;
+  json["wrong_too"] = trial.wrong_too;
+  json["equal_sizes"] = trial.equal;
   json["not_taken"] = trial.not_taken;
   json["warnings"] = trial.warnings;
   json["other"] = trial.other ? json_of(*trial.other) : Json();
@@ -208,6 +211,7 @@ void print_right(const Trial& trial) {
   } else if (trial.other) {
     fmt::print("at {} ({}):\n", bench::sizes_of(trial.other->spec.problem), trial.tried.back());
     print_run(*trial.other, 2);
+    for (const std::string& one : trial.wrong_too) fmt::print("also at {}\n", one);
   }
   if (!trial.not_taken.empty()) fmt::print("  some sizes are none that it takes, as {}\n", trial.not_taken);
   if (!trial.advice.empty()) {
@@ -243,6 +247,9 @@ void print_trial(const Trial& trial) {
     fmt::print("the compiler warns of what the emulated machine does not see, variables of a thread's own:\n");
     print_lines(trial.warnings, 2);
   }
+  if (!trial.equal.empty())
+    fmt::print("the launch has {}: such sizes alone are tried; -m, -n, -k and --grid try others\n",
+               fmt::join(trial.equal, " = "));
   fmt::print("computed D = {}A B{}, {}, {}, grid {}, block {}, {} bytes of shared memory\n",
              spec.alpha == 1 ? "" : fmt::format("{} ", spec.alpha),
              spec.beta == 0 ? "" : fmt::format(" + {} C", spec.beta), type_text(run.operands),
@@ -306,7 +313,7 @@ Command add_try(App program) {
       .type_name("EXPR");
   app.add_option("--block", a->block, "threads of a block (likewise)").type_name("EXPR");
   app.add_option("--shared", a->shared, "bytes of extern __shared__ memory (likewise)").type_name("EXPR");
-  app.add_option("-m", a->m, "rows of A and D (128, or two blocks; without sizes also 101 x 133 x 75)")
+  app.add_option("-m", a->m, "rows of A and D (128, or two blocks; without sizes also those of `lapidary check`)")
       .check(whole_number(1));
   app.add_option("-n", a->n, "columns of B and D (256, for kernels of one size 128, or two blocks)")
       .check(whole_number(1));

@@ -167,7 +167,29 @@ void bind_parameters(Call& call, const CudaSource& source, const Request& reques
   }
 }
 
+/// The sizes for which a launch has one variable, as letters; empty if it has one for each.
+std::string equal_in(const CudaLaunch& launch, const Call& call) {
+  std::map<std::string, std::string> sizes;
+  for (std::size_t i = 0; i < std::min(call.roles.size(), launch.arguments.size()); ++i) {
+    const std::string &role = call.roles[i], &passed = launch.arguments[i];
+    if (role != "M" && role != "N" && role != "K") continue;
+    // Of a number that is passed the grid is often one, too, so that it says nothing of other sizes.
+    if (!passed.empty() && !std::isdigit(static_cast<unsigned char>(passed[0]))) sizes[passed] += role;
+  }
+  for (const auto& [passed, letters] : sizes)
+    if (letters.size() > 1) return letters;
+  return "";
+}
+
 }  // namespace
+
+void Call::make_equal(Problem& problem) const {
+  for (const char size : equal) size_named(problem, size) = size_named(problem, equal[0]);
+}
+
+std::int64_t& size_named(Problem& problem, char size) {
+  return size == 'M' ? problem.M : size == 'N' ? problem.N : problem.K;
+}
 
 std::string role_of(const CudaParameter& parameter) {
   std::string name = lower(parameter.name);
@@ -203,6 +225,9 @@ Call bind_call(const CudaSource& source, const Request& request) {
   else if (call.launch)
     call.template_values = call.launch->template_arguments;
   bind_parameters(call, source, request);
+  const bool as_launched = call.launch && request.grid.empty() && !request.m && !request.n && !request.k;
+  call.equal = call.square ? "MNK" : as_launched ? equal_in(*call.launch, call) : "";
+  std::sort(call.equal.begin(), call.equal.end(), [](char a, char b) { return a != 'K' && (b == 'K' || a < b); });
   if (call.has("D") && !call.has("C"))
     std::replace(call.roles.begin(), call.roles.end(), std::string("D"), std::string("C"));
   return call;

@@ -18,8 +18,7 @@
 namespace lapidary::trial {
 namespace {
 
-/// Beyond which the emulated machine takes a minute for all that a kernel is tried with.
-constexpr std::int64_t most_products = std::int64_t{1} << 26;
+constexpr std::int64_t usual_k = 64;
 
 /// Along K: what is longer is taken for something else.
 constexpr std::int64_t longest_step = 256;
@@ -140,35 +139,52 @@ std::int64_t multiple(std::int64_t tile, std::int64_t tiles, std::int64_t usual)
 
 }  // namespace
 
+TileShape tile_of(const CudaSource& source, const Call& call, const Request& request) {
+  const std::int64_t step = step_of(source, call).value_or(0);
+  const auto period = [&](char size) {
+    return period_of([&](std::int64_t value) {
+             Problem p{.M = 512, .N = 512, .K = step > 0 ? multiple(step, 3, usual_k) : usual_k};
+             size_named(p, size) = value;
+             if (call.is_equal(size))
+               for (const char other : call.equal) size_named(p, other) = value;
+             return blocks_of(source, call, request, p);
+           })
+        .value_or(0);
+  };
+  return {static_cast<int>(period('M')), static_cast<int>(period('N')), static_cast<int>(step)};
+}
+
 Problem several_tiles(const CudaSource& source, const Call& call, const Request& request) {
-  Problem p{.M = 128, .N = 256, .K = 64};
-  const std::optional<std::int64_t> step = step_of(source, call);
-  if (step) p.K = multiple(*step, 3, p.K);
-  if (call.square) {
-    const auto period = period_of(
-        [&](std::int64_t side) { return blocks_of(source, call, request, {.M = side, .N = side, .K = side}); });
-    std::int64_t side = multiple(period.value_or(1), 2, 128);
-    if (step) side = multiple(*step, 3, side);
-    if (period) side = round_up(side, *period);
-    if (side * side * side > most_products) side = round_up<std::int64_t>(128, period.value_or(1));
+  const TileShape tile = tile_of(source, call, request);
+  const std::int64_t rows = tile.m, cols = tile.n, step = tile.k;
+  Problem p{.M = 128, .N = 256, .K = usual_k};
+  if (step) p.K = multiple(step, 3, p.K);
+  if (rows) p.M = multiple(rows, 2, p.M);
+  if (cols) p.N = multiple(cols, 2, p.N);
+  if (!call.equal.empty()) {
+    const std::int64_t period = std::max(call.is_equal('M') ? rows : cols, std::int64_t{1});
+    std::int64_t side = multiple(period, 2, 128);
+    if (step && call.is_equal('K')) side = round_up(multiple(step, 3, side), period);
+    const auto sized = [&](std::int64_t size) {
+      for (const char one : call.equal) size_named(p, one) = size;
+      return p;
+    };
+    p = sized(side);
+    if (p.M * p.N * p.K > most_products) p = sized(side = round_up<std::int64_t>(128, period));
+    for (const char one : {'M', 'N', 'K'})
+      while (!call.is_equal(one) && size_named(p, one) == side)
+        size_named(p, one) += std::max<std::int64_t>(one == 'M' ? rows : one == 'N' ? cols : step, 1);
     // A grid that is always the same may be one block, of as many threads as there are results.
-    while (!period && side > 1 && blocks_of(source, call, request, {.M = side, .N = side, .K = side}) == 0) --side;
-    p.M = p.N = p.K = side;
+    while (!rows && !cols && side > 1 && blocks_of(source, call, request, p) == 0) p = sized(--side);
     return p;
   }
-  const auto rows = period_of(
-      [&](std::int64_t M) { return blocks_of(source, call, request, {.M = M, .N = 512, .K = p.K}); });
-  const auto cols = period_of(
-      [&](std::int64_t N) { return blocks_of(source, call, request, {.M = 512, .N = N, .K = p.K}); });
-  if (rows) p.M = multiple(*rows, 2, p.M);
-  if (cols) p.N = multiple(*cols, 2, p.N);
   const bool one_block = !rows && !cols;
   while (one_block && p.N > 2 && blocks_of(source, call, request, p) == 0) {
     --p.N;
     p.M = p.N - p.N / 4;
   }
-  if (p.N == p.M && !one_block) p.N += cols.value_or(p.N);
-  const std::int64_t longer = step.value_or(p.K);
+  if (p.N == p.M && !one_block) p.N += cols ? cols : p.N;
+  const std::int64_t longer = step ? step : p.K;
   while (p.K == p.M || p.K == p.N) p.K += longer;
   while (p.M * p.N * p.K > most_products && p.K > longer) p.K -= longer;
   return p;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
+#include <numeric>
 #include <regex>
 #include <utility>
 
@@ -19,6 +20,7 @@
 #include "trial/kernel_object.hpp"
 #include "trial/kernel_problem.hpp"
 #include "trial/load_widths.hpp"
+#include "trial/several_tiles.hpp"
 
 namespace lapidary::trial {
 namespace {
@@ -145,10 +147,9 @@ std::optional<bench::RandomProblem> allowed(const Call& call, const Request& req
   const bool none = std::none_of(std::begin(told), std::end(told), [&](const char* role) { return call.has(role); });
   if (far && (none || std::any_of(std::begin(told), std::end(told), narrow))) return std::nullopt;
   p.M = asked.M;
-  p.N = call.square ? asked.M : asked.N;
-  p.K = call.square ? asked.M : asked.K;
-  constexpr std::int64_t quick = 8 << 20;  // multiply-adds; with one size for all three there may be many
-  if (p.M * p.N * p.K > quick) return std::nullopt;
+  p.N = asked.N;
+  p.K = asked.K;
+  call.make_equal(p);
   const Gaps gaps = gaps_of(resolved(asked));
   p.lda = p.K + (call.has("lda") ? gaps.a : 0);
   p.ldb = p.N + (call.has("ldb") ? gaps.b : 0);
@@ -159,50 +160,137 @@ std::optional<bench::RandomProblem> allowed(const Call& call, const Request& req
   return bench::resolve(own);
 }
 
-/// Sums that go several times round any ring of stages, whose depth nobody knows here; with one size for all three as
-/// long as is quick.
-bench::CheckProblem long_sums(const Call& call, const bench::RandomProblem& spec) {
-  bench::CheckProblem problem{spec, "sums longer than rings of stages"};
+/// A problem of other sizes, whose lines have nothing between them.
+bench::CheckProblem sized(const bench::RandomProblem& spec, const Problem& sizes, std::string tries) {
+  bench::CheckProblem problem{spec, std::move(tries)};
   Problem& p = problem.spec.problem;
-  p.M = call.square ? 192 : 32;
-  p.N = call.square ? 192 : 64;
-  p.K = call.square ? 192 : 1152;
+  p.M = sizes.M;
+  p.N = sizes.N;
+  p.K = sizes.K;
   p.lda = p.ldb = p.ldc = p.ldd = 0;
   return problem;
 }
 
-/// The same kernel on the problems that rungs are checked on, until one is wrong.
-void try_others(const KernelObject& object, const CudaSource& source, const Call& call, const Layouts& layouts,
-                const bench::RandomProblem& spec, const Request& request, Trial& trial) {
-  constexpr TileShape tile = {32, 64, 8};
-  std::vector<std::pair<Problem, Factors>> tried;
-  Request longer = request;
-  longer.lda = longer.ldb = longer.ldc = longer.ldd = std::nullopt;
-  std::vector<bench::CheckProblem> problems = bench::check_problems(spec.problem.kind, tile);
-  problems.push_back(long_sums(call, spec));
-  for (const bench::CheckProblem& problem : problems) {
-    const auto other = allowed(call, request, spec, problem.spec);
-    if (!other) continue;
+/// Sums that go several times round any ring of stages, whose depth nobody knows here; with one size for K and others
+/// as long as is quick.
+bench::CheckProblem long_sums(const Call& call, const bench::RandomProblem& spec) {
+  Problem p{.M = 32, .N = 64, .K = 1152};
+  if (call.is_equal('K'))
+    for (const char size : call.equal) size_named(p, size) = 192;
+  return sized(spec, p, "sums longer than rings of stages");
+}
+
+/// Where the request's problem is right: each size alone as one that is no multiple of the kernel's tile, by whole
+/// vectors if that can be, so that what goes wrong is not their alignment.
+std::vector<bench::CheckProblem> beside_whole_tiles(const Call& call, const TileShape& tile,
+                                                    const bench::RandomProblem& spec) {
+  std::vector<bench::CheckProblem> problems;
+  const std::int64_t vector = 16 / size_of(spec.problem.kind.type);
+  for (const char size : {'M', 'N', 'K'}) {
+    const bool together = call.is_equal(size);
+    if (together && size != call.equal[0]) continue;
+    std::int64_t whole = 1;
+    std::string names;
+    for (const char one : {'M', 'N', 'K'}) {
+      if (one != size && !(together && call.is_equal(one))) continue;
+      whole = std::lcm(whole, std::int64_t{std::max(one == 'M' ? tile.m : one == 'N' ? tile.n : tile.k, 1)});
+      names += fmt::format("{}{}", names.empty() ? "" : " = ", one);
+    }
+    if (whole == 1 && names != "K") continue;  // of K the step may be one that nothing tells
+    Problem p = spec.problem;
+    size_named(p, size) += whole == 1 || vector % whole ? vector : 1;
+    if (together) call.make_equal(p);
+    const std::string rule = whole == 1 ? fmt::format("not {}", spec.problem.K)
+                                        : fmt::format("no multiple of {}", whole);
+    problems.push_back(sized(spec, p, fmt::format("{} is {}", names, rule)));
+  }
+  return problems;
+}
+
+/// What went wrong, in a line.
+std::string in_short(const EmulatedRun& run) {
+  const std::string& text = run.fault ? run.fault->message : run.verification.message;
+  return text.substr(0, text.find_first_of(run.fault ? "\n" : ";"));
+}
+
+/// The same kernel on other problems.
+class Others {
+ public:
+  Others(const KernelObject& object, const CudaSource& source, const Call& call, const Layouts& layouts,
+         const bench::RandomProblem& spec, const Request& request, Trial& trial)
+      : object_(object),
+        source_(source),
+        call_(call),
+        layouts_(layouts),
+        spec_(spec),
+        request_(request),
+        longer_(request),
+        trial_(trial) {
+    longer_.lda = longer_.ldb = longer_.ldc = longer_.ldd = std::nullopt;
+  }
+
+  /// On the problems that rungs are checked on, until one is wrong; if the launch has no block for some of them, also
+  /// where it does.
+  void run() {
+    constexpr TileShape usual = {32, 64, 8};
+    run_list(usual);
+    if (!right_ || trial_.not_taken.empty()) return;
+    const TileShape tile = tile_of(source_, call_, request_);
+    // All of them: what is not wrong is as telling as what is.
+    for (const bench::CheckProblem& problem : beside_whole_tiles(call_, tile, spec_)) run_on(problem, most_products);
+    if (right_) run_list({tile.m ? tile.m : usual.m, tile.n ? tile.n : usual.n, tile.k ? tile.k : usual.k});
+  }
+
+ private:
+  /// Multiply-adds; with one size for all three there may be many.
+  static constexpr std::int64_t quick = 8 << 20;
+
+  void run_list(const TileShape& tile) {
+    std::vector<bench::CheckProblem> problems = bench::check_problems(spec_.problem.kind, tile);
+    problems.push_back(long_sums(call_, spec_));
+    for (const bench::CheckProblem& problem : problems)
+      if (right_) run_on(problem, quick);
+  }
+
+  void run_on(const bench::CheckProblem& problem, std::int64_t most) {
+    const auto other = allowed(call_, request_, spec_, problem.spec);
+    if (!other || other->problem.M * other->problem.N * other->problem.K > most) return;
     const Problem& p = other->problem;
     const std::pair one = {p, Factors{other->alpha, other->beta}};
-    if (std::find(tried.begin(), tried.end(), one) != tried.end()) continue;
-    tried.push_back(one);
-    const Operands operands = operands_of(call, layouts, p, longer, gaps_of(p));
+    if (std::find(run_.begin(), run_.end(), one) != run_.end()) return;
+    run_.push_back(one);
+    const Operands operands = operands_of(call_, layouts_, p, longer_, gaps_of(p));
     LaunchShape shape{};
     try {
-      shape = shape_of(source, call, request, p);
-      check_shared_memory(source, call, request, shape, object.static_shared_bytes());
+      shape = shape_of(source_, call_, request_, p);
+      check_shared_memory(source_, call_, request_, shape, object_.static_shared_bytes());
     } catch (const InvalidArgument& error) {  // a number of blocks that is rounded down may be 0
-      if (trial.not_taken.empty()) trial.not_taken = fmt::format("{}: {}", bench::sizes_of(p), error.what());
-      continue;
+      if (trial_.not_taken.empty()) trial_.not_taken = fmt::format("{}: {}", bench::sizes_of(p), error.what());
+      return;
     }
-    trial.tried.push_back(problem.tries);
     // Every second one in a random order.
-    const std::uint64_t order = trial.tried.size() % 2 ? 0 : trial.tried.size();
-    trial.other = run_emulated(object, *other, shape, operands, numbers_unless_given(request), order);
-    if (!trial.other->ok()) return;
+    const std::uint64_t order = trial_.tried.size() % 2 ? trial_.tried.size() + 1 : 0;
+    EmulatedRun found = run_emulated(object_, *other, shape, operands, numbers_unless_given(request_), order);
+    if (right_) {
+      right_ = found.ok();
+      trial_.tried.push_back(problem.tries);
+      trial_.other = std::move(found);
+    } else if (!found.ok()) {
+      trial_.wrong_too.push_back(fmt::format("{} ({}): {}", bench::sizes_of(p), problem.tries, in_short(found)));
+    }
   }
-}
+
+  const KernelObject& object_;
+  const CudaSource& source_;
+  const Call& call_;
+  const Layouts& layouts_;
+  const bench::RandomProblem& spec_;
+  const Request& request_;
+  Request longer_;
+  Trial& trial_;
+  std::vector<std::pair<Problem, Factors>> run_;
+  bool right_ = true;  ///< up to now
+};
 
 /// Layouts with which a kernel is right that is wrong or out of bounds with those that were tried.
 std::optional<Layouts> other_layouts(const KernelObject& object, const Call& call, const Request& request,
@@ -274,6 +362,7 @@ Trial try_kernel(const Request& request) {
               .shared_bytes = object.static_shared_bytes() + shape.shared_bytes,
               .takes_leading_dimensions = call.has("lda") || call.has("ldb") || call.has("ldc") || call.has("ldd"),
               .constants = call.constants,
+              .equal = call.square ? "" : call.equal,
               .warnings = object.warnings(),
               .run = run_emulated(object, spec, shape, operands_of(call, layouts, p, request, {}), request.initial_c)};
   trial.launches = try_orders(object, trial.run);
@@ -282,7 +371,7 @@ Trial try_kernel(const Request& request) {
   look_at_volatile(source, trial.run);
   if (trial.run.ok()) {
     if (!request.m && !request.n && !request.k && call.constants.empty())
-      try_others(object, source, call, layouts, spec, request, trial);
+      Others(object, source, call, layouts, spec, request, trial).run();
     trial.gpu = run_on_gpu(source, call, instance, layouts, request, trial.run);
   } else {
     trial.right_with = other_layouts(object, call, request, trial.run, layouts);

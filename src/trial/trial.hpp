@@ -38,6 +38,10 @@ struct Trial {
   /// Of a kernel that is given no size: the constants of the file in place of M, N and K, whose values are the run's.
   std::map<std::string, std::string> constants;
 
+  /// The sizes that are the same in all that it was tried with, as letters, since the launch in the file has one
+  /// variable for them; empty if there are none, and of a kernel of one size.
+  std::string equal = {};
+
   /// What g++ warns of in the kernel and in what it calls in the file: variables that are not initialised, indices
   /// beyond arrays of a thread's own, of which the emulated machine sees nothing; a warning a line.
   std::string warnings = {};
@@ -53,6 +57,9 @@ struct Trial {
   /// arguments allow them, until one is wrong; of a kernel that is right and was given no sizes.
   std::vector<std::string> tried = {};
   std::optional<EmulatedRun> other = {};  ///< the last of these
+  /// If `other` is the first of problems of which each has one size that is no multiple of the tile: those of the
+  /// others that are wrong, too, and how, one a line of text.
+  std::vector<std::string> wrong_too = {};
   /// The first of those problems for which the kernel has no legal launch, as of a grid of N / 128 blocks where N is
   /// 101, and why; empty if there is none.
   std::string not_taken = {};

@@ -91,6 +91,24 @@ TEST(Try, SaysWhereWrongResultsAreStoredIfTheyAre) {
   expect_output(run(std::string("broken.cu --kernel without_negative") + tiles_of_16), 1,
                 {"negative results come out as 0", "stored at broken.cu:"});
 }
+TEST(Try, SaysWhichSizesItIsWrongAtBesideWholeTiles) {
+  const Output output = run("half_padded.cu --kernel 'hgemm<2, 32>'");
+  EXPECT_EQ(output.text.find("right, but not at every size:  hgemm"), 0u) << output.text;
+  expect_output(output, 1,
+                {"(M is no multiple of 128):\n", "also at M = 256, N = 392, K = 192 (N is no multiple of 128): ",
+                 "also at M = 256, N = 384, K = 200 (K is no multiple of 64): "});
+}
+TEST(Try, SaysThatTheLaunchHasOneSize) {
+  const ScratchFolder folder;
+  const std::string file = folder.file("squares.cu");
+  std::ofstream(file) << "__global__ void gemm(int M, int N, int K, const float* A, const float* B, float* C) {\n"
+                         "  float sum = 0;\n"
+                         "  for (int k = 0; k < K; ++k) sum += A[blockIdx.x * K + k] * B[k * N + threadIdx.x];\n"
+                         "  C[blockIdx.x * N + threadIdx.x] = sum;\n}\n"
+                         "void run(int n, float* A, float* B, float* C) { gemm<<<n, n>>>(n, n, n, A, B, C); }\n";
+  expect_output(run(file), 0, {"the launch has M = N = K: such sizes alone are tried"});
+  EXPECT_EQ(Json::parse(run(file + " --json").text)["equal_sizes"], "MNK");
+}
 TEST(Try, RefusesWhatCannotBeRun) {
   const Output mistyped = run(std::string("mistyped.cu") + tiles_of_16);
   expect_output(mistyped, 2, {"mistyped.cu:4:"});

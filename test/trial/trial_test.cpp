@@ -326,11 +326,66 @@ TEST(Trial, PaddingByAWordHelpsNarrowAccessesOfHalvesAndMakesWideOnesFault) {
   EXPECT_EQ(wide.run.fault->kind, FaultKind::misaligned);
   expect_text(wide.run.fault->message, {"misaligned shared load of 16 bytes", "half_padded.cu:20"});
 }
-TEST(Trial, SizesThatTheGridCannotTakeAreToldBesideAGoodResult) {
+TEST(Trial, WhereTheGridHasNoBlockOfSmallSizesLargerOnesBesideWholeTilesAreTried) {
   const Trial trial = run({.file = "half_padded.cu"});
   EXPECT_TRUE(trial.ok()) << text_of(trial.run);
-  EXPECT_FALSE(trial.other) << "every other problem is smaller than a tile";
   expect_text(trial.not_taken, {"the grid has an extent of 0"});
+  ASSERT_TRUE(trial.other);
+  EXPECT_EQ(trial.other->wrong.mistake, Mistake::unwritten) << text_of(*trial.other);
+  EXPECT_EQ(trial.tried, std::vector<std::string>{"M is no multiple of 128"});
+  ASSERT_EQ(trial.wrong_too.size(), 2u);
+  expect_text(trial.wrong_too[0], {"(N is no multiple of 128): 2048 of 100352 results are wrong"});
+  expect_text(trial.wrong_too[1], {"(K is no multiple of 64): out-of-bounds"});
+}
+// Any M and N are right, K alone need not be.
+TEST(Trial, AGridThatIsRoundedDownMayBeRightAtEverySize) {
+  const auto tried = [](const char* kernel) {
+    return run({.file = "rounded_down.cu", .kernel = kernel, .grid = "N / 128, M / 128", .block = "32, 8"});
+  };
+  const Trial right = tried("product<true>"), wrong = tried("product<false>");
+  ASSERT_TRUE(right.ok() && right.other);
+  EXPECT_TRUE(right.other->ok()) << text_of(*right.other);
+  EXPECT_GT(right.tried.size(), 6u) << "other problems of the list, too";
+  ASSERT_TRUE(wrong.ok() && wrong.other);
+  EXPECT_EQ(wrong.tried.back(), "K is no multiple of 8");
+  EXPECT_EQ(wrong.other->wrong.mistake, Mistake::short_sums) << text_of(*wrong.other);
+}
+TEST(Trial, SizesThatALaunchHasOneVariableForAreEqual) {
+  const ScratchFolder folder;
+  const std::string file = folder.file("squares.cu");
+  const auto tried = [&](const char* launch, const Request& given = {}) {
+    std::ofstream(file) << R"(
+__global__ void gemm(int M, int N, int K, const float* A, const float* B, float* C) {
+  const int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x;
+  if (row >= M || col >= N) return;
+  float sum = 0;
+  for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + col];
+  C[row * N + col] = sum;
+}
+int main() { int n = 512, k = 1024; float *A, *B, *C; dim3 block(16, 16), grid((n + 15) / 16, (n + 15) / 16); )"
+                        << launch << "; }\n";
+    Request request = given;
+    request.file = file;
+    return try_kernel(request);
+  };
+  for (const auto& [launch, equal] : {std::pair("gemm<<<grid, block>>>(n, n, n, A, B, C)", "MNK"),
+                                      std::pair("gemm<<<grid, block>>>(n, n, k, A, B, C)", "MN")}) {
+    const Trial trial = tried(launch);
+    EXPECT_TRUE(trial.ok() && trial.other && trial.other->ok()) << launch << text_of(trial.run);
+    EXPECT_EQ(trial.equal, equal);
+    EXPECT_GT(trial.tried.size(), 10u);
+    for (const Problem& p : {trial.run.spec.problem, trial.other->spec.problem}) {
+      EXPECT_EQ(p.M, p.N) << launch;
+      EXPECT_EQ(p.K == p.M, trial.equal == "MNK") << launch;
+    }
+  }
+  // What is given by hand stands.
+  const Trial sized = tried("gemm<<<grid, block>>>(n, n, n, A, B, C)", {.m = 40, .n = 24, .k = 8});
+  EXPECT_EQ(sized.run.spec.problem.N, 24);
+  const Trial launched = tried("gemm<<<grid, block>>>(n, n, n, A, B, C)",
+                               {.grid = "(N + 15) / 16, (M + 15) / 16", .block = "16, 16"});
+  EXPECT_NE(launched.run.spec.problem.M, launched.run.spec.problem.N);
+  EXPECT_TRUE(launched.ok() && sized.ok() && sized.equal.empty() && launched.equal.empty());
 }
 TEST(Trial, TransposingAWarpTilesOperandMovesItsConflictToTheStores) {
   const auto tiles = [](const char* kernel, int line) {
