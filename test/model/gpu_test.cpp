@@ -13,6 +13,7 @@
 #include "core/data_file.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "model/calibration.hpp"
 #include "model/roofline.hpp"
 #include "scratch_folder.hpp"
 
@@ -60,6 +61,22 @@ TEST(Gpu, ValuesHaveUnits) {
   EXPECT_FALSE(h200.l2_read_bytes_per_clk);
   EXPECT_EQ(find_gpu("b200").l2_bytes, 253 << 19);  // 126.5 MiB
   EXPECT_EQ(find_gpu("v100 16gb").barriers_per_sm, 0);
+}
+
+// One figure of a bandwidth, whether it is asked of the table or of the calibration: what was measured of a card.
+TEST(Gpu, MeasuredBandwidthsAreThoseOfTheCalibration) {
+  for (const Gpu& gpu : load_gpus()) {
+    bool own = false;
+    const Calibration calibration = calibration_of(gpu, own);
+    const double per_byte = gpu.sms * gpu.clock_hz;
+    if (own && gpu.dram_read_measured_bytes_per_s) {
+      EXPECT_NEAR(*gpu.dram_read_measured_bytes_per_s / (calibration["dram_bytes_all"] * per_byte), 1, 5e-4)
+          << gpu.name;
+    }
+    if (own && gpu.l2_read_measured_bytes_per_s) {
+      EXPECT_NEAR(*gpu.l2_read_measured_bytes_per_s / (calibration["tensor_bytes_4"] * per_byte), 1, 5e-4) << gpu.name;
+    }
+  }
 }
 
 TEST(Gpu, TheH200IsTheCardThatWasMeasured) {
