@@ -32,7 +32,7 @@ void add_passes(library::KernelCost& cost, const Explanation& e) {
   const auto tiles = static_cast<double>(ceil_div(e.observation.tiles, e.observation.blocks));
   cost.depth = tiles * static_cast<double>(e.question.problem.K) / program.iterations;
   for (int blocks = 1; blocks <= std::min(e.occupancy->blocks, library::KernelCost::most_blocks); ++blocks) {
-    const auto constants = calibration.multiprocessor(program.loop_bytes, blocks * warps);
+    const auto constants = calibration.multiprocessor(e.question.gpu, program.loop_bytes, blocks * warps);
     const model::BlockTime time = simulate(program.programs, program.iterations, warps, blocks, constants, endless);
     cost.pass_cycles[static_cast<std::size_t>(blocks - 1)] = time.loop_cycles;
     if (blocks == 1) cost.start_cycles = std::max(0.0, time.cycles - program.iterations * time.loop_cycles) / tiles;

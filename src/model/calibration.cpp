@@ -77,6 +77,18 @@ Calibration Calibration::at_clock(double share) const {
   return there;
 }
 
+Calibration Calibration::on_card(const Gpu& gpu, const Gpu& own) const {
+  Calibration there = *this;
+  const auto of_one = [](const Gpu& card, double bytes_per_s) { return bytes_per_s / card.sms / card.clock_hz; };
+  if (gpu.l2_read_measured_bytes_per_s)
+    there.constants_["l2_bytes_all"] = of_one(gpu, *gpu.l2_read_measured_bytes_per_s);
+  const double reached = (*this)["dram_bytes_all"] / of_one(own, own.dram_bytes_per_s);
+  there.constants_["dram_bytes_all"] = gpu.dram_read_measured_bytes_per_s
+                                           ? of_one(gpu, *gpu.dram_read_measured_bytes_per_s)
+                                           : of_one(gpu, gpu.dram_bytes_per_s) * std::min(1.0, reached);
+  return there;
+}
+
 double Calibration::tensor_cycles(const Gpu& gpu, const MachineInstruction& i) const {
   const double peak = tensor_flop_per_clk(gpu, i);
   if (peak <= 0) throw InvalidArgument(fmt::format("{} has no tensor cores for {}", gpu.name, i.opcode));
@@ -104,7 +116,7 @@ double Calibration::wgmma_slowdown() const {
 
 bool Calibration::has_tensor_cores() const { return find("mma_bf16_16816") && find("wgmma_n256"); }
 
-MultiprocessorConstants Calibration::multiprocessor(double code_bytes, int warps) const {
+MultiprocessorConstants Calibration::multiprocessor(const Gpu& gpu, double code_bytes, int warps) const {
   const Calibration& k = *this;
   MultiprocessorConstants c;
   c.schedulers = 4;
@@ -115,7 +127,12 @@ MultiprocessorConstants Calibration::multiprocessor(double code_bytes, int warps
   // A barrier of n warps takes a latency and n arrivals, one after the other.
   c.barrier_arrival = (k["barrier_32"] - k["barrier_4"]) / 28;
   c.barrier_latency = k["barrier_4"] - 4 * c.barrier_arrival;
-  c.lines_per_cycle = 32 / k["l1_32_32_lines"];
+  constexpr int half_lanes = 16;
+  c.fma_halves = gpu.fp32_lanes >= 2 * half_lanes * c.schedulers ? 2 : 1;
+  // L1 and shared memory are one, as wide for lines as for wavefronts.
+  constexpr double wavefront_bytes = 128;
+  c.wavefront_cycles = std::max(1.0, wavefront_bytes / gpu.shared_bytes_per_clk);
+  c.lines_per_cycle = 32 / k["l1_32_32_lines"] / c.wavefront_cycles;
   c.shared_issue = k["lds32_broadcast"];
   c.queue_entries = 8;
   // Code that does not fit the instruction cache is fetched anew in each iteration. What of it misses is taken to be
@@ -135,7 +152,8 @@ Calibration calibration_of(const Gpu& gpu, bool& measured) {
   if (!measured) file = data_file("results/h200/calibration.json");
   const std::optional<std::string> text = read_file(file);
   if (!text) throw InvalidArgument(fmt::format("{} cannot be read", file.string()));
-  return Calibration(*text, file.string());
+  const Calibration found(*text, file.string());
+  return measured ? found : found.on_card(gpu, find_gpu("H200"));
 }
 
 }  // namespace lapidary::model

@@ -31,6 +31,11 @@ class Calibration {
   /// in it stays. @param share  of the clock that it was measured at
   Calibration at_clock(double share) const;
 
+  /// As it is taken for another card, on which it was not measured: with the bandwidths that the card's data sheet has.
+  /// L2 gives what was measured there, if it was; DRAM the part of what is published that its own card's reads get.
+  /// @param own  the card that it was measured on
+  Calibration on_card(const Gpu& gpu, const Gpu& own) const;
+
   /// For how many cycles an instruction of tensor cores that a warp issues (mma.sync: HMMA, IMMA, DMMA) keeps those of
   /// its scheduler busy. By the card's peak rate, of which Hopper's mma.sync gets a part only: what was measured of the
   /// form, or if that is not on record 62.9 % (W. Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU
@@ -45,8 +50,9 @@ class Calibration {
   /// Whether both are measured rather than documented.
   bool has_tensor_cores() const;
 
-  /// For a kernel whose main loop takes that many bytes of code, run by that many warps of a multiprocessor.
-  MultiprocessorConstants multiprocessor(double code_bytes, int warps) const;
+  /// For a kernel whose main loop takes that many bytes of code, run by that many warps of a multiprocessor. How wide
+  /// shared memory and the multiply-add pipe are is the card's data sheet's to say.
+  MultiprocessorConstants multiprocessor(const Gpu& gpu, double code_bytes, int warps) const;
 
  private:
   std::optional<double> find(std::string_view name) const;
@@ -56,7 +62,7 @@ class Calibration {
 };
 
 /// The calibration of a card, results/<card>/calibration.json; of a card without one the nearest that there is: that of
-/// the H200. @param measured  set to whether it is the card's own
+/// the H200, with the bandwidths of the card. @param measured  set to whether it is the card's own
 Calibration calibration_of(const Gpu& gpu, bool& measured);
 
 }  // namespace lapidary::model

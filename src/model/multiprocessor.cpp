@@ -90,7 +90,8 @@ class Multiprocessor {
       if (i.wait >> s & 1) at = std::max(at, warp.free[static_cast<std::size_t>(s)]);
     switch (i.unit) {
       case Unit::fma:
-        at = std::max(at, std::min(scheduler.heavy_free, scheduler.lite_free));
+        at = std::max(at,
+                      c_.fma_halves > 1 ? std::min(scheduler.heavy_free, scheduler.lite_free) : scheduler.heavy_free);
         for (int bank = 0; bank < 2; ++bank)
           if (i.reads[bank]) at = std::max(at, scheduler.bank_free[static_cast<std::size_t>(bank)] - c_.bank_slack);
         break;
@@ -146,14 +147,14 @@ class Multiprocessor {
     double operands = now_ + 2, result = now_ + 4;
     switch (i.unit) {
       case Unit::fma:
-        (scheduler.lite_free <= now_ ? scheduler.lite_free : scheduler.heavy_free) = now_ + c_.pipe_cycles;
+        (lite_is_free(scheduler) ? scheduler.lite_free : scheduler.heavy_free) = now_ + c_.pipe_cycles;
         for (std::size_t bank = 0; bank < 2; ++bank)
           if (i.reads[bank]) scheduler.bank_free[bank] = std::max(scheduler.bank_free[bank], now_) + i.reads[bank];
-        fma += c_.pipe_cycles / 2;
+        fma += c_.pipe_cycles / c_.fma_halves;
         break;
       case Unit::fma_heavy:
         scheduler.heavy_free = now_ + c_.pipe_cycles;
-        fma += c_.pipe_cycles / 2;
+        fma += c_.pipe_cycles / c_.fma_halves;
         break;
       case Unit::tensor: {
         const auto cycles = static_cast<double>(i.tensor_cycles);
@@ -166,7 +167,7 @@ class Multiprocessor {
       case Unit::variable: result = now_ + 20; break;
       case Unit::shared_load:
       case Unit::shared_store: {
-        const double busy = std::max<double>(i.wavefronts, c_.shared_issue);
+        const double busy = std::max<double>(i.wavefronts * c_.wavefront_cycles, c_.shared_issue);
         const double begin = std::max(now_, memory_free_);
         memory_free_ = begin + busy;
         shared += busy;
@@ -233,6 +234,8 @@ class Multiprocessor {
     ++warp.next;
     enter_code(warp);
   }
+
+  bool lite_is_free(const Scheduler& scheduler) const { return c_.fma_halves > 1 && scheduler.lite_free <= now_; }
 
   // Goes on to the next part of its program that has an instruction.
   void enter_code(Warp& warp) {

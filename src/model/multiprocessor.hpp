@@ -65,9 +65,13 @@ struct MultiprocessorConstants {
   /// That an instruction keeps what executes it busy: half of the multiply-add pipe, or the integer pipe. Each is half
   /// a warp wide.
   double pipe_cycles = 2;
-  double lines_per_cycle = 0;  ///< 128-byte lines of global memory that L1 looks up
-  double shared_issue = 0;     ///< cycles between two shared accesses, however few wavefronts they take
-  int queue_entries = 0;       ///< memory instructions of one scheduler that wait for the memory pipe
+  /// Halves that the multiply-add pipe has: with one, of 64 lanes in a multiprocessor, all of it does what
+  /// Unit::fma_heavy does.
+  int fma_halves = 2;
+  double lines_per_cycle = 0;   ///< 128-byte lines of global memory that L1 looks up
+  double wavefront_cycles = 1;  ///< of shared memory for one wavefront
+  double shared_issue = 0;      ///< cycles between two shared accesses, however few wavefronts they take
+  int queue_entries = 0;        ///< memory instructions of one scheduler that wait for the memory pipe
 };
 
 /// What one multiprocessor gets of what all share.

@@ -31,7 +31,7 @@ double longest(const TimedLaunch& launch) {
 
 BlockTime time_of(const Gpu& gpu, const Calibration& k, const KernelProgram& program, const TimedLaunch& launch,
                   int per_sm, double active) {
-  const MultiprocessorConstants constants = k.multiprocessor(program.loop_bytes, per_sm * launch.warps_per_block);
+  const MultiprocessorConstants constants = k.multiprocessor(gpu, program.loop_bytes, per_sm * launch.warps_per_block);
   const MemoryShare share = memory_share(gpu, k, launch, active);
   BlockTime time = simulate(program.programs, program.iterations * longest(launch), launch.warps_per_block, per_sm,
                             constants, share);

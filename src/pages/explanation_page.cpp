@@ -420,8 +420,10 @@ Document time_page(const Explanation& e) {
     page.paragraph(
         "the rates of tensor cores are from texts: no measurement of this card is on record (script/calibrate)");
   if (!e.own_calibration)
-    page.paragraph(fmt::format("the constants are those of the H200: {} has not been calibrated (script/calibrate)",
-                               e.question.gpu.name));
+    page.paragraph(fmt::format(
+        "the constants are those of the H200 with the data sheet's bandwidths and lanes of {}, which has not "
+        "been calibrated (script/calibrate)",
+        e.question.gpu.name));
   return page;
 }
 

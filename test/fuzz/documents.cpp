@@ -37,7 +37,7 @@ void read_calibration(const std::string& input) {
   const model::Calibration calibration(input, "calibration.json");
   static_cast<void>(calibration.wgmma_slowdown());
   static_cast<void>(calibration.mma_share(h200(), Type::bf16, 16 * 8 * 16));
-  static_cast<void>(calibration.multiprocessor(40000, 8));
+  static_cast<void>(calibration.multiprocessor(h200(), 40000, 8));
 }
 
 /// A target that reads a file of results/h200.

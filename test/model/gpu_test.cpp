@@ -76,6 +76,14 @@ TEST(Gpu, MeasuredBandwidthsAreThoseOfTheCalibration) {
     if (own && gpu.l2_read_measured_bytes_per_s) {
       EXPECT_NEAR(*gpu.l2_read_measured_bytes_per_s / (calibration["tensor_bytes_4"] * per_byte), 1, 5e-4) << gpu.name;
     }
+    // Of a card that was not calibrated they are the card's own all the same, not those of a multiprocessor elsewhere.
+    EXPECT_LE(calibration["dram_bytes_all"] * per_byte, gpu.dram_bytes_per_s) << gpu.name;
+    if (!own && gpu.l2_read_measured_bytes_per_s) {
+      EXPECT_DOUBLE_EQ(calibration["l2_bytes_all"] * per_byte, *gpu.l2_read_measured_bytes_per_s) << gpu.name;
+    }
+    const MultiprocessorConstants constants = calibration.multiprocessor(gpu, 4096, 8);
+    EXPECT_EQ(16 * constants.schedulers * constants.fma_halves, gpu.fp32_lanes) << gpu.name;
+    EXPECT_EQ(128 / constants.wavefront_cycles, gpu.shared_bytes_per_clk) << gpu.name;
   }
 }
 

@@ -48,6 +48,32 @@ TEST(Multiprocessor, TwoOperandsOfOneBankTakeTwoCycles) {
   EXPECT_NEAR(loop_cycles(std::vector(64, fma(2, 0)), 4), 128, 1);
 }
 
+TEST(Multiprocessor, WithHalfAsManyLanesAMultiplyAddTakesTwiceAsLong) {
+  MultiprocessorConstants half = constants();
+  half.fma_halves = 1;
+  WarpProgram program;
+  program.loop = std::vector(64, fma());
+  const BlockTime time = simulate({program}, 100, 8, 1, half, memory);
+  EXPECT_NEAR(time.loop_cycles, 256, 1);
+  EXPECT_NEAR(time.fma, 1, 0.01);
+  EXPECT_NEAR(time.issue, 0.5, 0.01);
+  SassInstruction multiply;
+  multiply.unit = Unit::fma_heavy;
+  program.loop.insert(program.loop.end(), 64, multiply);
+  EXPECT_NEAR(simulate({program}, 100, 8, 1, half, memory).loop_cycles, 512, 1) << "all of it multiplies integers";
+}
+
+TEST(Multiprocessor, SharedMemoryOfHalfTheWidthTakesTwiceAsLong) {
+  MultiprocessorConstants narrow = constants();
+  narrow.wavefront_cycles = 2;
+  SassInstruction load;
+  load.unit = Unit::shared_load;
+  load.wavefronts = 4;
+  WarpProgram program;
+  program.loop = std::vector(16, load);
+  EXPECT_NEAR(simulate({program}, 100, 8, 1, narrow, memory).loop_cycles, 2 * 16 * 4 * 8, 16);
+}
+
 TEST(Multiprocessor, HalfOfTheMultiplyAddPipeDoesWhatTheOtherCannot) {
   SassInstruction multiply;
   multiply.unit = Unit::fma_heavy;
