@@ -134,7 +134,7 @@ ExitCode roofline(const RooflineArguments& arguments) {
           "The roof is the lowest of: the peak of the cores that multiply; DRAM by its FLOP for each byte that must cross it once; L2 by its "
           "FLOP for each byte that the block tile makes the SMs read; L1, which is also shared memory, by its FLOP for "
           "each byte of the lines and wavefronts that the kernel makes it pass, 128 bytes each. Left out are kernels "
-          "that multiply with what the card lacks, and tiles that were not measured on it but for each kernel's first. " +
+          "that multiply with what the card lacks or at a rate that no source states, and tiles that were not measured on it but for each kernel's first. " +
               (any ? fmt::format("Measured is a {}, from results/.", mode)
                    : std::string("results/ has no rate of this size and mode on this card.")),
           report::page_width));

@@ -106,7 +106,8 @@ struct Peak {
   /// "f32", or of tensor cores the instruction and the operands: "mma.sync bf16", "wgmma bf16"; with its shape if
   /// that is the shorter of two, "mma.sync m16n8k8 bf16"
   std::string name;
-  double flops = 0;  ///< their highest rate on the card, in FLOP/s; 0: it has none
+  double flops = 0;   ///< their highest rate on the card, in FLOP/s; 0: it has none, or no source states it
+  bool known = true;  ///< whether it is known
 };
 
 /// How long DRAM takes for the compulsory bytes, and what multiplies for the FLOP, each at its highest rate: no kernel
@@ -116,7 +117,7 @@ struct LeastTime {
   bool dram_measured = false;
   double memory_seconds = 0;
   Peak peak;
-  std::optional<double> compute_seconds;  ///< empty where the card lacks the units
+  std::optional<double> compute_seconds;  ///< empty where the card lacks the units, or their rate is not known
 };
 
 /// For what the warps of a multiprocessor waited, as Nsight Compute samples it.
@@ -176,6 +177,9 @@ struct Explanation {
 /// Steps along K whose tiles of A and B the bytes on their way to a block make up at most: the stages of a pipeline
 /// that are being filled.
 double steps_in_flight(const Explanation& e);
+
+/// That no source states at what rate a card multiplies by mma.sync.
+std::string unknown_rate_text(const Peak& peak, const model::Gpu& gpu);
 
 /// Whether the launch takes the path of which the machine code was recorded.
 bool takes_recorded_path(const Explanation& e);

@@ -152,7 +152,7 @@ Roofline roofline(const model::Gpu& gpu, const std::vector<KernelIntensity>& ker
   Roofline result{gpu, model::ceilings(gpu), size, mode, {}};
   const std::vector<model::MeasuredRate> rates = model::measured_rates(gpu);
   for (const KernelIntensity& kernel : kernels)
-    // What multiplies with units that the card lacks has no roof there.
+    // What multiplies with units that the card lacks, or at a rate that is not known, has no roof there.
     if (kernel.peak.flops > 0) result.entries.push_back(entry_of(kernel, result, rates));
   return result;
 }

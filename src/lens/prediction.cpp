@@ -113,10 +113,11 @@ Peak peak_of(const Explanation& e) {
   }
   if (total.mma.instructions == 0) return {"f32", model::ceilings(gpu).f32_flops};
   const double multiply_adds = static_cast<double>(total.mma.flop) / 2 / static_cast<double>(total.mma.instructions);
-  bool measured = false;
-  const double share = model::calibration_of(gpu, measured).mma_share(gpu, type, multiply_adds);
   const bool short_form = size_of(type) == 2 && multiply_adds == 16 * 8 * 8;
-  return {fmt::format("mma.sync {}{}", short_form ? "m16n8k8 " : "", name_of(type)), tensor * share};
+  const std::string name = fmt::format("mma.sync {}{}", short_form ? "m16n8k8 " : "", name_of(type));
+  if (tensor > 0 && !model::knows_mma_rate(gpu)) return {name, 0, false};
+  bool measured = false;
+  return {name, tensor * model::calibration_of(gpu, measured).mma_share(gpu, type, multiply_adds)};
 }
 
 /// The clock of a burst, the time at it, and what is held launch after launch.
@@ -259,6 +260,7 @@ std::string predict_warps(Explanation& e) {
   work.cost = Costs(e.observation);
   work.tensor_cycles = [&](const model::MachineInstruction& i) { return calibration.tensor_cycles(q.gpu, i); };
   e.program = model::program_of(*e.compiled, work);
+  if (!e.least.peak.known) return unknown_rate_text(e.least.peak, q.gpu);
   if (e.occupancy->blocks < 1)
     return fmt::format("no block fits a multiprocessor of {}: {}", q.gpu.name, e.occupancy->reason);
   if (!takes_recorded_path(e)) return "the machine code on record is that for aligned problems, which this one is not";

@@ -60,6 +60,8 @@ double tensor_flop_per_clk(const Gpu& gpu, Type operands) {
   return 0;
 }
 
+bool knows_mma_rate(const Gpu& gpu) { return gpu.compute_capability < 100 || gpu.compute_capability >= 120; }
+
 double attainable(double peak_flops, double bytes_per_s, double flop_per_byte) {
   return std::min(peak_flops, bytes_per_s * flop_per_byte);
 }

@@ -43,6 +43,10 @@ double tensor_peak(const Gpu& gpu, double flop_per_clk);
 /// What tensor cores of an SM do in a clock with operands of a type, in f32; of f32 itself by tf32. 0: they cannot.
 double tensor_flop_per_clk(const Gpu& gpu, Type operands);
 
+/// Whether it is known what mma.sync gets of those rates: not of a card whose rates are those of tcgen05 (compute
+/// capabilities 10 and 11).
+bool knows_mma_rate(const Gpu& gpu);
+
 /// The roofline: the rate that `flop_per_byte` allows under a compute ceiling and a bandwidth.
 double attainable(double peak_flops, double bytes_per_s, double flop_per_byte);
 

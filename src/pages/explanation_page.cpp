@@ -82,6 +82,7 @@ std::string least_time_text(const Explanation& e) {
   const std::string memory = fmt::format(
       "memory {}: {:.4g} MB at {:.4g} TB/s of DRAM, as {}", time(least.memory_seconds), e.compulsory_bytes / 1e6,
       least.dram_bytes_per_s * 1e-12, least.dram_measured ? "measured" : "published");
+  if (!least.peak.known) return fmt::format("{}; compute: {}", memory, unknown_rate_text(least.peak, e.question.gpu));
   if (!least.compute_seconds)
     return fmt::format("{}; compute: {} has no {}", memory, e.question.gpu.name, least.peak.name);
   return fmt::format(

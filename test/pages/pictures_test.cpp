@@ -104,9 +104,10 @@ TEST(RooflinePicture, NamesEveryKernelAndNoTwoOnTopOfEachOther) {
     std::set<const Rung*> kernels;
     for (const RooflineEntry& entry : shown.entries) kernels.insert(entry.rung);
     ASSERT_EQ(heights.size(), kernels.size());
-    const std::size_t of_wgmma = static_cast<std::size_t>(std::count_if(
-        whole_ladder().begin(), whole_ladder().end(), [](const Rung& rung) { return rung.family == "wgmma"; }));
-    EXPECT_EQ(kernels.size(), whole_ladder().size() - (shown.gpu.compute_capability == 90 ? 0 : of_wgmma));
+    // A B200 has no wgmma, and at what rate it does mma.sync is not known.
+    const std::size_t of_cuda_cores = static_cast<std::size_t>(std::count_if(
+        whole_ladder().begin(), whole_ladder().end(), [](const Rung& rung) { return rung.family == "simt"; }));
+    EXPECT_EQ(kernels.size(), shown.gpu.compute_capability == 90 ? whole_ladder().size() : of_cuda_cores);
     for (std::size_t i = 1; i < heights.size(); ++i) EXPECT_GE(heights[i] - heights[i - 1], 14.9);
     expect_well_formed(svg);
   }
