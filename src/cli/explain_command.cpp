@@ -201,6 +201,8 @@ Json explanation_json(const Explanation& e) {
                     {"busy", busy},
                     {"waves", e.time->waves.count},
                     {"parts", e.time->parts ? parts_json(*e.time->parts) : Json()},
+                    {"outside_s", e.time->outside_seconds},
+                    {"c_s", e.time->c_seconds},
                     {"own_calibration", e.own_calibration},
                     {"documented_rates", e.documented_rates}};
   }

@@ -25,10 +25,12 @@ using emulator::Access;
 using emulator::AccessSite;
 using model::InstructionClass;
 
-/// Costs of accesses as the compiler merges them, averaged by kind and width.
+bool reads_c(const AccessSite& site) { return site.memory == "C" && !is_write(site.access); }
+
+/// Costs of accesses as the compiler merges them, averaged by kind and width: of reads of C, or of all others.
 class Costs {
  public:
-  explicit Costs(const Observation& observation) {
+  Costs(const Observation& observation, bool of_c) : of_c_(of_c) {
     add(sums_, observation.compiled);
     add(written_, observation.written);
   }
@@ -57,8 +59,9 @@ class Costs {
   };
   using Sums = std::map<std::pair<InstructionClass, int>, Sum>;
 
-  static void add(Sums& sums, const emulator::Report& report) {
+  void add(Sums& sums, const emulator::Report& report) const {
     for (const AccessSite& site : report.sites) {
+      if (reads_c(site) != of_c_) continue;
       Sum& sum = sums[{class_of(site.access), site.bytes}];
       sum.instructions += static_cast<double>(site.instructions);
       sum.passes += static_cast<double>(is_global(site.access) ? site.lines : site.units);
@@ -66,6 +69,7 @@ class Costs {
     }
   }
 
+  bool of_c_;
   Sums sums_;     ///< neighbours merged
   Sums written_;  ///< for widths that nothing was merged from
 };
@@ -84,9 +88,35 @@ double l1_hit_of(const Explanation& e) {
   return sectors > 0 ? std::max(0.0, 1 - first / sectors) : 0;
 }
 
+/// What a launch asks for of C.
+struct ReadsOfC {
+  double bytes = 0;  ///< that C has
+  double sectors = 0, lines = 0;
+  double multicast_bytes = 0;
+
+  /// The share of those sectors that L1 holds: all but the first touch of each.
+  double l1_hit() const { return sectors > 0 ? std::max(0.0, 1 - bytes / 32 / sectors) : 0; }
+};
+
+ReadsOfC reads_of_c(const Explanation& e) {
+  const Problem& p = e.question.problem;
+  ReadsOfC reads;
+  if (!p.reads_c()) return reads;
+  reads.bytes = static_cast<double>(p.M) * static_cast<double>(p.N) * size_of(p.kind.result);
+  for (const AccessSite& site : e.observation.written.sites) {
+    if (!reads_c(site) || !is_global(site.access)) continue;
+    reads.sectors += static_cast<double>(site.units);
+    reads.multicast_bytes += static_cast<double>(site.multicast_bytes);
+    if (!is_bulk(site.access)) reads.lines += static_cast<double>(site.lines);
+  }
+  return reads;
+}
+
 /// What L2 and DRAM have to do if so many blocks are on each multiprocessor.
-model::RasterTraffic traffic_of(const Explanation& e, int per_sm) {
+model::RasterTraffic traffic_of(const Explanation& e, int per_sm, bool with_c) {
   const Question& q = e.question;
+  model::GemmShape gemm = q.gemm();
+  gemm.reads_c &= with_c;
   const Extent3& cluster = e.observation.launch.cluster;
   const auto [rows, cols] = tiles_of(*q.kernel, q.problem.M, q.problem.N);
   // Tiles of several sizes are taken for tiles of one.
@@ -97,7 +127,7 @@ model::RasterTraffic traffic_of(const Explanation& e, int per_sm) {
   if (e.observation.written.total.bulk_load.multicast_bytes > 0)
     visits.cluster = static_cast<int>(cluster.x * cluster.y * cluster.z);
   const std::int64_t resident = std::min(std::int64_t{q.gpu.sms} * std::max(1, per_sm), e.observation.blocks);
-  return model::simulate_l2(q.gemm(), q.kernel->tile, visits, {resident, q.gpu.l2_bytes});
+  return model::simulate_l2(gemm, q.kernel->tile, visits, {resident, q.gpu.l2_bytes});
 }
 
 /// mma.sync does not reach the peak of tensor cores that have wgmma, by its short form less than by the other
@@ -172,8 +202,9 @@ std::string predict_warpgroups(Explanation& e) {
   const model::Occupancy occupancy = occupancy_of(e.question.gpu, e.observation.launch, e.compiled);
   if (e.compiled) e.occupancy = occupancy;
   if (occupancy.blocks < 1) return fmt::format("no block fits: {}", occupancy.reason);
-  e.traffic = traffic_of(e, occupancy.blocks);
-  e.l2_hit = e.traffic->l2_to_sm_hit_rate;
+  e.traffic = traffic_of(e, occupancy.blocks, true);
+  const model::RasterTraffic without_c = q.problem.reads_c() ? traffic_of(e, occupancy.blocks, false) : *e.traffic;
+  e.l2_hit = without_c.l2_to_sm_hit_rate;
   e.documented_rates = !calibration.has_tensor_cores();
   model::WarpgroupLaunch launch;
   launch.blocks = e.observation.blocks;
@@ -185,10 +216,16 @@ std::string predict_warpgroups(Explanation& e) {
   if (launch.flop_per_clk <= 0)
     return fmt::format("{} has no tensor cores for {}", q.gpu.name, to_string(q.kernel->kind));
   launch.operand_bytes = static_cast<double>(total.wgmma.shared_bytes);
-  launch.l2_read_bytes = 32.0 * static_cast<double>(total.bulk_load.sectors + total.async_copy.sectors +
-                                                    total.global_load.sectors);
-  launch.l2_to_sm_bytes = launch.l2_read_bytes + static_cast<double>(total.bulk_load.multicast_bytes);
-  launch.dram_bytes = e.traffic->dram_bytes();
+  const ReadsOfC c = reads_of_c(e);
+  launch.c_bytes = c.bytes;
+  launch.c_lines = c.lines;
+  launch.l2_read_bytes = 32.0 * (static_cast<double>(total.bulk_load.sectors + total.async_copy.sectors +
+                                                     total.global_load.sectors) -
+                                 c.sectors);
+  launch.l2_to_sm_bytes = launch.l2_read_bytes + static_cast<double>(total.bulk_load.multicast_bytes) -
+                          c.multicast_bytes;
+  launch.dram_bytes = without_c.dram_bytes();
+  launch.least_seconds = e.least.memory_seconds;
   launch.result_bytes = static_cast<double>(q.problem.M) * static_cast<double>(q.problem.N) *
                         size_of(q.kernel->kind.result);
   for (const AccessSite& site : e.observation.written.sites)
@@ -205,9 +242,13 @@ std::string predict_warpgroups(Explanation& e) {
   const model::Activity activity{{fmt::format("wgmma {} flop", name_of(q.kernel->kind.type)), launch.flop},
                                  {"bytes of operands", launch.operand_bytes},
                                  {"bytes into shared memory", launch.l2_to_sm_bytes},
-                                 {"bytes of DRAM", launch.dram_bytes}};
-  hold_clocks(
-      e, true, activity, [&](double hz) { return model::predict_time(q.gpu, calibration, launch, hz); }, true);
+                                 {"bytes of DRAM", e.traffic->dram_bytes()}};
+  const auto time_at = [&](double hz) {
+    model::TimePrediction time = model::predict_time(q.gpu, calibration, launch, hz);
+    time.limiter = limiter_of(time, time.busy.front().what);
+    return time;
+  };
+  hold_clocks(e, true, activity, time_at, true);
   return {};
 }
 
@@ -228,8 +269,8 @@ std::string predict_warps(Explanation& e) {
   const emulator::Counters& total = e.observation.written.total;
   e.occupancy = occupancy_of(e.question.gpu, e.observation.launch, e.compiled);
   e.l1_hit = l1_hit_of(e);
-  const model::RasterTraffic traffic = traffic_of(e, e.occupancy->blocks);
-  e.l2_hit = traffic.l2_to_sm_hit_rate;
+  const model::RasterTraffic traffic = traffic_of(e, e.occupancy->blocks, true);
+  e.l2_hit = (q.problem.reads_c() ? traffic_of(e, e.occupancy->blocks, false) : traffic).l2_to_sm_hit_rate;
   if (q.kernel->tile.k > 0) e.traffic = traffic;
   const model::Calibration calibration = model::calibration_of(q.gpu, e.own_calibration);
   e.documented_rates = total.mma.instructions > 0 && !calibration.has_tensor_cores();
@@ -252,12 +293,14 @@ std::string predict_warps(Explanation& e) {
     work.fma_per_tile = work.fma / steps;
     double loads = 0;
     for (const AccessSite& site : e.observation.written.sites)
-      if ((site.access == Access::global_load || site.access == Access::async_copy) && site.memory != "C")
+      if ((site.access == Access::global_load || site.access == Access::async_copy) && !reads_c(site))
         loads += static_cast<double>(site.instructions);
     work.loads_per_tile = loads / (static_cast<double>(e.observation.blocks) * warps) / steps;
   }
   work.reads_c = q.problem.reads_c();
-  work.cost = Costs(e.observation);
+  work.cost = Costs(e.observation, false);
+  const ReadsOfC c = reads_of_c(e);
+  if (c.sectors > 0) work.cost_of_c = Costs(e.observation, true);
   work.tensor_cycles = [&](const model::MachineInstruction& i) { return calibration.tensor_cycles(q.gpu, i); };
   e.program = model::program_of(*e.compiled, work);
   if (!e.least.peak.known) return unknown_rate_text(e.least.peak, q.gpu);
@@ -270,8 +313,12 @@ std::string predict_warps(Explanation& e) {
                                   .occupancy = *e.occupancy,
                                   .l1_hit = e.l1_hit,
                                   .l2_hit = e.l2_hit,
-                                  .copied_bytes = static_cast<double>(total.bulk_load.shared_bytes)};
-  const double from_l2 = 32.0 * static_cast<double>(total.global_load.sectors) * (1 - e.l1_hit);
+                                  .copied_bytes = static_cast<double>(total.bulk_load.shared_bytes),
+                                  .c_bytes = c.bytes,
+                                  .c_l1_hit = c.l1_hit(),
+                                  .least_seconds = e.least.memory_seconds};
+  const double from_l2 = 32.0 * ((static_cast<double>(total.global_load.sectors) - c.sectors) * (1 - e.l1_hit) +
+                                 c.sectors * (1 - c.l1_hit()));
   const model::InstructionMix& mix = e.program->warp;
   const double all_warps = static_cast<double>(e.observation.blocks) * warps;
   const model::Activity activity{

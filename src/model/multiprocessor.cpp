@@ -31,6 +31,11 @@ struct Block {
   int arrived = 0;
 };
 
+/// For how many cycles things were busy; `issue`, `fma` and `tensor` summed over schedulers.
+struct Work {
+  double issue = 0, fma = 0, tensor = 0, shared = 0, l1 = 0, l2 = 0, dram = 0;
+};
+
 class Multiprocessor {
  public:
   Multiprocessor(const std::vector<WarpProgram>& programs, int iterations, int warps, int blocks,
@@ -70,7 +75,10 @@ class Multiprocessor {
     return now_;
   }
 
-  double issued = 0, fma = 0, tensor = 0, shared = 0, l1 = 0, l2 = 0, dram = 0;
+  Work work;
+  /// While warps are in the loop: from the first instruction of it that issues to the last one.
+  double loop_begin = never, loop_end = 0;
+  Work before_loop, after_loop;
 
  private:
   struct Scheduler {
@@ -142,7 +150,12 @@ class Multiprocessor {
 
   void execute(Scheduler& scheduler, Warp& warp) {
     const SassInstruction& i = (*warp.code)[warp.next];
-    ++issued;
+    const bool in_loop = warp.code == &warp.program->loop;
+    if (in_loop && loop_begin == never) {
+      loop_begin = now_;
+      before_loop = work;
+    }
+    ++work.issue;
     scheduler.next_fetch = std::max(now_ - 1, scheduler.next_fetch) + c_.fetch_interval;
     double operands = now_ + 2, result = now_ + 4;
     switch (i.unit) {
@@ -150,16 +163,16 @@ class Multiprocessor {
         (lite_is_free(scheduler) ? scheduler.lite_free : scheduler.heavy_free) = now_ + c_.pipe_cycles;
         for (std::size_t bank = 0; bank < 2; ++bank)
           if (i.reads[bank]) scheduler.bank_free[bank] = std::max(scheduler.bank_free[bank], now_) + i.reads[bank];
-        fma += c_.pipe_cycles / c_.fma_halves;
+        work.fma += c_.pipe_cycles / c_.fma_halves;
         break;
       case Unit::fma_heavy:
         scheduler.heavy_free = now_ + c_.pipe_cycles;
-        fma += c_.pipe_cycles / c_.fma_halves;
+        work.fma += c_.pipe_cycles / c_.fma_halves;
         break;
       case Unit::tensor: {
         const auto cycles = static_cast<double>(i.tensor_cycles);
         scheduler.tensor_free = std::max(scheduler.tensor_free, now_) + cycles;
-        tensor += cycles;
+        work.tensor += cycles;
         break;
       }
       case Unit::alu: scheduler.alu_free = now_ + c_.pipe_cycles; break;
@@ -170,7 +183,7 @@ class Multiprocessor {
         const double busy = std::max<double>(i.wavefronts * c_.wavefront_cycles, c_.shared_issue);
         const double begin = std::max(now_, memory_free_);
         memory_free_ = begin + busy;
-        shared += busy;
+        work.shared += busy;
         scheduler.queue.push_back(begin);
         operands = memory_free_;
         result = memory_free_ - 1 + c_.shared_latency;
@@ -182,11 +195,11 @@ class Multiprocessor {
         const double lines = std::max(1.0, i.wavefronts / c_.lines_per_cycle);
         const double begin = std::max(now_, memory_free_);
         memory_free_ = begin + lines;
-        l1 += memory_free_ - begin;
+        work.l1 += memory_free_ - begin;
         scheduler.queue.push_back(begin);
         operands = memory_free_ + 4;
         result = memory_free_ + c_.l1_latency;
-        const double hit = i.unit == Unit::global_load ? m_.l1_hit : 0;
+        const double hit = i.reads_c ? m_.c_l1_hit : i.unit == Unit::global_load ? m_.l1_hit : 0;
         const double bytes = i.sectors * (1 - hit) * 32;
         missed_ += bytes;
         // What misses comes in whole accesses: fractions add up until one is full.
@@ -199,12 +212,12 @@ class Multiprocessor {
           missed_ -= amount;
           if (amount > 0) {
             l2_free_ = std::max(l2_free_, begin) + amount / m_.l2_bytes_per_cycle;
-            l2 += amount / m_.l2_bytes_per_cycle;
+            work.l2 += amount / m_.l2_bytes_per_cycle;
             double arrival = std::max(l2_free_, memory_free_ + c_.l2_latency);
-            const double far = amount * (1 - m_.l2_hit);
+            const double far = i.reads_c ? amount : amount * (1 - m_.l2_hit);
             if (far > 0) {
               dram_free_ = std::max(dram_free_, begin) + far / m_.dram_bytes_per_cycle;
-              dram += far / m_.dram_bytes_per_cycle;
+              work.dram += far / m_.dram_bytes_per_cycle;
               // Blocks of a wave ask for the same lines at about the same time: all of them wait for the first one.
               arrival = std::max({arrival, dram_free_, memory_free_ + c_.dram_latency});
             }
@@ -229,6 +242,10 @@ class Multiprocessor {
     if (i.read_barrier >= 0) {
       double& free = warp.free[static_cast<std::size_t>(i.read_barrier)];
       free = std::max(free, operands);
+    }
+    if (in_loop) {
+      loop_end = now_ + 1;
+      after_loop = work;
     }
     warp.ready = std::max(warp.ready, now_ + std::max<int>(1, i.stall));
     ++warp.next;
@@ -289,13 +306,23 @@ BlockTime simulate(const std::vector<WarpProgram>& programs, double iterations, 
   BlockTime time;
   time.loop_cycles = cycles / (most - least);
   time.cycles = end + (iterations - most) * time.loop_cycles;
-  time.issue = (longer.issued - shorter.issued) / cycles / constants.schedulers;
-  time.fma = (longer.fma - shorter.fma) / cycles / constants.schedulers;
-  time.tensor = (longer.tensor - shorter.tensor) / cycles / constants.schedulers;
-  time.shared = (longer.shared - shorter.shared) / cycles;
-  time.l1 = (longer.l1 - shorter.l1) / cycles;
-  time.l2 = (longer.l2 - shorter.l2) / cycles;
-  time.dram = (longer.dram - shorter.dram) / cycles;
+  // A short loop runs beside what is before and behind it: two runs differ by less than its time, and it is busy while
+  // any warp is in it.
+  const bool is_short = whole < start + steady;
+  const Work& from = is_short ? longer.before_loop : shorter.work;
+  const Work& to = is_short ? longer.after_loop : longer.work;
+  const double window = is_short ? std::max(1.0, longer.loop_end - longer.loop_begin) : cycles;
+  // What is asked for in a window may be served after it.
+  const auto share = [&](double Work::*thing, int units) {
+    return std::min(1.0, (to.*thing - from.*thing) / window / units);
+  };
+  time.issue = share(&Work::issue, constants.schedulers);
+  time.fma = share(&Work::fma, constants.schedulers);
+  time.tensor = share(&Work::tensor, constants.schedulers);
+  time.shared = share(&Work::shared, 1);
+  time.l1 = share(&Work::l1, 1);
+  time.l2 = share(&Work::l2, 1);
+  time.dram = share(&Work::dram, 1);
   return time;
 }
 

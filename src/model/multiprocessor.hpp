@@ -40,6 +40,7 @@ struct SassInstruction {
   float wavefronts = 0;        ///< passes of the warp through shared memory, or lines of global memory, on average
   float sectors = 0;           ///< of global memory that it moves, on average
   float tensor_cycles = 0;     ///< that it keeps the tensor cores of its scheduler busy
+  bool reads_c = false;        ///< a load of C, which the launch reads once: L2 does not hold it
   std::int32_t line = 0;       ///< of the source, 0 if unknown
   /// A load from shared memory whose predicate never holds: it moves nothing, but a card counts it as executed.
   bool empty_shared_load = false;
@@ -78,15 +79,16 @@ struct MultiprocessorConstants {
 struct MemoryShare {
   double l2_bytes_per_cycle = 0;
   double dram_bytes_per_cycle = 0;
-  double l1_hit = 0;  ///< share of the sectors of loads that L1 holds
-  double l2_hit = 1;  ///< share of the others that L2 holds
+  double l1_hit = 0;    ///< share of the sectors of loads that L1 holds
+  double l2_hit = 1;    ///< share of the others that L2 holds
+  double c_l1_hit = 0;  ///< share of the sectors of loads of C that L1 holds; L2 holds none of the others
 };
 
 /// What a simulation found.
 struct BlockTime {
   double cycles = 0;       ///< from the first instruction of the blocks to the last one
   double loop_cycles = 0;  ///< of one iteration in the steady state, all resident blocks together
-  // Shares of the loop's cycles in which something was busy.
+  // Shares of the loop's cycles in which something was busy, none above 1.
   double issue = 0, fma = 0, tensor = 0, shared = 0, l1 = 0, l2 = 0, dram = 0;
 };
 

@@ -75,14 +75,20 @@ class Translator {
       : kernel_(kernel), work_(work), reads_(bank_reads(kernel.instructions)) {}
 
   std::vector<SassInstruction> operator()(const Path& path) const {
+    return (*this)(path, [](const MachineInstruction&) { return false; });
+  }
+  /// @param reads_c  tells of an instruction whether it does
+  template <class ReadsC>
+  std::vector<SassInstruction> operator()(const Path& path, ReadsC reads_c) const {
     std::vector<SassInstruction> code;
     code.reserve(path.size());
-    for (const int index : path) code.push_back(translate(index));
+    for (const int index : path)
+      code.push_back(translate(index, reads_c(kernel_.instructions[static_cast<std::size_t>(index)])));
     return code;
   }
 
  private:
-  SassInstruction translate(int index) const {
+  SassInstruction translate(int index, bool reads_c) const {
     const MachineInstruction& from = kernel_.instructions[static_cast<std::size_t>(index)];
     SassInstruction to;
     to.stall = static_cast<std::uint8_t>(std::max(1, from.stall));
@@ -100,7 +106,8 @@ class Translator {
     for (std::size_t bank = 0; bank < 2; ++bank)
       to.reads[bank] = static_cast<std::uint8_t>(reads_[static_cast<std::size_t>(index)][bank]);
     if (from.kind >= InstructionClass::shared_load && from.kind <= InstructionClass::async_copy) {
-      const AccessCost cost = work_.cost(from.kind, from.bytes);
+      to.reads_c = reads_c && work_.cost_of_c;
+      const AccessCost cost = (to.reads_c ? work_.cost_of_c : work_.cost)(from.kind, from.bytes);
       to.wavefronts = static_cast<float>(cost.passes);
       to.sectors = static_cast<float>(cost.sectors);
     }
@@ -249,8 +256,12 @@ KernelProgram program_of(const CompiledKernel& kernel, const ThreadWork& work) {
                                                       other.file == i.file;
                                              });
   };
-  const auto most_stores = [&](const MachineInstruction& i) {
-    const double reads = work.reads_c && reads_c(i) ? -1 : is_global_read(i);
+  const auto most_stores = [](const MachineInstruction& i) {
+    return Cost{-static_cast<double>(i.kind == InstructionClass::global_store), static_cast<double>(is_global_read(i)),
+                1};
+  };
+  const auto most_stores_and_c = [&](const MachineInstruction& i) {
+    const double reads = reads_c(i) ? -1 : is_global_read(i);
     return Cost{-static_cast<double>(i.kind == InstructionClass::global_store), reads, 1};
   };
   const auto through = [&](auto measure) {
@@ -272,20 +283,25 @@ KernelProgram program_of(const CompiledKernel& kernel, const ThreadWork& work) {
   const bool some = loads > fewest && wanted < loads - 0.01;  // of the warps load less than the code could
   const double share = some ? std::clamp((wanted - fewest) / (loads - fewest), 0.0, 1.0) : 1;
 
-  Path before, after;
+  Path before, after, after_with_c;
   if (loop->first > 0) before = Ways(kernel.instructions, 0, loop->first - 1).best(most_loads);
-  if (loop->last < last) after = Ways(kernel.instructions, loop->last + 1, last).best(most_stores);
-  // What is left over are the multiply-adds of beta.
+  if (loop->last < last) {
+    const Ways behind(kernel.instructions, loop->last + 1, last);
+    after = behind.best(most_stores);
+    after_with_c = work.reads_c ? behind.best(most_stores_and_c) : after;
+  }
+  // What is left over are multiply-adds of alpha.
   const int taken_out = (multiply_adds(kernel, before, product) + multiply_adds(kernel, after, product)) /
                         program.fma_per_iteration;
   program.iterations = std::max(0.0, work.fma / program.fma_per_iteration - taken_out);
   add(program.pass, kernel, loading, share);
   add(program.pass, kernel, idle, 1 - share);
   add(program.warp, kernel, before, 1);
-  add(program.warp, kernel, after, 1);
+  add(program.warp, kernel, after_with_c, 1);
   for (std::size_t c = 0; c < program.warp.counts.size(); ++c)
     program.warp.counts[c] += program.iterations * program.pass.counts[c];
 
+  if (work.reads_c) program.epilogue_with_c = translate(after_with_c, reads_c);
   const WarpProgram all{share, translate(before), translate(loading), translate(after)};
   if (share > 0) program.programs.push_back(all);
   if (some) {

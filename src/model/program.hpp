@@ -22,13 +22,17 @@ struct ThreadWork {
   bool reads_c = false;       ///< beta is not 0
   /// The cost of an access of a kind and width, in bytes of a lane.
   std::function<AccessCost(InstructionClass kind, int bytes)> cost;
+  /// The same of reads of C, if there are any.
+  std::function<AccessCost(InstructionClass kind, int bytes)> cost_of_c = {};
   /// For how many cycles an instruction keeps a scheduler's tensor cores busy.
   std::function<double(const MachineInstruction&)> tensor_cycles = {};
 };
 
 /// A kernel as its warps execute it.
 struct KernelProgram {
-  std::vector<WarpProgram> programs;
+  std::vector<WarpProgram> programs;  ///< with beta = 0
+  /// What stands behind the loop if C is read. Empty if it is not.
+  std::vector<SassInstruction> epilogue_with_c;
   double iterations = 0;      ///< of the main loop
   int fma_per_iteration = 0;  ///< of a thread
   bool tensor = false;        ///< ... which are those of tensor cores
@@ -38,7 +42,8 @@ struct KernelProgram {
 };
 
 /// Finds the way that warps take through a kernel: into the main loop by the path that starts the most loads, through
-/// it by the one that loads the most, and out by the one that stores results and reads C if it must. Where the loop
+/// it by the one that loads the most, and out by the one that stores results, twice if C is read: without and with it.
+/// Where the loop
 /// loads less than its code could, only a share of the warps does. Inner loops are written out. Passes that the
 /// compiler has taken out of the loop are none of its iterations.
 /// @throws Error if the kernel has no main loop, or if warpgroups multiply in it (model/warpgroup_time.hpp)

@@ -12,19 +12,31 @@ namespace {
 /// What one tile takes of a multiprocessor, in cycles, if `active` multiprocessors share what all share.
 struct TileCycles {
   double products, operands, added, l2, dram;
+  double reading_c;  ///< in the epilogue
 
   double slowest() const { return std::max({std::max(products, operands) + added, l2, dram}); }
 };
 
-TileCycles cycles_of(const Gpu& gpu, const Calibration& k, const WarpgroupLaunch& launch, double active) {
+TileCycles cycles_of(const Gpu& gpu, const Calibration& k, const WarpgroupLaunch& launch, double active,
+                     bool overlapped) {
   const double tiles = static_cast<double>(launch.tiles), share = gpu.sms / active;
   TileCycles cycles{};
   cycles.products = launch.flop / tiles / launch.flop_per_clk * k.wgmma_slowdown();
   cycles.operands = launch.operand_bytes / tiles / gpu.shared_bytes_per_clk;
   cycles.added = launch.added / tiles;
-  cycles.l2 = std::max(launch.l2_read_bytes / tiles / (k.either("tensor_bytes_4", "l2_bytes_all") * share),
-                       launch.l2_to_sm_bytes / tiles / k.either("tensor_bytes_one", "l2_bytes_one"));
-  cycles.dram = launch.dram_bytes / tiles / std::min(k["dram_bytes_all"] * share, k["l2_bytes_one"]);
+  const double l2_bytes = k.either("tensor_bytes_4", "l2_bytes_all") * share,
+               port_bytes = k.either("tensor_bytes_one", "l2_bytes_one"),
+               dram_bytes = std::min(k["dram_bytes_all"] * share, k["l2_bytes_one"]);
+  // What comes beside another block's main loop shares these with it.
+  const double beside = overlapped ? launch.c_bytes : 0, c = launch.c_bytes / tiles;
+  cycles.l2 = std::max((launch.l2_read_bytes + beside) / tiles / l2_bytes,
+                       (launch.l2_to_sm_bytes + beside) / tiles / port_bytes);
+  cycles.dram = (launch.dram_bytes + beside) / tiles / dram_bytes;
+  if (launch.c_bytes > 0) {
+    const double lines = launch.c_lines > 0 ? launch.c_lines / tiles * k["l1_32_32_lines"] / 32 : 0;
+    cycles.reading_c = k["dram_latency"] +
+                       std::max({c / std::min(k["l2_bytes_all"] * share, port_bytes), c / dram_bytes, lines});
+  }
   return cycles;
 }
 
@@ -47,19 +59,22 @@ TimePrediction predict_time(const Gpu& gpu, const Calibration& calibration, cons
                                                 : launch.result_bytes / gpu.shared_bytes_per_clk;
   const double epilogue = overlapped ? 0 : stored / tiles;
   const std::int64_t full = launch.tiles / time.waves.per_wave, rest = launch.tiles % time.waves.per_wave;
-  TimeParts parts;  // in cycles, until the end
+  TimeParts parts;       // in cycles, until the end
+  double reading_c = 0;  // likewise
   // Tiles of a wave lie on as many multiprocessors as there are.
   const auto wave = [&](std::int64_t tiles, double times, TileCycles& cycles) {
     const double active = static_cast<double>(std::min<std::int64_t>(tiles, gpu.sms));
     const double on_one = static_cast<double>(ceil_div<std::int64_t>(tiles, gpu.sms));
-    cycles = cycles_of(gpu, k, launch, active);
+    cycles = cycles_of(gpu, k, launch, active, overlapped);
+    const double c = overlapped ? 0 : cycles.reading_c;
     const double before = persistent || overlapped ? 0 : start, shared = static_cast<double>(tiles) / gpu.sms;
     parts.products += times * shared * cycles.products;
     parts.idle += times * (on_one - shared) * cycles.products;
     parts.slower += times * on_one * (cycles.slowest() - cycles.products);
-    parts.epilogues += times * epilogue;
+    parts.epilogues += times * (epilogue + c);
     parts.start_end += times * before;
-    return on_one * cycles.slowest() + epilogue + before;
+    reading_c += times * c;
+    return on_one * cycles.slowest() + epilogue + c + before;
   };
   TileCycles shown{}, last{};
   double cycles = drain + (persistent || overlapped ? start : 0);
@@ -73,7 +88,13 @@ TimePrediction predict_time(const Gpu& gpu, const Calibration& calibration, cons
     else
       shown = last;
   }
-  time.start_seconds = (start + drain + epilogue) / clock_hz;
+  if (const double c = overlapped ? (rest > 0 ? last : shown).reading_c : 0; c > 0) {
+    cycles += c;
+    parts.epilogues += c;
+    reading_c += c;
+  }
+  time.outside_seconds = (parts.epilogues + parts.start_end) / clock_hz;
+  time.c_seconds = reading_c / clock_hz;
   time.seconds = cycles / clock_hz + time.launch_seconds;
   for (double* part : {&parts.products, &parts.slower, &parts.idle, &parts.epilogues, &parts.start_end})
     *part /= clock_hz;
@@ -82,12 +103,15 @@ TimePrediction predict_time(const Gpu& gpu, const Calibration& calibration, cons
   // What a wave takes beside its slowest part keeps all of them idle.
   const double on_one = static_cast<double>(
       ceil_div<std::int64_t>(std::min(launch.tiles, time.waves.per_wave), gpu.sms));
-  const double whole = shown.slowest() + (epilogue + (persistent || overlapped ? 0 : start)) / on_one;
+  const double whole = shown.slowest() +
+                       (epilogue + (overlapped ? 0 : shown.reading_c) + (persistent || overlapped ? 0 : start)) /
+                           on_one;
   time.busy = {{"tensor cores", shown.products / whole},
                {"operands from shared memory", shown.operands / whole},
                {"the way from L2", shown.l2 / whole},
                {"DRAM", shown.dram / whole}};
   std::stable_sort(time.busy.begin(), time.busy.end(), [](const auto& a, const auto& b) { return a.share > b.share; });
+  hold_to_least(time, launch.least_seconds);
   time.limiter = time.launch_seconds > 0.5 * time.seconds ? "launch overhead" : time.busy.front().what;
   return time;
 }

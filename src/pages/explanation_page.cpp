@@ -400,7 +400,14 @@ Document time_page(const Explanation& e) {
   std::vector<std::string> busy, stalls;
   for (const model::BusyShare& share : t.busy) busy.push_back(fmt::format("{} {}", share.what, percent(share.share)));
   page.paragraph(fmt::format("busy in the main loop: {}", fmt::join(busy, ", ")));
-  if (t.parts) page.paragraph(parts_text(*t.parts));
+  if (t.parts)
+    page.paragraph(parts_text(*t.parts));
+  else if (t.c_seconds > 0 || t.limiter == model::outside_main_loop)
+    page.paragraph(fmt::format("before and behind the main loop: {} ({})", time_text(t.outside_seconds),
+                               percent(t.outside_seconds / t.seconds)));
+  if (t.c_seconds > 0)
+    page.paragraph(
+        fmt::format("reading C in epilogues: {} ({})", time_text(t.c_seconds), percent(t.c_seconds / t.seconds)));
   // What is rarer tells nothing.
   for (const Stall& stall : e.stalls)
     if (stall.share >= 0.05) stalls.push_back(fmt::format("`{}` {}", stall.reason, percent(stall.share)));

@@ -74,6 +74,38 @@ TEST(Multiprocessor, SharedMemoryOfHalfTheWidthTakesTwiceAsLong) {
   EXPECT_NEAR(simulate({program}, 100, 8, 1, narrow, memory).loop_cycles, 2 * 16 * 4 * 8, 16);
 }
 
+// A loop of one pass overlaps with all that waits for memory behind it, which takes 40 times as long.
+TEST(Multiprocessor, NothingIsBusyLongerThanAShortLoopTakes) {
+  WarpProgram program;
+  SassInstruction load;
+  load.unit = Unit::global_load;
+  load.wavefronts = 1;
+  load.sectors = 32;
+  load.write_barrier = 0;
+  SassInstruction waits = fma();
+  waits.wait = 1;
+  program.loop = std::vector(32, fma());
+  program.epilogue = {load, waits};
+  for (const double passes : {1.0, 2.0, 5.0, 20.0, 27.0, 28.0, 100.0}) {
+    const BlockTime time = simulate({program}, passes, 8, 4, constants(), memory);
+    for (const double share : {time.issue, time.fma, time.tensor, time.shared, time.l1, time.l2, time.dram})
+      EXPECT_LE(share, 1) << passes;
+    EXPECT_GT(time.issue, 0.8) << passes;
+  }
+}
+
+TEST(Multiprocessor, CComesFromDramAsFarAsL1HasItNot) {
+  SassInstruction load;
+  load.unit = Unit::global_load;
+  load.wavefronts = 1;
+  load.sectors = 4;
+  load.write_barrier = 0;
+  load.wait = 1;
+  load.reads_c = true;
+  EXPECT_NEAR(loop_cycles({load}, 1), 661, 3);
+  EXPECT_NEAR(loop_cycles({load}, 32, 4), 128 * 8, 80) << "128 warps ask for 128 bytes each, of which 16 come a cycle";
+}
+
 TEST(Multiprocessor, HalfOfTheMultiplyAddPipeDoesWhatTheOtherCannot) {
   SassInstruction multiply;
   multiply.unit = Unit::fma_heavy;

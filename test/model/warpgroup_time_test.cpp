@@ -95,6 +95,37 @@ TEST(WarpgroupTime, TakesAMeasuredRateWhereThereIsOne) {
   EXPECT_NEAR(predict_time(card(), measured, alone, 1e9).seconds * 1e9, 1.1 * products + epilogue + start + drain, 1);
 }
 
+TEST(WarpgroupTime, ReadsCInTheEpilogueOrBesideAnotherBlocksMainLoop) {
+  WarpgroupLaunch launch_of_two = launch(8, 8), reads = launch_of_two;
+  const auto more = [&] {
+    return (predict_time(card(), calibration(), reads, 1e9).seconds -
+            predict_time(card(), calibration(), launch_of_two, 1e9).seconds) *
+           1e9;
+  };
+  reads.c_bytes = 8 * 128 * 256 * 2;
+  const double from_dram = 660 - 60 + 128 * 256 * 2 / 16.0;
+  EXPECT_NEAR(more(), 2 * from_dram, 1) << "two waves of four tiles";
+  const TimePrediction time = predict_time(card(), calibration(), reads, 1e9);
+  EXPECT_NEAR(time.c_seconds * 1e9, 2 * from_dram, 1);
+  EXPECT_NEAR(time.parts->sum(), time.seconds, 1e-12);
+  launch_of_two.per_sm = reads.per_sm = 2;
+  const double beside = 2 * 128 * 256 * 2 / 32.0;  // what L2 gives, which the main loop waits for
+  EXPECT_NEAR(more(), beside + from_dram, 1) << "and at the end, when no main loop is left";
+}
+
+TEST(WarpgroupTime, IsNoLessThanWhatHasToCrossDram) {
+  WarpgroupLaunch least = launch(4, 4);
+  const double before = predict_time(card(), calibration(), least, 1e9).seconds;
+  least.least_seconds = 1.25 * before;
+  const TimePrediction time = predict_time(card(), calibration(), least, 1e9);
+  EXPECT_DOUBLE_EQ(time.seconds, 1.25 * before);
+  EXPECT_NEAR(time.parts->sum(), time.seconds, 1e-12);
+  EXPECT_EQ(time.busy.front().what, "DRAM");
+  EXPECT_EQ(time.busy.front().share, 1);
+  EXPECT_NEAR(time.busy[1].share, l2 / before * 1e-9 / 1.25, 0.01) << time.busy[1].what;
+  EXPECT_EQ(time.limiter, "DRAM");
+}
+
 // 10 W idle, 1 pJ a FLOP and 20 a byte at 1 GHz; the voltage falls by half as much as the clock.
 PowerModel power() {
   return PowerModel(R"({"constants": [
