@@ -40,23 +40,10 @@ struct Sums {
   bool clamps;
 };
 
-/// Whether what a card of compute capability 9.0 runs of this file, where alone kernels store parts, is code that waits
-/// for them: that was compiled for it, and not the PTX of an older card's.
-constexpr bool waits_on_hopper() {
-#if defined(__CUDA_ARCH_LIST__)
-  for (const int architecture : {__CUDA_ARCH_LIST__})
-    if (architecture == 900) return true;
-  return false;
-#else
-  return true;
-#endif
-}
-
 template <class R, bool in_parts>
 __global__ void __launch_bounds__(threads) kernel(const Sums<R> s) {
   constexpr int passes = passes_of(in_parts);
-  // The next kernel is not let begin before this one ends: those that store parts took longer then (docs/tried.md,
-  // "Blocks side by side").
+  // The next kernel may not begin before this one ends: it took longer (docs/tried.md, "Blocks side by side").
   if constexpr (in_parts) grid_wait();
   const RowCol<std::int64_t> block = block_tile<rows(passes), cols>(s.N);
   const int thread = threadIdx.x;

@@ -31,4 +31,16 @@ struct PartialRows {
   }
 };
 
+/// Whether what a card of compute capability 9.0 runs of these launches, where alone kernels store parts, is code that
+/// waits for them: that was compiled for it, and not the PTX of an older card's.
+constexpr bool waits_on_hopper() {
+#if defined(__CUDA_ARCH_LIST__)
+  for (const int architecture : {__CUDA_ARCH_LIST__})
+    if (architecture == 900) return true;
+  return false;
+#else
+  return true;
+#endif
+}
+
 }  // namespace lapidary::inline LAPIDARY_BUILD
