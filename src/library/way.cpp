@@ -80,8 +80,9 @@ bool needs_finishing(const Problem& p) { return !is_stored(p) || p.epilogue != E
 /// Into how many parts K is split at most, if an id does not say otherwise.
 constexpr std::int64_t most_parts = 64;
 
-/// In how many parts of K, at most, a kernel that does batches computes a product, so that blocks have as little to do
-/// as may be, and the second launch not more than is gained by that; 1 if D has tiles enough, or K too few steps.
+/// In how many parts of K a kernel that does batches computes a product, so that blocks have as little to do as may be,
+/// and the second launch not more than is gained by that; 1 if D has tiles enough, or K too few steps.
+/// @param most  that there may be
 int parts_of(const KernelEntry& kernel, const Problem& p, int multiprocessors, std::int64_t most) {
   const auto [rows, columns] = tiles_of(kernel, p.M, p.N);
   const std::int64_t tiles = rows * columns, places = multiprocessors_for(kernel.cluster, multiprocessors),
@@ -318,7 +319,7 @@ void each_way(const Problem& problem, const model::Gpu& gpu, const PackedOperand
           way = way_of(problem, known, gpu.sms, packs, prepared,
                        parts_of(*known.kernel, one, gpu.sms, static_cast<std::int64_t>(2 + more)));
         }
-        take(*way);
+        if (way) take(*way);
       }
   }
 }

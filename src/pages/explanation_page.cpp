@@ -429,8 +429,8 @@ Document time_page(const Explanation& e) {
         "the rates of tensor cores are from texts: no measurement of this card is on record (script/calibrate)");
   if (!e.own_calibration)
     page.paragraph(fmt::format(
-        "the constants are those of the H200 with the data sheet's bandwidths and lanes of {}, which has not "
-        "been calibrated (script/calibrate)",
+        "the constants are those of the H200, with the bandwidths and lanes that `lapidary gpus` has of {}, which has "
+        "not been calibrated (script/calibrate)",
         e.question.gpu.name));
   return page;
 }
