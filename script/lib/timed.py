@@ -108,7 +108,7 @@ def places(way, plan, multiprocessors):
 
 def is_one_launch(way):
     """Of a batch, where other kernels are launched for each of its products."""
-    return way["kernel"].startswith("wgmma_batched_")
+    return way["kernel"].startswith(("wgmma_batched_", "wgmma_turned_"))
 
 
 def type_of(document):

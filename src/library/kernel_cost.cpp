@@ -23,10 +23,10 @@ constexpr KernelCost costs[] = {
 };
 
 constexpr std::string_view rungs[] = {
-    "multistage",      "bulk_transposed", "split_k",        "mma_multistage",   "wgmma_specialized", "wgmma_persistent",
-    "wgmma_staged",    "wgmma_cluster",   "wgmma_energy",   "wgmma_staged_f32", "wgmma_overlapped",  "wgmma_shared",
-    "wgmma_waves",     "wgmma_pingpong",  "wgmma_batched",  "wgmma_grouped",    "wgmma_promoted",    "wgmma_split_k",
-    "wgmma_unaligned", "wgmma_skinny",    "wgmma_deferred", "wgmma_equal_areas"};
+    "multistage",    "bulk_transposed", "split_k",       "mma_multistage",   "wgmma_specialized", "wgmma_persistent",
+    "wgmma_staged",  "wgmma_cluster",   "wgmma_energy",  "wgmma_staged_f32", "wgmma_overlapped",  "wgmma_shared",
+    "wgmma_waves",   "wgmma_pingpong",  "wgmma_batched", "wgmma_turned",     "wgmma_grouped",     "wgmma_promoted",
+    "wgmma_split_k", "wgmma_unaligned", "wgmma_skinny",  "wgmma_deferred",   "wgmma_equal_areas"};
 
 /// Null if the library does not choose it.
 const KernelCost* cost_of(const KernelEntry& kernel, const std::string& id) {
@@ -83,7 +83,8 @@ std::span<const LibraryKernel> library_kernels() {
         if (!cost) continue;
         const bool as_parent = cost->id != id && parse_kernel_id(cost->id).rung != entry.rung;
         found.push_back({std::move(id), &rung, &entry, cost, measured_cost_of(entry), takes_no_odd_lines(entry),
-                         as_parent, asks_for_begins(entry, &Problem::lda, &Alignments::A),
+                         as_parent, entry.batches && rung.name() == "wgmma_batched",
+                         asks_for_begins(entry, &Problem::lda, &Alignments::A),
                          asks_for_begins(entry, &Problem::ldb, &Alignments::B),
                          asks_for_begins(entry, &Problem::ldd, &Alignments::D)});
       }

@@ -181,8 +181,8 @@ bool make_way(Way& way, const Problem& batch, const LibraryKernel& library_kerne
                  "it is for products with an epilogue, of factors that the host has; its parent computes others"};
     return false;
   }
-  if (kernel.batches && !split &&
-      (batch.batch.count == 1 || packs.a || packs.b || needs_finishing(batch) || batch.split != 1)) {
+  const bool in_one_launch = kernel.batches && !split && (library_kernel.for_batches || batch.batch.count > 1);
+  if (in_one_launch && (batch.batch.count == 1 || packs.a || packs.b || needs_finishing(batch) || batch.split != 1)) {
     if (broken)
       *broken = {RefusalId::kernel_problem,
                  "it is for batches of several products, of A and B as they are and without an epilogue"};
@@ -260,7 +260,7 @@ bool make_way(Way& way, const Problem& batch, const LibraryKernel& library_kerne
   p.ldb = ld(Matrix::B, b, way.b);
   if (way.a) p.aligned.A = workspace_alignment;
   if (way.b) p.aligned.B = workspace_alignment;
-  if (kernel.batches && !split) p.batch = launched(batch);
+  if (in_one_launch) p.batch = launched(batch);
   if (std::string why = refusal(kernel, p); !why.empty()) {
     if (broken) *broken = {RefusalId::kernel_problem, std::move(why)};
     return false;

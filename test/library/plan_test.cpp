@@ -359,6 +359,10 @@ TEST(Plan, CopiesThatArePreparedCostNothing) {
       << "as many copies as products";
 }
 
+bool does_batches(const std::string& kernel) {
+  return kernel.starts_with("wgmma_batched_") || kernel.starts_with("wgmma_turned_");
+}
+
 TEST(Plan, DoesABatchInOneLaunchWhereThatIsQuicker) {
   const auto batch_of = [](std::int64_t count) {
     Problem p = resolved(problem_of({Type::f16, Type::f16, row, column}, 256, 256, 256));
@@ -366,7 +370,7 @@ TEST(Plan, DoesABatchInOneLaunchWhereThatIsQuicker) {
     p.batch = one_after_another(p, count);
     return p;
   };
-  const auto is_one_launch = [](const Plan& plan) { return plan.way().kernel.starts_with("wgmma_batched_"); };
+  const auto is_one_launch = [](const Plan& plan) { return does_batches(plan.way().kernel); };
   const Plan several = plan(batch_of(64), "h200");
   EXPECT_TRUE(is_one_launch(several)) << several.why();
   EXPECT_LT(several.way().seconds, 8 * plan(batch_of(1), "h200").way().seconds);
@@ -658,7 +662,7 @@ TEST(Library, EveryRowOfItsTablesIsOfAKernel) {
 /// take.
 double as_in_a_graph(double seconds, const std::string& kernel) {
   static const std::regex overlapping(
-      "wgmma_(overlapped|shared|waves|pingpong|batched|fused|split_k|unaligned|skinny|deferred|equal_areas)_.*");
+      "wgmma_(overlapped|shared|waves|pingpong|batched|turned|fused|split_k|unaligned|skinny|deferred|equal_areas)_.*");
   if (seconds >= 1e-4) return seconds;
   return seconds - std::min(std::regex_match(kernel, overlapping) ? 0.65e-6 : 1.5e-6, seconds / 5);
 }
@@ -710,7 +714,7 @@ TEST(Times, AreAsFarOffTheTimingsAsWhenTheyWereFitted) {
         const std::string kernel = way["kernel"];
         if (!costs.contains(kernel) || outdated(kernel, date)) continue;
         // Fitted to batches are kernels that do one in a launch.
-        if (timed.problem.batch.count > 1 && !kernel.starts_with("wgmma_batched_")) continue;
+        if (timed.problem.batch.count > 1 && !does_batches(kernel)) continue;
         // In so many parts it may not be weighed today.
         if (const int parts = way.value("parts", 1); parts > 1) {
           const library::PlanId id = {timed.card, made.problem(), kernel, {}, {}, parts, ""};

@@ -110,23 +110,27 @@ constexpr KernelTraits of(const GemmKind& kind, const MenuTile& tile) {
 constexpr Order row = Order::row_major, column = Order::column_major;
 /// Wide tiles in pairs have the fewest bytes for each product; small ones are for products that are small, and few.
 constexpr MenuTile column_major_b[] = {{128, 128, 2, 64},       {128, 256, 2, 64, 2, 1}, {128, 192, 2, 64, 2, 1},
-                                       {192, 192, 2, 32, 2, 1}, {192, 128, 2, 32, 1, 2}, {192, 64, 1, 64, 1, 2},
-                                       {128, 144, 2, 32, 1, 2}, {64, 176, 2, 32},        {64, 128, 2, 64, 2, 1},
-                                       {64, 96, 2, 32, 2, 2},   {64, 64, 1, 64, 2, 2},   {64, 64, 1, 64}};
+                                       {192, 128, 2, 32, 1, 2}, {128, 144, 2, 32, 1, 2}, {64, 176, 2, 32},
+                                       {64, 128, 2, 64, 2, 1},  {64, 96, 2, 32, 2, 2},   {64, 64, 1, 64, 2, 2},
+                                       {64, 64, 1, 64}};
 constexpr MenuTile other_orders[] = {
     {128, 128, 2, 64}, {128, 256, 2, 64, 2, 1}, {128, 192, 2, 64, 2, 1}, {64, 128, 2, 64, 2, 1}, {64, 64, 1, 64}};
-/// Results of 32 bits, which are sums of parts of K most often: of these tiles there are as many as parts are made.
+/// Results of 32 bits, which are sums of parts of K most often: of these tiles there are as many as parts are made, and
+/// where B is along N blocks of a cluster copy for each other.
 constexpr MenuTile wide[] = {{128, 192, 1, 40}, {64, 128, 1, 72}};
-constexpr MenuTile wide_of_columns_by_rows[] = {{128, 128, 1, 56}};
-constexpr MenuTile wide_column_major_b[] = {{128, 256, 1, 56, 2, 1}, {128, 96, 1, 56}, {64, 96, 1, 56}};
-constexpr auto all_traits = joined(menu_of(of, kinds_of_16_bits(row, column), column_major_b),
-                                   menu_of(of, kinds_of_other_orders, other_orders),
-                                   menu_of(of,
-                                           joined(kinds_with_f32(row, column), kinds_with_f32(row, row),
-                                                  kinds_with_f32(column, row), kinds_with_f32(column, column)),
-                                           wide),
-                                   menu_of(of, kinds_with_f32(row, column), wide_column_major_b),
-                                   menu_of(of, kinds_with_f32(column, row), wide_of_columns_by_rows));
+constexpr MenuTile wide_column_major_b[] = {
+    {128, 256, 1, 56, 2, 1}, {128, 96, 1, 56}, {64, 96, 1, 56}, {64, 176, 1, 88}};
+constexpr MenuTile wide_row_major_b[] = {{128, 192, 1, 40, 2, 1}, {128, 192, 1, 40, 2, 2}, {128, 128, 1, 56, 2, 4}};
+constexpr MenuTile wide_of_columns_by_rows[] = {{128, 128, 1, 56}, {128, 128, 1, 56, 4, 2}};
+constexpr auto all_traits = joined(
+    menu_of(of, kinds_of_16_bits(row, column), column_major_b), menu_of(of, kinds_of_other_orders, other_orders),
+    menu_of(of,
+            joined(kinds_with_f32(row, column), kinds_with_f32(row, row), kinds_with_f32(column, row),
+                   kinds_with_f32(column, column)),
+            wide),
+    menu_of(of, kinds_with_f32(row, column), wide_column_major_b),
+    menu_of(of, joined(kinds_with_f32(row, row), kinds_with_f32(column, row)), wide_row_major_b),
+    menu_of(of, kinds_with_f32(column, row), wide_of_columns_by_rows));
 constexpr auto build = [](auto t) {
   using C = Config<t.value>;
   BuiltKernel kernel = built_parts<C>(prepare<C>);

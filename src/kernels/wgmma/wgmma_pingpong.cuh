@@ -121,8 +121,7 @@ constexpr KernelTraits of(const GemmKind& kind, const MenuTile& tile) {
 }
 /// Clusters of eight where lines begin anywhere, and what fills rounds that wgmma_shared's tiles leave half empty.
 constexpr MenuTile column_major_b[] = {{128, 176, 2, 32},       {128, 160, 2, 32, 2, 4}, {128, 144, 2, 32, 2, 4},
-                                       {128, 128, 2, 64, 2, 4}, {128, 128, 2, 64, 4, 2}, {64, 208, 2, 32, 1, 2},
-                                       {64, 216, 2, 72, 4, 1}};
+                                       {128, 128, 2, 64, 2, 4}, {128, 128, 2, 64, 4, 2}, {64, 208, 2, 32, 1, 2}};
 constexpr auto all_traits = menu_of(of, kinds_of_16_bits(Order::row_major, Order::column_major), column_major_b);
 constexpr auto build = [](auto t) { return built_parts<Config<t.value>>(prepare<Config<t.value>>); };
 template <class Unit>
