@@ -345,7 +345,7 @@ def region(name):
         caption = f"{len(all_)} problems; {first.peer}, {first.card['name']}. " + "; ".join(
             f"{type_}: {summary(problems)}" for type_, problems in panels(name)
         )
-        parts = [(text, [p for p in all_ if within(p)]) for text, within in kind.parts]
+        parts = [(text, of) for text, within in kind.parts if (of := [p for p in all_ if within(p)])]
         caption += "".join(f"{';' if i else '. Of these:'} {text}: {len(of)}, {summary(of)}" for i, (text, of) in enumerate(parts))
         return f"![{kind.title}: cuBLAS's time over ours, a mark a problem](shapes/{name}.svg)\n\n{caption}.\n\n{of_lists(name)}\n{losses(name)}"
 

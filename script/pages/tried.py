@@ -54,7 +54,7 @@ def rows_by_alignment():
             for way in problem["ways"]:
                 if way["packs_a"] or way["packs_b"] or not way["kernel"].startswith("wgmma_") or way["measured_s"] < LEAST_S:
                     continue
-                if re.search("equal_areas|batched|unaligned", way["kernel"]):
+                if re.search("equal_areas|batched|turned|unaligned", way["kernel"]):
                     continue
                 blocks, steps = work(way, plan)
                 rate = rows_of(way, plan) * blocks * steps / way["measured_s"] * 1e-9
@@ -163,4 +163,54 @@ def beside_second_launch():
     return table(["blocks", "timed:", "geometric mean:", "least:", "most:"], lines)
 
 
-REGIONS = {"beside-second-launch": beside_second_launch, "block-order": block_order, "overlapping": overlapping, "slices": slices, "crooked-lines": crooked_lines, "clusters-of-cublas": shapes_of_clusters, "rows-by-alignment": rows_by_alignment, "rows-beyond": rows_beyond}
+def promotion():
+    """Of kernels that were timed with L2 fetching more and less at least: how much longer they take with 256 bytes than with 128."""
+    by_kind = {}
+    for problem, kernel, *us in load("results/h200/promotion.json")["timings"]:
+        aligned = math.gcd(2 * int(problem.split("x")[2]), 128)
+        by_kind.setdefault((aligned, "in clusters" if re.search(r"_c\d", kernel) else "alone"), []).append((us[0] / us[1], problem, kernel))
+    columns = ["lines begin at multiples of, in bytes", "blocks", "timed:", "256 over 128 bytes, geometric mean:", "most:", "in", "by", "least:"]
+    lines = []
+    for (aligned, blocks), found in sorted(by_kind.items()):
+        ratios = [ratio for ratio, *_ in found]
+        most, problem, kernel = max(found)
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        lines.append([str(aligned), blocks, str(len(found)), f"{mean:.3f}", f"{most:.2f}", problem, f"`{kernel}`", f"{min(ratios):.2f}"])
+    return table(columns, lines)
+
+
+def tile_order():
+    """The quickest of some kernels by the order in which blocks go through tiles."""
+    record = load("results/h200/tile_order.json")
+    by_problem = {}
+    for problem, _, *us in record["timings"]:
+        by_problem.setdefault(problem, []).append(us)
+    lines = []
+    for problem, timed in by_problem.items():
+        spread = max(max(us) / min(us) for us in timed)
+        lines.append([problem, *(f"{min(column):.1f}" for column in zip(*timed)), f"{spread:.2f}"])
+    return table(["M x N x K", *(f"{name}, µs:" for name in record["columns"][2:]), "one kernel, longest over shortest:"], lines)
+
+
+ASKED_FOR = ("fitted_fewtiles_losses_bf16_RC_again", (128, 7168, 8192), (1024, 1280, 8192), (288, 5112, 10960))
+
+
+def asked_for_by_all():
+    """Of products whose A all blocks ask for: the quickest kernels of each rung, without copies and parts, and cuBLAS's."""
+    name, *sizes = ASKED_FOR
+    lines = []
+    for problem in json.loads((TIMES / f"{name}.json").read_text())["problems"]:
+        plan, of_rung = plan_of(problem["plan"]), {}
+        if (plan.M, plan.N, plan.K) not in sizes:
+            continue
+        for way in sorted(problem["ways"], key=lambda way: way["measured_s"]):
+            rung = re.match(r"[a-z_0-9]+?(?=_\d+x)", way["kernel"])[0]
+            if not (way["packs_a"] or way["packs_b"] or way.get("parts", 1) > 1 or len(of_rung.get(rung, ())) == 2):
+                of_rung.setdefault(rung, []).append((way["measured_s"], f"`{way['kernel']}`"))
+        of_rung["cuBLAS"] = [(problem["cublas_s"], f"cuBLAS, `{problem['cublas_kernels'][0]['name']}`")]
+        quickest = sorted(timed for of in of_rung.values() for timed in of)[:7]
+        lines += [[f"{plan.M}x{plan.N}x{plan.K}", kernel, f"{seconds * 1e6:.1f}"] for seconds, kernel in quickest]
+    return table(["M x N x K", "kernel", "µs:"], lines)
+
+
+REGIONS = {"asked-for-by-all": asked_for_by_all, "beside-second-launch": beside_second_launch, "block-order": block_order, "overlapping": overlapping, "promotion": promotion, "tile-order": tile_order, "slices": slices, "crooked-lines": crooked_lines, "clusters-of-cublas": shapes_of_clusters, "rows-by-alignment": rows_by_alignment, "rows-beyond": rows_beyond}
