@@ -3,7 +3,7 @@ import json
 import math
 import re
 
-from lib.timed import KERNEL, TIMES, plan_of, work
+from lib.timed import KERNEL, TIMES, mean, plan_of, work
 from pages.markdown import table
 from pages.recorded import load
 
@@ -11,6 +11,10 @@ def rows_of(way, plan):
     """Rows of 128 bytes that a block copies in a step, those of a neighbour in the cluster not counted."""
     bm, bn, bk, down, across = (int(n or 1) for n in KERNEL.match(way["kernel"]).groups())
     return (bm // across + bn // down) * bk * plan.size // 128
+
+
+def rung_of(kernel):
+    return re.match(r"\w+?(?=_\d+x)", kernel)[0]
 
 
 CROOKED = ("fitted_shapes_cubes_f16_RC", 1408, 1432)
@@ -137,7 +141,7 @@ def overlapping():
     """Of kernels that were timed with launches that overlap and without: how much longer they take with."""
     by_kind = {}
     for problem, kernel, overlapping_us, alone_us in load("results/h200/overlap.json")["timings"]:
-        rung = kernel[: re.search(r"_\d", kernel).start()]
+        rung = rung_of(kernel)
         kind = (rung, "in clusters" if re.search(r"_c\d", kernel) else "shares K in clusters" if rung in ("wgmma_split_k", "wgmma_skinny") else "alone")
         by_kind.setdefault(kind, []).append((overlapping_us / alone_us, problem, kernel))
     columns = ["rung", "blocks", "timed:", "geometric mean:", "longer by over 10 %:", "shorter by over 10 %:", "most:", "in", "by"]
@@ -146,8 +150,7 @@ def overlapping():
         ratios = [ratio for ratio, *_ in found]
         most, problem, kernel = max(found)
         more, less = sum(r > 1.1 for r in ratios), sum(r < 1 / 1.1 for r in ratios)
-        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        lines.append([f"`{rung}`", blocks, str(len(found)), f"{mean:.2f}", str(more), str(less), f"{most:.2f}", problem, f"`{kernel}`"])
+        lines.append([f"`{rung}`", blocks, str(len(found)), f"{mean(ratios):.2f}", str(more), str(less), f"{most:.2f}", problem, f"`{kernel}`"])
     return table(columns, lines)
 
 
@@ -158,8 +161,7 @@ def beside_second_launch():
         by_kind.setdefault("in clusters" if re.search(r"_c\d", kernel) else "alone", []).append(begins_us / waits_us)
     lines = []
     for blocks, ratios in sorted(by_kind.items()):
-        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        lines.append([blocks, str(len(ratios)), *(f"{ratio:.2f}" for ratio in (mean, min(ratios), max(ratios)))])
+        lines.append([blocks, str(len(ratios)), *(f"{ratio:.2f}" for ratio in (mean(ratios), min(ratios), max(ratios)))])
     return table(["blocks", "timed:", "geometric mean:", "least:", "most:"], lines)
 
 
@@ -174,8 +176,7 @@ def promotion():
     for (aligned, blocks), found in sorted(by_kind.items()):
         ratios = [ratio for ratio, *_ in found]
         most, problem, kernel = max(found)
-        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        lines.append([str(aligned), blocks, str(len(found)), f"{mean:.3f}", f"{most:.2f}", problem, f"`{kernel}`", f"{min(ratios):.2f}"])
+        lines.append([str(aligned), blocks, str(len(found)), f"{mean(ratios):.3f}", f"{most:.2f}", problem, f"`{kernel}`", f"{min(ratios):.2f}"])
     return table(columns, lines)
 
 
@@ -204,7 +205,7 @@ def asked_for_by_all():
         if (plan.M, plan.N, plan.K) not in sizes:
             continue
         for way in sorted(problem["ways"], key=lambda way: way["measured_s"]):
-            rung = re.match(r"[a-z_0-9]+?(?=_\d+x)", way["kernel"])[0]
+            rung = rung_of(way["kernel"])
             if not (way["packs_a"] or way["packs_b"] or way.get("parts", 1) > 1 or len(of_rung.get(rung, ())) == 2):
                 of_rung.setdefault(rung, []).append((way["measured_s"], f"`{way['kernel']}`"))
         of_rung["cuBLAS"] = [(problem["cublas_s"], f"cuBLAS, `{problem['cublas_kernels'][0]['name']}`")]

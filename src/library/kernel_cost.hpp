@@ -39,7 +39,7 @@ struct LibraryKernel {
   const MeasuredCost* measured;  ///< null if it was not
   bool in_bulk;                  ///< it refuses lines that begin anywhere, as bulk copies do
   bool as_parent;                ///< it is for epilogues, and costs what its parent does, which is for what has none
-  bool for_batches;              ///< of 16 bits; of single products a rung before it has the same tiles
+  bool for_batches;              ///< not for single products, for which rungs before it have its tiles
   /// Of A, B and D: it refuses lines that do not begin at multiples of 16 bytes, whatever else a problem is.
   bool bulk_a, bulk_b, bulk_d;
 
