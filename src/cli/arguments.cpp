@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <utility>
 
 namespace lapidary::cli {
 
@@ -43,13 +44,23 @@ const Option& Option::needs(const Option& other) const {
   return *this;
 }
 
-const Option& Option::excludes(const Option& other) const {
-  option_->excludes(other.option_);
+const Option& Option::needs_one_of(std::vector<Option> others) const {
+  // Values are looked at when the whole command line has been read.
+  option_->check(CLI::Validator(
+      [own = option_, others = std::move(others)](std::string&) -> std::string {
+        std::string names;
+        for (const Option& other : others) {
+          if (other.option_->count() > 0) return {};
+          names += (names.empty() ? "" : " or ") + other.option_->get_name();
+        }
+        throw CLI::RequiresError(own->get_name(), names);
+      },
+      ""));
   return *this;
 }
 
-const Option& Option::delimiter(char sign) const {
-  option_->delimiter(sign);
+const Option& Option::excludes(const Option& other) const {
+  option_->excludes(other.option_);
   return *this;
 }
 
@@ -64,7 +75,35 @@ App App::add_subcommand(const std::string& name, const std::string& description)
 
 template <class T>
 Option App::add_option(const std::string& names, T& place, const std::string& description) const {
-  return Option(*app_->add_option(names, place, description));
+  CLI::Option* const option = app_->add_option(names, place, description);
+  option->check(CLI::Validator(
+      [](const std::string& text) { return text.empty() ? std::string("its value is empty") : std::string(); }, ""));
+  return Option(*option);
+}
+
+template <class T>
+Option App::add_list(const std::string& names, std::vector<T>& place, const std::string& description) const {
+  const CLI::callback_t read = [&place](const CLI::results_t& texts) {
+    place.clear();
+    for (const std::string& text : texts)
+      for (const std::string& part : CLI::detail::split(text, ',')) {
+        T value{};
+        if (!CLI::detail::lexical_cast(part, value)) return false;
+        place.push_back(std::move(value));
+      }
+    return true;
+  };
+  CLI::Option* const option = app_->add_option(names, read, description);
+  option->expected(CLI::detail::expected_max_vector_size);
+  // Not CLI11's delimiter(), which leaves empty values out before anyone sees them.
+  option->check(CLI::Validator(
+      [](const std::string& text) {
+        const bool has_empty = text.empty() || text.front() == ',' || text.back() == ',' ||
+                               text.find(",,") != std::string::npos;
+        return has_empty ? "one of the values of '" + text + "' is empty" : std::string();
+      },
+      ""));
+  return Option(*option);
 }
 
 // What options of this program are kept in.
@@ -78,12 +117,18 @@ LAPIDARY_PLACE(std::string)
 LAPIDARY_PLACE(std::optional<int>)
 LAPIDARY_PLACE(std::optional<std::int64_t>)
 LAPIDARY_PLACE(std::optional<float>)
+LAPIDARY_PLACE(std::optional<double>)
 LAPIDARY_PLACE(std::optional<std::string>)
-LAPIDARY_PLACE(std::vector<int>)
 LAPIDARY_PLACE(std::vector<std::int64_t>)
-LAPIDARY_PLACE(std::vector<std::uint64_t>)
 LAPIDARY_PLACE(std::vector<std::string>)
 #undef LAPIDARY_PLACE
+
+#define LAPIDARY_LIST(...) \
+  template Option App::add_list(const std::string&, std::vector<__VA_ARGS__>&, const std::string&) const;
+LAPIDARY_LIST(int)
+LAPIDARY_LIST(std::uint64_t)
+LAPIDARY_LIST(std::string)
+#undef LAPIDARY_LIST
 
 Option App::add_flag(const std::string& names, bool& place, const std::string& description) const {
   return Option(*app_->add_flag(names, place, description));

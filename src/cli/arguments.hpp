@@ -50,9 +50,8 @@ class Option {
   const Option& group(const std::string& heading) const;
   const Option& required() const;
   const Option& needs(const Option& other) const;
+  const Option& needs_one_of(std::vector<Option> others) const;
   const Option& excludes(const Option& other) const;
-  /// What separates the values of one argument.
-  const Option& delimiter(char sign) const;
   /// Whether one mention takes several arguments.
   const Option& allow_extra_args(bool several) const;
 
@@ -66,9 +65,13 @@ class App {
   explicit App(CLI::App& app) : app_(&app) {}
 
   App add_subcommand(const std::string& name, const std::string& description) const;
+  /// Its value is not empty: that would be taken for none, where a script's variable has nothing.
   /// @param place  outlives the parsing; arguments.cpp names its types
   template <class T>
   Option add_option(const std::string& names, T& place, const std::string& description) const;
+  /// Of values that commas separate, none of which is empty.
+  template <class T>
+  Option add_list(const std::string& names, std::vector<T>& place, const std::string& description) const;
   Option add_flag(const std::string& names, bool& place, const std::string& description) const;
   /// What --help ends with.
   void footer(const std::string& text) const;

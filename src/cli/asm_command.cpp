@@ -198,9 +198,9 @@ Command add_asm(App program) {
   app.add_flag("--ptx", a->ptx, "the PTX that ptxas made it of").excludes(sass);
   app.add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)").type_name("TILE");
   add_type_option(app, a->type);
-  app.add_option("--line", a->line, "of this source line alone").check(whole_number(1, 100000));
-  app.add_flag("--summary", a->summary, "registers and the mix of instructions alone");
-  app.add_flag("--json", a->json, "print registers and mix as JSON");
+  const Option line = app.add_option("--line", a->line, "of this source line alone").check(whole_number(1, 100000));
+  app.add_flag("--summary", a->summary, "registers and the mix of instructions alone").excludes(line);
+  app.add_flag("--json", a->json, "print registers and mix as JSON").excludes(line);
   return {app, [a] { return run(*a); }};
 }
 

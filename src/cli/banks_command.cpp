@@ -181,8 +181,10 @@ Command add_banks(App program) {
                  "types as `lapidary list` shows them, as in f32, bf16/f32, 'bf16 RC' (the kernel's first one)")
       .excludes(access)
       .type_name("TYPE");
-  app.add_option("--lane", a->lane, "the lane that is marked in the picture (0)").check(in_range(0, 31));
-  add_picture_options(app, a->picture);
+  const Option lane = app.add_option("--lane", a->lane, "the lane that is marked in the picture (0)")
+                          .check(in_range(0, 31));
+  const auto [svg, png] = add_picture_options(app, a->picture);
+  lane.needs_one_of({svg, png});
   app.add_flag("--json", a->json, "print JSON");
   app.footer(std::string(
                  "\nA warp stores two rows of a half-precision tile, with two halves of padding after every 64 in 1 "

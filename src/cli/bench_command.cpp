@@ -34,8 +34,8 @@ struct BenchArguments {
   std::vector<std::string> lists;
   std::vector<std::string> types;
   std::string mode = "both";
-  double seconds = bench::SustainedOptions().seconds;
-  int rounds = bench::BurstOptions().rounds;
+  std::optional<double> seconds;
+  std::optional<int> rounds;
   bool all_tiles = false, json = false;
   std::string output;
 };
@@ -45,15 +45,19 @@ bench::MeasureOptions measure_options(const BenchArguments& arguments) {
   const bool both = arguments.mode == "both";
   if (both || arguments.mode == name_of(bench::Mode::burst)) {
     options.burst.emplace();
-    options.burst->rounds = arguments.rounds;
+    options.burst->rounds = arguments.rounds.value_or(options.burst->rounds);
   }
   if (both || arguments.mode == name_of(bench::Mode::sustained)) {
     options.sustained.emplace();
-    options.sustained->seconds = arguments.seconds;
+    options.sustained->seconds = arguments.seconds.value_or(options.sustained->seconds);
   }
   if (!options.burst && !options.sustained) {
     throw InvalidArgument(fmt::format("no mode is named '{}'; there are burst, sustained, both", arguments.mode));
   }
+  if (arguments.rounds && !options.burst)
+    throw InvalidArgument("--rounds are of bursts, and --mode sustained measures none");
+  if (arguments.seconds && !options.sustained)
+    throw InvalidArgument("--seconds are of sustained launches, and --mode burst measures none");
   return options;
 }
 

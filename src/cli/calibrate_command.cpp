@@ -98,8 +98,9 @@ Command add_calibrate(App program) {
   App app = program.add_subcommand("calibrate", "measure the constants that predicted times are built on, on a GPU");
   const auto a = std::make_shared<CalibrateArguments>();
   app.add_option("-o,--output", a->output, "write them to this file as JSON").type_name("FILE");
-  app.add_flag("--energy", a->energy, "measure instead what the card takes under loads of one thing each");
-  app.add_option("--seconds", a->seconds, "of each of these loads (2)").check(in_range(0.2, 60.0));
+  const Option energy = app.add_flag("--energy", a->energy,
+                                     "measure instead what the card takes under loads of one thing each");
+  app.add_option("--seconds", a->seconds, "of each of these loads (2)").check(in_range(0.2, 60.0)).needs(energy);
   app.add_flag("--json", a->json, "print JSON");
   return {app, [a] { return run(*a); }};
 }

@@ -149,7 +149,6 @@ ExitCode check(const CheckArguments& arguments) {
 ExitCode run(const CheckArguments& arguments) {
   if (arguments.puzzle) return ask_puzzle(arguments.kernel, arguments.seed, arguments.answer, arguments.json);
   if (arguments.kernel.empty()) throw InvalidArgument("KERNEL is missing; `lapidary list` shows which there are");
-  if (arguments.answer) throw InvalidArgument("--answer is for --puzzle");
   return check(arguments);
 }
 
@@ -162,22 +161,30 @@ Command add_check(App program) {
       "results, on the emulated machine");
   const auto a = std::make_shared<CheckArguments>();
   app.add_option("KERNEL", a->kernel, "a name that `lapidary list` shows").type_name("");
-  add_type_option(app, a->type);
-  app.add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)").type_name("TILE");
-  app.add_option("-m", a->m, "rows of A and D (with none of these three: sizes around the tile's)")
-      .check(whole_number(0));
-  app.add_option("-n", a->n, "columns of B and D (256 if another one is given)").check(whole_number(0));
-  app.add_option("-k", a->k, "columns of A and rows of B (256 if another one is given)").check(whole_number(0));
-  app.add_option("--schedules", a->schedules,
-                 fmt::format("how many random orders of threads each problem is run in ({})", default_schedules))
-      .check(whole_number(1, 1 << 20));
+  const Option type = add_type_option(app, a->type);
+  const Option tile = app.add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)")
+                          .type_name("TILE");
+  const Option m = app.add_option("-m", a->m, "rows of A and D (with none of these three: sizes around the tile's)")
+                       .check(whole_number(0));
+  const Option n = app.add_option("-n", a->n, "columns of B and D (256 if another one is given)")
+                       .check(whole_number(0));
+  const Option k = app.add_option("-k", a->k, "columns of A and rows of B (256 if another one is given)")
+                       .check(whole_number(0));
+  const Option schedules = app.add_option("--schedules", a->schedules,
+                                          fmt::format("how many random orders of threads each problem is run in ({})",
+                                                      default_schedules))
+                               .check(whole_number(1, 1 << 20));
   app.add_option("--seed", a->seed,
                  "of the first schedule (1), the next one has the next; 0 is no random order; of the puzzle (random)")
       .check(whole_number(0, std::int64_t{1} << 32));
-  app.add_flag("--puzzle", a->puzzle, "shows a kernel with a bug, asks for the line, and tells what happens");
+  const Option puzzle = app.add_flag("--puzzle", a->puzzle,
+                                     "shows a kernel with a bug, asks for the line, and tells what happens");
+  // The bug is one on record, and so is what becomes of it.
+  for (const Option& of_checks : {type, tile, m, n, k, schedules}) puzzle.excludes(of_checks);
   app.add_option("--answer", a->answer, "the line, for a puzzle that is not to ask")
       .check(whole_number(1))
-      .type_name("LINE");
+      .type_name("LINE")
+      .needs(puzzle);
   app.add_flag("--json", a->json, "print JSON");
   return {app, [a] { return run(*a); }};
 }

@@ -178,8 +178,10 @@ Command add_coalescing(App program) {
   shape(app.add_option("--ld", a->ld, "elements from one row to the next (1024)").check(whole_number(1, 1 << 24)));
   shape(
       app.add_option("--offset", a->offset, "element of row 0 that lane 0 reads (0)").check(whole_number(0, 1 << 24)));
-  app.add_option("--lane", a->lane, "the lane that is marked in the picture (0)").check(in_range(0, 31));
-  add_picture_options(app, a->picture);
+  const Option lane = app.add_option("--lane", a->lane, "the lane that is marked in the picture (0)")
+                          .check(in_range(0, 31));
+  const auto [svg, png] = add_picture_options(app, a->picture);
+  lane.needs_one_of({svg, png});
   app.add_flag("--json", a->json, "print JSON");
   app.footer(
       "\n  lapidary coalescing naive          each access of the kernel\n"

@@ -55,7 +55,10 @@ report::Document page_of(const Explanation& e, bool as_compiled) {
 
 /// Asks for a guess before anything is told.
 void ask_for_guess(const Explanation& e) {
-  if (!e.time) return;
+  if (!e.time) {
+    fmt::print("no guess is asked for, as there is no prediction: {}\n", e.no_time);
+    return;
+  }
   fmt::print("{} at {} x {} x {} on {}: how many TFLOP/s? ", e.question.rung->name(), e.question.problem.M,
              e.question.problem.N, e.question.problem.K, e.question.gpu.name);
   std::fflush(stdout);
@@ -245,18 +248,14 @@ ExitCode run(const ExplainArguments& a) {
     const Problem problem{.kind = kind, .M = a.m, .N = a.n, .K = a.k, .beta = a.beta ? Factor::any : Factor::zero};
     e = lens::explain({&rung, &kernel, problem, chosen_gpu(a.gpu)});
   }
-  if (a.json) {
-    print(explanation_json(e));
-    return success;
-  }
   if (a.predict) ask_for_guess(e);
-  const report::Document page = page_of(e, a.as_compiled);
-  if (!a.html.empty()) {
-    report::write_file(a.html,
-                       report::html_page(fmt::format("{} on {}", rung.name(), e.question.gpu.name), "", page.html()));
-  } else {
-    fmt::print("{}", page.terminal(report::wants_colour(stdout)));
-  }
+  if (!a.html.empty())
+    report::write_file(a.html, report::html_page(fmt::format("{} on {}", rung.name(), e.question.gpu.name), "",
+                                                 page_of(e, a.as_compiled).html()));
+  if (a.json)
+    print(explanation_json(e));
+  else if (a.html.empty())
+    fmt::print("{}", page_of(e, a.as_compiled).terminal(report::wants_colour(stdout)));
   return success;
 }
 
@@ -272,11 +271,13 @@ Command add_explain(App program) {
   add_type_option(app, a->type);
   app.add_option("--tile", a->tile, "block tile, as `lapidary list` shows it (the first one)").type_name("TILE");
   app.add_flag("--beta", a->beta, "beta is not 0: C is read");
-  app.add_flag("--as-compiled", a->as_compiled,
-               "also the mix of machine instructions, and each access to memory as written and as compiled");
+  app.add_flag(
+      "--as-compiled", a->as_compiled,
+      "also the mix of machine instructions, and each access to memory as written and as compiled (JSON always "
+      "has them)");
   app.add_option("--html", a->html, "write the page into this file, as HTML that loads nothing").type_name("FILE");
-  app.add_flag("--predict", a->predict, "ask for your guess first");
-  app.add_flag("--json", a->json, "print JSON");
+  const Option predict = app.add_flag("--predict", a->predict, "ask for your guess first");
+  app.add_flag("--json", a->json, "print JSON").excludes(predict);
   add_gpu_options(app, a->gpu);
   return {app, [a] { return run(*a); }};
 }

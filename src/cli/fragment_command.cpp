@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,7 +26,7 @@ using lens::Fragment, lens::FragmentCell, lens::FragmentOperand;
 
 struct FragmentArguments {
   std::vector<std::string> instruction;
-  int lane = 0;
+  std::optional<int> lane;
   PictureFiles picture;
   bool json = false;
 };
@@ -180,15 +181,18 @@ ExitCode show_fragment(const FragmentArguments& a) {
   }
   const Fragment fragment = lens::fragment_of(
       lens::parse_tensor_instruction(known_type_names(fmt::format("{}", fmt::join(a.instruction, " ")))));
-  if (a.lane >= fragment.threads)
+  const int lane = a.lane.value_or(0);
+  if (lane >= fragment.threads)
     throw InvalidArgument(fmt::format("--lane: {} is executed by {} threads, 0 to {}; got {}, the nearest is {}",
-                                      to_string(fragment.instruction), fragment.threads, fragment.threads - 1, a.lane,
+                                      to_string(fragment.instruction), fragment.threads, fragment.threads - 1, lane,
                                       fragment.threads - 1));
-  if (a.picture.wanted()) write(pages::fragment_picture(fragment, a.lane), a.picture);
+  if (a.lane && a.json && !a.picture.wanted())
+    throw InvalidArgument("--lane marks one lane, and --json is of all alike; --svg or --png draws a marked one");
+  if (a.picture.wanted()) write(pages::fragment_picture(fragment, lane), a.picture);
   if (a.json)
     print_json(fragment);
   else
-    print_text(fragment, a.lane);
+    print_text(fragment, lane);
   return success;
 }
 
@@ -198,12 +202,15 @@ Command add_fragment(App program) {
   App app = program.add_subcommand("fragment",
                                    "which lane holds which elements of the operands of an instruction of tensor cores");
   const auto a = std::make_shared<FragmentArguments>();
-  app.add_option("INSTRUCTION", a->instruction, "as below; without it, what there is");
+  const Option instruction = app.add_option("INSTRUCTION", a->instruction, "as below; without it, what there is");
   app.add_option("--lane", a->lane, "the lane that is marked, of wgmma the thread of the warpgroup (0)")
       .check(whole_number(0, 127))
+      .needs(instruction)
       .type_name("N");
-  add_picture_options(app, a->picture);
-  app.add_flag("--json", a->json, "print JSON");
+  const auto [svg, png] = add_picture_options(app, a->picture);
+  svg.needs(instruction);
+  png.needs(instruction);
+  app.add_flag("--json", a->json, "print JSON").needs(instruction);
   app.footer("\n" + lens::tensor_instruction_grammar() +
              "\n  lapidary fragment mma m16n8k16 bf16 --lane 5 --svg fragment.svg\n"
              "  lapidary fragment ldmatrix x4.trans\n"

@@ -113,8 +113,8 @@ ExitCode gemm(const GemmArguments& a) {
   std::optional<bench::Regret> measured;
   Json receipt;
   Plan planned = plan(problem, card_of(a), options);
-  if (a.bursts && (gpu_count() == 0 || a.gpu))
-    throw InvalidArgument("--bursts times launches on the GPU of this machine; leave it out, or --gpu");
+  if (a.bursts && gpu_count() == 0)
+    throw InvalidArgument("--bursts times launches on the GPU of this machine, which has none; leave it out");
   if (gpu_count() > 0 && !a.gpu && !planned.way().kernel.empty()) {
     const std::unique_ptr<Device> device = open_gpu();
     Context context(*device);
@@ -178,14 +178,21 @@ Command add_gemm(App program) {
   app.add_option("--epilogue", a->epilogue,
                  "what follows, as in relu or bias_of_columns-gelu_tanh-scale-residual-clamp (none)")
       .type_name("TEXT");
-  app.add_option("--kernel", a->options.kernel, "the only one that may be chosen, by its id: `lapidary list --json`")
-      .type_name("ID");
-  app.add_option("--table", a->table, "a table of choices, as regret --table writes one").type_name("FILE");
-  app.add_flag("--batch-invariant", a->options.batch_invariant, "a row's results shall not depend on M");
-  app.add_option("--gpu", a->gpu,
-                 "the card to plan for, one of those that the library was built with (the one at hand, or h200)")
-      .type_name("NAME");
-  app.add_flag("--bursts", a->bursts, "on a GPU: time the choice by bursts after rests too, as bench does");
+  const Option kernel = app.add_option("--kernel", a->options.kernel,
+                                       "the only one that may be chosen, by its id: `lapidary list --json`")
+                            .type_name("ID");
+  // The library asks no table where something else decides.
+  const Option table = app.add_option("--table", a->table, "a table of choices, as regret --table writes one")
+                           .type_name("FILE")
+                           .excludes(kernel);
+  app.add_flag("--batch-invariant", a->options.batch_invariant, "a row's results shall not depend on M")
+      .excludes(table);
+  const Option gpu = app.add_option("--gpu", a->gpu,
+                                    "the card to plan for, one of those that the library was built with (the one at "
+                                    "hand, or h200)")
+                         .type_name("NAME");
+  app.add_flag("--bursts", a->bursts, "on the GPU at hand: time the choice by bursts after rests too, as bench does")
+      .excludes(gpu);
   app.add_flag("--json", a->json, "print JSON");
   return {app, [a] { return gemm(*a); }};
 }

@@ -2,10 +2,12 @@
 
 namespace lapidary::cli {
 
-void add_picture_options(App app, PictureFiles& files) {
-  app.add_option("--svg", files.svg, "write the picture into this file").type_name("FILE");
-  app.add_option("--png", files.png, "the same as PNG, by rsvg-convert").type_name("FILE");
-  app.add_flag("--dark", files.dark, "a dark picture; without it the SVG follows its reader's theme");
+PictureOptions add_picture_options(App app, PictureFiles& files) {
+  const Option svg = app.add_option("--svg", files.svg, "write the picture into this file").type_name("FILE");
+  const Option png = app.add_option("--png", files.png, "the same as PNG, by rsvg-convert").type_name("FILE");
+  app.add_flag("--dark", files.dark, "a dark picture; without it the SVG follows its reader's theme")
+      .needs_one_of({svg, png});
+  return {svg, png};
 }
 
 void write(const report::Svg& picture, const PictureFiles& files) {

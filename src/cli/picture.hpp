@@ -14,8 +14,13 @@ struct PictureFiles {
   bool wanted() const { return !svg.empty() || !png.empty(); }
 };
 
+/// Those that ask for a picture.
+struct PictureOptions {
+  Option svg, png;
+};
+
 /// Adds --svg, --png and --dark.
-void add_picture_options(App app, PictureFiles& files);
+PictureOptions add_picture_options(App app, PictureFiles& files);
 
 /// Writes what was asked for. @throws InvalidArgument as report::write_svg() and write_png()
 void write(const report::Svg& picture, const PictureFiles& files);

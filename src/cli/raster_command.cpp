@@ -10,6 +10,8 @@
 #include "cli/json.hpp"
 #include "cli/options.hpp"
 #include "cli/picture.hpp"
+#include "cli/type_names.hpp"
+#include "core/error.hpp"
 #include "lens/raster_comparison.hpp"
 #include "model/l2_traffic.hpp"
 #include "pages/raster_picture.hpp"
@@ -86,6 +88,25 @@ std::string map_of(std::int64_t down, std::int64_t across, std::vector<RowCol<in
   return fmt::format("{}\n", fmt::join(lines, "\n"));
 }
 
+/// Of operands and results alike, without a kernel. @throws InvalidArgument naming those there are
+Type parse_element(std::string_view text) {
+  const std::string_view name = known_type_name(text);
+  for (const Type type : {Type::f32, Type::f16, Type::bf16})
+    if (name == name_of(type)) return type;
+  throw InvalidArgument(
+      fmt::format("--type {}: operands and results are f32, f16 or bf16; a kernel's other types need --kernel", text));
+}
+
+/// Of a kernel whose blocks stay --blocks-per-sm would change nothing. @throws InvalidArgument if it was given
+void require_blocks_per_sm_counts(const RasterArguments& arguments, const lens::RasterComparison& comparison) {
+  const std::int64_t per_wave = comparison.waves.per_wave;
+  if (arguments.blocks_per_sm && per_wave != std::int64_t{comparison.gpu.sms} * *arguments.blocks_per_sm)
+    throw InvalidArgument(
+        fmt::format("the blocks of {} stay, and its grid of {} decides how many tiles are under way, not "
+                    "--blocks-per-sm; leave it out",
+                    *arguments.kernel, per_wave));
+}
+
 ExitCode raster(const RasterArguments& arguments) {
   const model::Gpu gpu = chosen_gpu(arguments.gpu);
   lens::RasterQuestion question{gpu, {arguments.m, arguments.n, arguments.k}, {}, arguments.blocks_per_sm};
@@ -103,7 +124,7 @@ ExitCode raster(const RasterArguments& arguments) {
     gemm.result_bytes = size_of(kind.result);
   } else {
     question.tile = parse_tile(tile);
-    const Type element = parse_type(type);
+    const Type element = parse_element(type);
     type = name_of(element);
     gemm.operand_bytes = gemm.result_bytes = size_of(element);
   }
@@ -111,6 +132,7 @@ ExitCode raster(const RasterArguments& arguments) {
   question.there_and_back = arguments.there_and_back;
   for (const std::string& order : arguments.orders) question.orders.push_back(model::parse_raster(order));
   const lens::RasterComparison comparison = lens::compare_rasters(question);
+  require_blocks_per_sm_counts(arguments, comparison);
   const auto& waves = comparison.waves;
   const auto& entries = comparison.entries;
   const std::int64_t down = comparison.down, across = comparison.across;
@@ -169,17 +191,16 @@ Command add_raster(App program) {
   app.add_option("--beta", a->beta, "C is read unless it is 0 (0)").check(finite_number());
   app.add_option(
          "--blocks-per-sm", a->blocks_per_sm,
-         "blocks that an SM holds (as many as it has room for of the kernel's, or 1); where these stay, its grid "
-         "decides")
+         "blocks that an SM holds (as many as it has room for of the kernel's, or 1); not of a kernel whose blocks "
+         "stay, as its grid decides")
       .check(in_range(1, 64));
   app.add_option("--cluster", a->cluster,
                  "blocks that get what they share by multicast, neighbours in the order (1, or the kernel's)")
       .check(in_range(1, 16));
   app.add_flag("--there-and-back", a->there_and_back, "every other wave walks K backwards");
-  app.add_option("--order", a->orders,
-                 "rows, columns, grouped:N (N tile rows at a time, column by column) or hilbert; several, separated "
-                 "by commas (a choice of all). One alone is drawn")
-      .delimiter(',')
+  app.add_list("--order", a->orders,
+               "rows, columns, grouped:N (N tile rows at a time, column by column) or hilbert; several, separated by "
+               "commas (a choice of all). One alone is drawn")
       .type_name("ORDER");
   add_gpu_options(app, a->gpu);
   add_picture_options(app, a->picture);

@@ -195,11 +195,14 @@ void write_costs(const ReportArguments& a, Outcome& outcome) {
 ExitCode run(const ReportArguments& a) {
   if (a.check && a.markdown.empty() && a.costs.empty())
     throw InvalidArgument("--check compares the files of --markdown DIR or --costs FILE, which are missing");
+  const bool pages = (a.record.empty() && a.costs.empty()) || !a.folder.empty() || !a.markdown.empty();
+  if (!pages && (a.gpu.name || !a.gpu.file.empty()))
+    throw InvalidArgument("--gpu and --gpu-file are of pages, which --record and --costs alone do not write");
   Outcome outcome;
   if (!a.costs.empty()) write_costs(a, outcome);
   Json gpu_name;
   if (!a.record.empty()) write_records(a.record, outcome);
-  if ((a.record.empty() && a.costs.empty()) || !a.folder.empty() || !a.markdown.empty()) {
+  if (pages) {
     const model::Gpu gpu = chosen_gpu(a.gpu);
     gpu_name = gpu.name;
     write_pages(a, gpu, outcome);

@@ -165,14 +165,16 @@ Command add_run(App program) {
   app.add_option("-m", a->m, "rows of A and D (256, on a GPU 4096)").check(whole_number(0));
   app.add_option("-n", a->n, "columns of B and D (256, on a GPU 4096)").check(whole_number(0));
   app.add_option("-k", a->k, "columns of A and rows of B (256, on a GPU 4096)").check(whole_number(0));
-  app.add_option("--batch", a->products,
-                 "so many products, whose matrices follow one another; those saved are the first's (1)")
-      .check(whole_number(1));
-  app.add_option(
-         "--groups", a->groups,
-         "so many groups of the rows, with a B each, that end where the kernel reads it; those saved are the first's")
-      .check(whole_number(1));
-  app.add_flag("--uneven", a->uneven, "of --groups: of lengths at random, in place of equal ones");
+  const Option batch = app.add_option("--batch", a->products,
+                                      "so many products, whose matrices follow one another; those saved are the "
+                                      "first's (1)")
+                           .check(whole_number(1));
+  const Option groups = app.add_option("--groups", a->groups,
+                                       "so many groups of the rows, with a B each, that end where the kernel reads "
+                                       "it; those saved are the first's")
+                            .check(whole_number(1))
+                            .excludes(batch);
+  app.add_flag("--uneven", a->uneven, "of --groups: of lengths at random, in place of equal ones").needs(groups);
   app.add_option("--alpha", a->alpha, "factor of A B (1)").check(finite_number());
   app.add_option("--beta", a->beta, "factor of C (0)").check(finite_number());
   app.add_option("--lda", a->lda, "leading dimension of A in elements (the length of a row)").check(whole_number(1));

@@ -77,7 +77,10 @@ TensorBox tensor_of(const TmaArguments& a) {
     dense *= a.size[mode];
   }
   if (!a.stride.empty()) set(tensor.stride, a.stride, rank - 1, "stride");
-  for (std::size_t mode = 0; mode < a.element_strides.size() && mode < rank; ++mode) {
+  if (a.element_strides.size() > rank)
+    throw InvalidArgument(fmt::format("--element-strides has {} values; as many as --size has modes, or fewer: {}",
+                                      a.element_strides.size(), rank));
+  for (std::size_t mode = 0; mode < a.element_strides.size(); ++mode) {
     if (a.element_strides[mode] < 1 || a.element_strides[mode] > 8)
       throw InvalidArgument(fmt::format("--element-strides has {}; 1 to 8 are legal", a.element_strides[mode]));
     tensor.element_stride[mode] = static_cast<std::uint8_t>(a.element_strides[mode]);
@@ -100,6 +103,7 @@ ExitCode tma(const TmaArguments& a) {
     for (const BoxRow& row : rows)
       list.push_back({{"global", row.global}, {"inside", {row.inside_first, row.inside_end}}, {"chunks", row.offsets}});
     print({{"type", a.type},
+           {"fill", a.fill},
            {"box_bytes", box_bytes(tensor)},
            {"row_bytes", row_bytes(tensor)},
            {"row_pitch", row_pitch(tensor)},
@@ -114,6 +118,10 @@ ExitCode tma(const TmaArguments& a) {
                a.swizzle, period, row_pitch(tensor));
   else
     fmt::print("no swizzle: the tile is aligned to {} bytes\n", alignment);
+  const bool reaches_out = std::any_of(rows.begin(), rows.end(), [&](const BoxRow& row) {
+    return row.inside_first > 0 || row.inside_end < row_bytes(tensor);
+  });
+  if (reaches_out) fmt::print("what is outside of the tensor becomes {}\n", a.fill == "nan" ? "NaN" : "zero");
   using report::Column;
   report::Table table({{"row", Column::number},
                        {"byte of the tensor", Column::number},
@@ -137,31 +145,23 @@ ExitCode tma(const TmaArguments& a) {
 Command add_tma(App program) {
   App app = program.add_subcommand("tma", "where the Tensor Memory Accelerator puts each row of a box");
   const auto a = std::make_shared<TmaArguments>();
-  app.add_option("--size", a->size, "the tensor's elements along each mode, innermost first, such as 4096,4096")
+  app.add_list("--size", a->size, "the tensor's elements along each mode, innermost first, such as 4096,4096")
       .required()
-      .delimiter(',')
       .type_name("N,...");
-  app.add_option("--box", a->box, "the box's elements along each mode, such as 64,128")
-      .required()
-      .delimiter(',')
-      .type_name("N,...");
+  app.add_list("--box", a->box, "the box's elements along each mode, such as 64,128").required().type_name("N,...");
   app.add_option("--type", a->type, "of the elements, such as e4m3, bf16, f32 (bf16)")
       .transform(known_type())
       .type_name("TYPE");
   app.add_option("--swizzle", a->swizzle, "0, 32, 64 or 128 bytes (0)").type_name("BYTES");
-  app.add_option("--stride", a->stride, "bytes from an element to the next of mode 1, 2, ... (those of a dense tensor)")
-      .delimiter(',')
+  app.add_list("--stride", a->stride, "bytes from an element to the next of mode 1, 2, ... (those of a dense tensor)")
       .type_name("BYTES,...");
-  app.add_option("--element-strides", a->element_strides, "of the box's elements every so many-th is copied (1,...)")
-      .delimiter(',')
+  app.add_list("--element-strides", a->element_strides, "of the box's elements every so many-th is copied (1,...)")
       .type_name("N,...");
-  app.add_option("--at", a->at, "the box's coordinates, which may lie outside (0,...)")
-      .delimiter(',')
-      .type_name("N,...");
+  app.add_list("--at", a->at, "the box's coordinates, which may lie outside (0,...)").type_name("N,...");
   app.add_option("--fill", a->fill, "what is outside becomes zero or nan (zero)").type_name("FILL");
   app.add_option("--base", a->base, "the tensor's first byte, counted from an aligned address (0)").type_name("BYTES");
-  app.add_option("--rows", a->rows, "how many rows are printed (16)").check(in_range(1, 1 << 20));
-  app.add_flag("--json", a->json, "print JSON");
+  const Option rows = app.add_option("--rows", a->rows, "how many rows are printed (16)").check(in_range(1, 1 << 20));
+  app.add_flag("--json", a->json, "print JSON, with all rows").excludes(rows);
   return {app, [a] { return tma(*a); }};
 }
 

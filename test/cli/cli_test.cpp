@@ -59,17 +59,18 @@ class Program : public testing::Test {
     return Json::parse(output.out, nullptr, false);
   }
 
-  /// Bad input: exit code 2, nothing on standard output, one line that contains a text.
   /// What json() has under a key, as a value: one can walk through it.
   Json part(const std::string& arguments, const char* key) const { return json(arguments).at(key); }
 
-  void expect_refused(const std::string& arguments, const std::string& text) const {
+  /// Bad input: exit code 2, nothing on standard output, one line that contains a text, and another one.
+  void expect_refused(const std::string& arguments, const std::string& text, const std::string& other = "") const {
     const Output output = run(arguments);
     EXPECT_EQ(output.code, 2) << arguments;
     EXPECT_EQ(output.out, "") << arguments;
     EXPECT_EQ(std::count(output.err.begin(), output.err.end(), '\n'), 1) << arguments << "\n" << output.err;
     EXPECT_EQ(output.err.find("lapidary: "), 0u) << arguments << "\n" << output.err;
-    EXPECT_NE(output.err.find(text), std::string::npos) << arguments << "\n" << output.err;
+    for (const std::string& part : {text, other})
+      EXPECT_NE(output.err.find(part), std::string::npos) << arguments << "\n" << output.err;
   }
 
   ScratchFolder folder_;
@@ -267,6 +268,12 @@ TEST_F(Program, RasterComparesOrders) {
   expect_refused("raster --tile 128", "'128' is no tile; it is written as in 128x128 or 128x128x8");
   expect_refused("raster --tile 0x128", "'0x128' is no tile");
   expect_refused("raster --order spiral", "no order is named 'spiral'; there are rows, columns, grouped:N");
+  for (const char* orders : {"rows,,columns", "rows,", ",rows", ","})
+    expect_refused(std::string("raster --order ") + orders, std::string("values of '") + orders + "' is empty");
+  EXPECT_EQ(part("raster --gpu h200 -m 512 -n 512 -k 64 --order rows columns --order hilbert", "orders").size(), 3u);
+  EXPECT_EQ(json("raster --gpu h200 -m 512 -n 512 -k 64 --type half")["type"], "f16");
+  for (const char* type : {"s32", "e4m3", "f64", "f16/f32", "'f16 RC'", "f31"})
+    expect_refused(std::string("raster --type ") + type, "f32, f16 or bf16", "--kernel");
   expect_refused("raster --tile 1x1", "67108864 tiles");
   expect_refused("raster -k 99999999999", "99999999999 is not a whole number from 1 to 16777216");
 }
@@ -398,7 +405,6 @@ TEST_F(Program, RefusesBadInput) {
   expect_refused("check niave", "no kernel is named 'niave'; near it are naive");
   expect_refused("check naive --schedules 0", "0 is not a whole number from 1");
   expect_refused("check naive -m 9223372036854775807", "less than 2^63 bytes");
-  expect_refused("check naive --answer 3", "--answer is for --puzzle");
   expect_refused("ladder --size 0", "0 is not a whole number from 1");
   expect_refused("ladder --size -5", "-5 is not a whole number from 1");
   expect_refused("ladder --size 9223372036854775807", "less than 2^63 bytes");
@@ -409,13 +415,54 @@ TEST_F(Program, RefusesBadInput) {
   if (gpu_count() == 0) expect_refused("run naive --device gpu", "no GPU");
 }
 
+// What is asked for is done, or it is said that it is not.
+TEST_F(Program, RefusesOptionsThatWouldDoNothing) {
+  const std::string file = folder_.path() / "file";
+  for (const auto& [command, option, other] : std::vector<std::tuple<std::string, const char*, const char*>>{
+           {"explain naive --json --predict", "--predict", "--json"},
+           {"run naive --uneven", "--uneven", "--groups"},
+           {"run wgmma_grouped --groups 3 --batch 2", "--groups", "--batch"},
+           {"check naive --puzzle --type f32", "--puzzle", "--type"},
+           {"check naive --puzzle --tile 32x32", "--puzzle", "--tile"},
+           {"check naive --puzzle --schedules 7", "--puzzle", "--schedules"},
+           {"check naive --puzzle -m 3", "--puzzle", "-m"},
+           {"check naive --puzzle -n 3", "--puzzle", "-n"},
+           {"check naive --puzzle -k 3", "--puzzle", "-k"},
+           {"check naive --answer 3", "--answer", "--puzzle"},
+           {"raster --gpu h200 --kernel wgmma_persistent -k 64 --blocks-per-sm 2", "--blocks-per-sm", "its grid"},
+           {"bench naive --mode sustained --rounds 2", "--rounds", "--mode sustained"},
+           {"bench naive --mode burst --seconds 2", "--seconds", "--mode burst"},
+           {"calibrate --seconds 2 -o " + file, "--seconds", "--energy"},
+           {"gemm --table " + file + " --kernel naive_32x32_f32", "--table", "--kernel"},
+           {"gemm --table " + file + " --batch-invariant", "--table", "--batch-invariant"},
+           {"gemm --bursts --gpu h200", "--bursts", "--gpu"},
+           {"report --gpu h200 --costs " + file, "--gpu", "--costs"},
+           {"report --gpu-file gpus.csv --record " + file, "--gpu-file", "--record"},
+           {"asm naive --line 30 --summary", "--line", "--summary"},
+           {"asm naive --line 30 --json", "--line", "--json"},
+           {"banks naive --lane 3", "--lane", "--svg or --png"},
+           {"coalescing naive --lane 3", "--lane", "--svg or --png"},
+           {"roofline --gpu h200 --dark", "--dark", "--svg or --png"},
+           {"fragment mma m16n8k16 bf16 --lane 3 --json", "--lane", "--json"},
+           {"fragment --json", "--json", "INSTRUCTION"},
+           {"fragment --svg " + file, "--svg", "INSTRUCTION"},
+           {"tma --size 64,64 --box 8,8 --rows 2 --json", "--rows", "--json"},
+           {"tma --size 64,64 --box 8,8 --element-strides 1,1,1", "--element-strides has 3", "--size"},
+           {"tma --size 64,,64 --box 8,8", "--size", "'64,,64' is empty"}})
+    expect_refused(command, option, other);
+  // As a script's variable is that nobody has set.
+  for (const char* command : {"run naive --save ''", "run naive --tile ''", "explain naive --html ''",
+                              "bench naive --problems ''", "bench naive -o ''", "coalescing '' --warp 1"})
+    expect_refused(command, "its value is empty");
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
+
 TEST_F(Program, BenchReadsItsProblemsBeforeItLooksForAGpu) {
   const std::string list = folder_.path() / "list";
   std::ofstream(list) << "16 16 16 RC\n16 16\n";
   expect_refused("bench naive --problems " + list, list + ":2: there are 2 words of at least 3");
   expect_refused("bench naive --problems /nowhere/list", "/nowhere/list cannot be read");
   expect_refused("bench naive --problems " + std::string(5000, 'a'), "aaa cannot be read");
-  expect_refused("bench naive --problems ''", " cannot be read");
   expect_refused("bench naive --problems /", "/ cannot be read; it is to be a list of problems");
   expect_refused("bench naive -m 16 --size 16", "excludes");
   expect_refused("bench naive -k 16 --problems " + list, "excludes");
@@ -685,7 +732,9 @@ TEST_F(Program, ExplainWritesAPageAndWhereTheCompilerMergedAccesses) {
   const std::string html = contents(file);
   expect_alone(html);
   EXPECT_NE(html.find("merged by ptxas"), std::string::npos);
-  const Json e = json("explain thread_tiles_1d -m 1024 -n 1024 -k 1024 --gpu h200 --beta");
+  const Json e = json("explain thread_tiles_1d -m 1024 -n 1024 -k 1024 --gpu h200 --beta --html " + file);
+  EXPECT_NE(contents(file), html) << "the other problem's";
+  expect_alone(contents(file));
   // 64 x 64 x 8 by 512 threads, 128 times; beta takes 8 more.
   EXPECT_EQ(e["executed"]["pass"]["products"], 64);
   EXPECT_EQ(e["executed"]["warp"]["products"], 128 * 64 + 8);

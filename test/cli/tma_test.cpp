@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "run_program.hpp"
@@ -26,6 +27,14 @@ TEST(Tma, SaysWhereTheChunksOfARowGo) {
   EXPECT_EQ(row["inside"], Json({16, 128}));
   EXPECT_EQ(row["chunks"], Json({288, 304, 256, 272, 352, 368, 320, 336}));  // chunk ^ 2
   EXPECT_EQ(json["rows"][3]["inside"], Json({0, 0}));
+}
+
+TEST(Tma, SaysWhatBecomesOfWhatIsOutside) {
+  const std::string across = "--size 64,64 --box 8,8 --at -8,3";
+  for (const auto& [fill, outside] : {std::pair{"zero", "becomes zero"}, std::pair{"nan", "becomes NaN"}})
+    EXPECT_NE(run(across + " --fill " + fill).text.find(outside), std::string::npos) << fill;
+  EXPECT_EQ(Json::parse(run(across + " --fill nan --json").text)["fill"], "nan");
+  EXPECT_EQ(run("--size 64,64 --box 8,8 --fill nan").text.find("becomes"), std::string::npos);
 }
 
 TEST(Tma, RefusesWhatTheHardwareDoes) {
