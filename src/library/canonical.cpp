@@ -63,12 +63,21 @@ Problem with_a_column_as_row(Problem p) {
   return with_results_of(p, Order::column_major);
 }
 
+Problem with_a_row_as_column(Problem p) {
+  return p.order_d == Order::row_major && p.M == 1 ? with_results_of(p, Order::column_major) : p;
+}
+
 Problem with_products_joined(Problem p) {
   const Batch batch = p.batch;
   if (batch.count <= 1) return p;
-  // Whether a matrix's next line along M, or along N, after the last one of a product is the next product's first.
+  const auto are_lines = [](const MatrixShape& x, bool along_rows) {
+    return (x.order == Order::row_major) == along_rows;
+  };
+  // Whether a matrix's next line along M, or along N, after the last one of a product is the next product's first;
+  // where a product has a single line, the next one begins wherever the next product's does.
   const auto go_on = [&](const MatrixShape& x, std::int64_t stride, bool along_rows) {
-    const bool lines = (x.order == Order::row_major) == along_rows;
+    const bool lines = are_lines(x, along_rows);
+    if (x.lines() == 1) return lines ? stride >= x.length() : stride == x.length();
     const std::int64_t length = along_rows ? x.rows : x.cols;
     std::int64_t whole = 0, joined = 0;
     if (__builtin_mul_overflow(length, lines ? x.ld : 1, &whole) ||
@@ -76,22 +85,34 @@ Problem with_products_joined(Problem p) {
       return false;
     return stride == whole && (lines || joined <= x.ld);
   };
-  const auto results_go_on = [&](bool along_rows) {
-    return go_on(shape_of(p, Matrix::D), batch.stride_d, along_rows) &&
-           (!p.reads_c() || go_on(shape_of(p, Matrix::C), batch.stride_c, along_rows)) &&
-           (!p.epilogue.residual || go_on(shape_of_residual(p), batch.stride_residual, along_rows));
+  // From one line to the next of all products' matrices, which go on.
+  const auto pitch = [&](const MatrixShape& x, std::int64_t stride, bool along_rows) {
+    if (x.lines() != 1) return x.ld;
+    return are_lines(x, along_rows) ? stride : x.length() * batch.count;
   };
-  if (batch.stride_b == 0 && go_on(shape_of(p, Matrix::A), batch.stride_a, true) && p.epilogue.bias != Bias::of_rows &&
-      results_go_on(true)) {
-    p.M *= batch.count;
-  } else if (batch.stride_a == 0 && go_on(shape_of(p, Matrix::B), batch.stride_b, false) &&
-             p.epilogue.bias != Bias::of_columns && results_go_on(false)) {
-    p.N *= batch.count;
-  } else {
-    return p;
-  }
-  p.batch = {};
-  return p;
+  const MatrixShape a = shape_of(p, Matrix::A), b = shape_of(p, Matrix::B), c = shape_of(p, Matrix::C),
+                    d = shape_of(p, Matrix::D), residual = shape_of_residual(p);
+  // Without products neither A nor B is read.
+  const bool nothing = p.K == 0 || p.alpha == Factor::zero;
+  const auto join = [&](bool along_rows) {
+    if (p.epilogue.bias == (along_rows ? Bias::of_rows : Bias::of_columns)) return false;
+    if (!nothing) {
+      const bool shared = (along_rows ? batch.stride_b : batch.stride_a) == 0;
+      if (!shared || !(along_rows ? go_on(a, batch.stride_a, true) : go_on(b, batch.stride_b, false))) return false;
+    }
+    if (!go_on(d, batch.stride_d, along_rows) || (p.reads_c() && !go_on(c, batch.stride_c, along_rows)) ||
+        (p.epilogue.residual && !go_on(residual, batch.stride_residual, along_rows)))
+      return false;
+    (along_rows ? p.lda : p.ldb) = along_rows ? pitch(a, batch.stride_a, true) : pitch(b, batch.stride_b, false);
+    p.ldd = pitch(d, batch.stride_d, along_rows);
+    p.ldc = p.reads_c() ? pitch(c, batch.stride_c, along_rows) : p.ldd;
+    if (p.epilogue.residual) p.ldr = pitch(residual, batch.stride_residual, along_rows);
+    (along_rows ? p.M : p.N) *= batch.count;
+    p.batch = {};
+    if (nothing) p.lda = p.ldb = 0;
+    return true;
+  };
+  return join(true) || join(false) ? resolved(p) : p;
 }
 
 Problem with_columns(Problem p) {

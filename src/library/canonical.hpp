@@ -16,9 +16,12 @@ Problem with_plain_lines(Problem problem);
 /// The same resolved product with results of one column as a row, which they are where one follows the other: of those
 /// with row-major results it has M = 1. Any other product as it is.
 Problem with_a_column_as_row(Problem problem);
+/// The same resolved product with a row of results as a column, whose elements follow each other: of those with
+/// row-major results it has N = 1, and B is A. Any other product as it is.
+Problem with_a_row_as_column(Problem problem);
 /// The same resolved products as a single one where they are: of a B that all share and of A, C, D and a residual whose
-/// rows go on in the next matrix as they do within one, the product of as many rows as all have together; or of an A
-/// that all share, and columns.
+/// rows go on in the next matrix as they do within one, or are one a matrix, the product of as many rows as all have
+/// together; or of an A that all share, and columns. Where alpha or K is 0 nobody reads A and B, whatever they are.
 Problem with_products_joined(Problem problem);
 /// The same resolved product, in which an A, and C and D, of one column whose elements follow each other are
 /// column-major. They may be of either order, and of one row there is no telling of which those of more rows are.

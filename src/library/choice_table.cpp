@@ -42,6 +42,7 @@ std::string_view next_word(std::string_view& line) {
 
 ChoiceTable::ChoiceTable(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325u;
+  std::vector<std::pair<std::string, Entry>> planned;
   for (int number = 1; !text.empty(); ++number) {
     const std::size_t end = text.find('\n');
     std::string_view line = text.substr(0, end);
@@ -76,11 +77,12 @@ ChoiceTable::ChoiceTable(std::string_view text) {
     const Entry entry = {std::string(kernel), {packs.find('a') != packs.npos, packs.find('b') != packs.npos}};
     if (!entries_.emplace(key, entry).second)
       refuse(RefusalId::table_twice, fmt::format("is the second one for {}", key));
-    // A matrix of a single line is planned as a row-major one.
-    entries_.emplace(key_of(library::with_plain_lines(resolved(product))), entry);
+    planned.emplace_back(key_of(library::with_plain_lines(resolved(product))), entry);
     for (const char letter : fmt::format("{} {} {}\n", key, kernel, packs))
       hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3u;
   }
+  // A matrix of a single line is planned as one of either order, for which there may be a line of its own.
+  for (const auto& [key, entry] : planned) entries_.emplace(key, entry);
   hash_ = fmt::format("{:016x}", hash);
 }
 

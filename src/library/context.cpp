@@ -449,7 +449,7 @@ void Context::prepare(const Plan& plan, const Stream& stream, Matrix matrix, con
     throw Refusal(
         RefusalId::prepared_none,
         fmt::format("the plan takes {} as it is; prepare what GemmOptions::prepared names and the plan copies",
-                    name_of(matrix)));
+                    matrix == Matrix::A || matrix == Matrix::B ? name_of(matrix) : "what is neither A nor B"));
   const auto require = [&](const void* address, const char* name, unsigned alignment) {
     if (!address || reinterpret_cast<std::uintptr_t>(address) % alignment != 0)
       throw Refusal(RefusalId::prepared_copy,

@@ -157,7 +157,7 @@ Product product_of(Scalar alpha, const ConstMatrixView& A, const ConstMatrixView
   p = with_known(p, operands);
   // A line that is stored where it was read is one line, whatever is said of the next ones.
   if (p.in_place && shape_of(p, Matrix::D).lines() == 1) p.ldc = p.ldd;
-  if (epilogue.residual && operands.residual == operands.D && shape_of(p, Matrix::D).lines() == 1) p.ldr = p.ldd;
+  if (epilogue.residual && shape_of(p, Matrix::D).lines() == 1) p.ldr = p.ldd;
   // What kernels do not tell apart is one plan. Of results of s32 an alpha of 1 is all that there is.
   if (p.alpha == Factor::one && p.kind.result != Type::s32) p.alpha = Factor::any;
   if (p.beta == Factor::one) p.beta = Factor::any;

@@ -54,7 +54,8 @@ std::vector<Candidate> candidates(const Problem& asked, const BuiltInCard& card,
   found.reserve(usual);
   const PackedOperands prepared = exchanged(asked, options.prepared);
   each_way(problem, card.gpu, prepared, options.workspace_bytes, allowed, [&](const Way& way) {
-    if (options.batch_invariant && way.parts() > 1) return;
+    // Whether sums are made for a second launch that a kernel could do without depends on how many rows there are.
+    if (options.batch_invariant && way.finishing && !needs_finishing(problem)) return;
     // Clusters add up sums of so few results sooner: of three products that were timed parts took 1.25 to 1.36 times as
     // long.
     if (options.kernel.empty() && way.parts() > 1 && problem.M * problem.N <= 128 * 128) return;
@@ -106,7 +107,7 @@ Problem with_rows(Problem problem, std::int64_t M) {
   problem = with_columns(problem);
   problem.M = problem.order_d == Order::column_major ? M + 1 : M;
   problem.aligned.A = 16;
-  problem.lda = 0;
+  if (problem.kind.a == Order::column_major) problem.lda = 0;
   problem.batch.stride_a = 0;
   if (problem.order_d == Order::column_major) problem.ldc = problem.ldd = problem.M;
   return resolved(problem);
@@ -213,10 +214,17 @@ void validate_batch(const Problem& p) {
   // One behind the other, or side by side within a line.
   const bool behind = b.stride_d >= d.extent(),
              beside = b.stride_d >= d.length() && (b.count - 1) * b.stride_d + d.length() <= d.ld;
-  if (!behind && !beside)
-    throw Refusal(RefusalId::batch_overlap,
-                  fmt::format("D begins {} elements after the one before; results must not overlap: at least {}",
-                              b.stride_d, d.extent()));
+  if (!behind && !beside) {
+    const std::int64_t farthest = (d.ld - d.length()) / (b.count - 1);
+    throw Refusal(
+        RefusalId::batch_overlap,
+        fmt::format("D begins {} elements after the one before; results must not overlap: {}at least {}", b.stride_d,
+                    farthest < d.length() ? ""
+                    : farthest == d.length()
+                        ? fmt::format("{}, side by side within a line, or ", farthest)
+                        : fmt::format("{} to {}, side by side within a line, or ", d.length(), farthest),
+                    d.extent()));
+  }
   if (p.epilogue.residual && b.stride_residual < 0)
     throw Refusal(RefusalId::batch_stride,
                   fmt::format("the residual begins {} elements after the one before; strides of batches are 0 or more",
@@ -301,8 +309,10 @@ std::vector<Candidate> weigh(Problem& problem, const BuiltInCard& card, const Ge
   // Where rows must not matter to each other, columns beside them must not either.
   if (options.batch_invariant) return found;
   const Problem asked = problem;
+  std::vector<Problem> weighed = {asked};
   const auto weigh_as = [&](const Problem& same) {
-    if (same == problem) return;
+    if (std::find(weighed.begin(), weighed.end(), same) != weighed.end()) return;
+    weighed.push_back(same);
     std::vector<Candidate> ways = ways_left(same, card, options);
     if (ways.empty() || (!found.empty() && ways.front().time.seconds > found.front().time.seconds)) return;
     problem = same;
@@ -310,9 +320,16 @@ std::vector<Candidate> weigh(Problem& problem, const BuiltInCard& card, const Ge
   };
   // As a single product it has more rows or columns, and may need a workspace that there is not, or kernels that
   // count farther.
-  const Problem joined = with_plain_lines(with_products_joined(asked));
-  weigh_as(joined);
-  for (const Problem& of_columns : {asked, joined}) weigh_as(with_a_column_as_row(of_columns));
+  const auto joined = [](const Problem& batch) { return with_plain_lines(with_products_joined(batch)); };
+  const Problem one = joined(asked);
+  weigh_as(one);
+  for (const Problem& of_columns : {asked, one}) {
+    const Problem as_row = with_a_column_as_row(of_columns);
+    weigh_as(as_row);
+    weigh_as(joined(as_row));
+  }
+  // Few kernels of f32 read a column-major B; as A it is a row-major one.
+  if (asked.kind.type == Type::f32) weigh_as(with_a_row_as_column(asked));
   return found;
 }
 

@@ -23,7 +23,8 @@ class Fields {
   explicit Fields(std::string_view text) : rest_(text) {}
 
   std::string_view next(char end) {
-    const std::size_t at = rest_.find(end);
+    // A number's sign ends none.
+    const std::size_t at = rest_.find(end, rest_.starts_with('-') ? 1 : 0);
     const std::string_view field = rest_.substr(0, at);
     rest_ = at == rest_.npos ? std::string_view() : rest_.substr(at + 1);
     return field;

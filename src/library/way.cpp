@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -74,9 +75,6 @@ bool is_stored(const Problem& p) {
          p.alpha != Factor::in_device_memory && p.beta != Factor::in_device_memory;
 }
 
-/// Whether a kernel that does not finish leaves it to a second launch to make results of sums.
-bool needs_finishing(const Problem& p) { return !is_stored(p) || p.epilogue != Epilogue{}; }
-
 /// Into how many parts K is split at most, if an id does not say otherwise.
 constexpr std::int64_t most_parts = 64;
 
@@ -113,6 +111,22 @@ bool splits(const KernelEntry& kernel, const Problem& batch) {
   return kernel.batches && batch.batch.count == 1 && batch.groups == 0 && kernel.kind.result == Type::f32;
 }
 
+/// Whether all lines begin at multiples of 16 bytes, and so near to each other as bulk copies count.
+bool lines_begin(const MatrixShape& x, int base) {
+  const std::int64_t pitch = x.ld * size_of(x.type);
+  return base % 16 == 0 && (x.lines() <= 1 || (pitch % 16 == 0 && pitch < std::int64_t{1} << 40));
+}
+
+/// Whether lines of results begin where no bulk copy stores them.
+bool results_begin_anywhere(const Problem& p) { return !lines_begin(shape_of(p, Matrix::D), p.aligned.D); }
+
+/// Whether a kernel makes sums of a product, for which a second launch has no other use than to store results of 16
+/// bits whose lines begin anywhere.
+bool stores_for_another(const LibraryKernel& kernel, const Problem& batch) {
+  return kernel.kernel->kind.result == Type::f32 && size_of(batch.kind.result) == 2 && !needs_finishing(batch) &&
+         batch.batch.count == 1 && batch.groups == 0 && results_begin_anywhere(batch);
+}
+
 /// Has the kernel store sums for a second launch, which may be where results will be unless there are several parts, or
 /// something else that is read then is there too. @returns whether D is not too large for that
 bool finish_later(Way& way, int parts) {
@@ -145,24 +159,29 @@ std::size_t bytes_of_a_part(const Way& way) {
   return static_cast<std::size_t>(way.problem.batch.stride_d * size_of(way.problem.kind.result));
 }
 
-/// Whether all lines begin at multiples of 16 bytes, and so near to each other as bulk copies count.
-bool lines_begin(const MatrixShape& x, int base) {
-  const std::int64_t pitch = x.ld * size_of(x.type);
-  return base % 16 == 0 && (x.lines() <= 1 || (pitch % 16 == 0 && pitch < std::int64_t{1} << 40));
-}
-
 bool lines_aligned(const MatrixShape& x, int base) {
   return lines_begin(x, base) && x.ld * size_of(x.type) % 16 == 0 && x.length() * size_of(x.type) % 16 == 0;
 }
 
+/// Whether a copy of a matrix, whose lines begin at multiples of 16 bytes, is weighed so that they begin at multiples
+/// of 128: where it is short beside what else takes time.
+bool is_worth_straightening(const MatrixShape& x, const MatrixShape& other, const MatrixShape& d) {
+  const bool crooked = x.lines() > 1 && x.ld * size_of(x.type) % line_bytes != 0;
+  const double products = std::sqrt(1.0 * static_cast<double>(x.bytes()) * static_cast<double>(other.bytes()) *
+                                    static_cast<double>(d.bytes()));
+  return crooked && x.bytes() <= other.bytes() / 4 && products > 1e10;
+}
+
 }  // namespace
+
+bool needs_finishing(const Problem& p) { return !is_stored(p) || p.epilogue != Epilogue{}; }
 
 bool is_for_finishing(const Problem& problem) { return is_stored(problem) && problem.epilogue != Epilogue{}; }
 
 Type stored_type(const Problem& problem) { return needs_finishing(problem) ? Type::f32 : problem.kind.result; }
 
 Type stored_type(const Problem& problem, const LibraryKernel& kernel) {
-  if (splits(*kernel.kernel, problem)) return Type::f32;
+  if (splits(*kernel.kernel, problem) || stores_for_another(kernel, problem)) return Type::f32;
   return kernel.as_parent || finishes(problem, kernel) ? problem.kind.result : stored_type(problem);
 }
 
@@ -231,7 +250,8 @@ bool make_way(Way& way, const Problem& batch, const LibraryKernel& library_kerne
                                                         to_string(batch.kind), to_string(kernel.kind))};
     return false;
   }
-  if (!finishes(batch, library_kernel) && (split || needs_finishing(batch)) && !finish_later(way, parts)) {
+  const bool sums = split || needs_finishing(batch) || stores_for_another(library_kernel, batch);
+  if (!finishes(batch, library_kernel) && sums && !finish_later(way, parts)) {
     if (broken)
       *broken = {RefusalId::shape_tiles,
                  fmt::format("{} x {} results are to be made in a second launch; it numbers at most 2^31 - 1 tiles of "
@@ -291,7 +311,8 @@ void each_way(const Problem& problem, const model::Gpu& gpu, const PackedOperand
   const std::size_t room = workspace_bytes / workspace_alignment * workspace_alignment;
   const Problem one = one_of(problem);
   const MatrixShape a = shape_of(one, Matrix::A), b = shape_of(one, Matrix::B), d = shape_of(one, Matrix::D);
-  const bool a_aligned = lines_aligned(a, one.aligned.A), b_aligned = lines_aligned(b, one.aligned.B);
+  const bool a_aligned = lines_aligned(a, one.aligned.A) && !is_worth_straightening(a, b, d),
+             b_aligned = lines_aligned(b, one.aligned.B) && !is_worth_straightening(b, a, d);
   const bool a_begins = lines_begin(a, one.aligned.A), b_begins = lines_begin(b, one.aligned.B),
              d_begins = lines_begin(d, one.aligned.D);
   const Type stored = stored_type(problem);
@@ -300,13 +321,14 @@ void each_way(const Problem& problem, const model::Gpu& gpu, const PackedOperand
     const LibraryKernel& known = *library_kernel;
     const GemmKind& kind = known.kernel->kind;
     const bool split = splits(*known.kernel, problem);
-    if (kind.result != stored && kind.result != problem.kind.result && !split) continue;
+    const bool for_another = stores_for_another(known, problem);
+    if (kind.result != stored && kind.result != problem.kind.result && !split && !for_another) continue;
     if (!allowed(known) || !known.rung->runs_on(gpu.compute_capability, kind)) continue;
     const bool turns_a = kind.a != a.order, turns_b = kind.b != b.order;
     // What way_of() would refuse as well, in words, which take longer than all else here.
     const bool reads_a = (!turns_a || a.empty()) && (a_begins || !known.bulk_a),
                reads_b = (!turns_b || b.empty()) && (b_begins || !known.bulk_b);
-    if (!d_begins && known.bulk_d && !split && (!finished_later || finishes(problem, known))) continue;
+    if (!d_begins && known.bulk_d && !split && !for_another && (!finished_later || finishes(problem, known))) continue;
     for (const bool packs_a : {false, true})
       for (const bool packs_b : {false, true}) {
         if (packs_a ? nothing || (!turns_a && a_aligned) : !reads_a) continue;

@@ -47,6 +47,8 @@ struct Way {
   std::int64_t launches(std::int64_t products) const { return problem.batch.count > 1 ? 1 : products; }
 };
 
+/// Whether a kernel that does not finish leaves it to a second launch to make results of sums.
+bool needs_finishing(const Problem& problem);
 /// The type of what kernels that do not finish store for a problem: its results, or sums for a second launch to make
 /// results of.
 Type stored_type(const Problem& problem);

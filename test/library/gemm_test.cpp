@@ -786,15 +786,17 @@ TEST(MatrixViews, OfWhatMayBeWrittenAreReadAsTheyAre) {
   EXPECT_EQ(product.operands.residual, d);
 }
 
-// No products may be asked for, by some operand; a D that alone has none was forgotten.
 // Of a B that all share the rows of A and D go on in the next product, or of an A columns: as those of one product,
-// side by side in its lines or line after line. They are planned as one, unless something lies between.
+// side by side in its lines or line after line. They are planned as one, unless something lies between; of products of
+// a single line each the next one may begin anywhere.
 TEST_P(Library, BatchesThatAreOneProductAreDoneAsOne) {
-  constexpr std::int64_t count = 3, M = 24, N = 40, K = 72;
+  constexpr std::int64_t count = 3, K = 72;
   for (const bool rows : {true, false})
     for (const Order order : orders)
       for (const Order order_d : orders)
-        for (const int gap : {0, 8}) {
+        for (const auto& [gap, single] : {std::pair(0, false), {8, false}, {0, true}, {8, true}}) {
+          const std::int64_t M = rows && single ? 1 : 24, N = !rows && single ? 1 : 40;
+          const bool joined = gap == 0 || (single && (order_d == Order::row_major) == rows);
           Problem p = {.kind = {Type::f16, Type::f16, order, order}, .M = M, .N = N, .K = K};
           p.order_d = order_d;
           const std::int64_t length = rows ? M : N;
@@ -824,8 +826,8 @@ TEST_P(Library, BatchesThatAreOneProductAreDoneAsOne) {
                                              view(d.data(), Matrix::D, stride_d), view(d.data(), Matrix::D, stride_d));
           SCOPED_TRACE(describe(product.problem));
           const Plan plan = context().plan(product.problem);
-          EXPECT_EQ(plan.problem().batch.count, gap == 0 ? 1 : count);
-          EXPECT_EQ((rows ? plan.problem().M : plan.problem().N), gap == 0 ? count * length : length);
+          EXPECT_EQ(plan.problem().batch.count, joined ? 1 : count);
+          EXPECT_EQ((rows ? plan.problem().M : plan.problem().N), joined ? count * length : length);
           context().run(plan, device().stream(), product.operands);
           device().synchronize();
           const auto place = [&](Matrix matrix, std::int64_t i, std::int64_t j) {
@@ -849,6 +851,7 @@ TEST_P(Library, BatchesThatAreOneProductAreDoneAsOne) {
         }
 }
 
+// No products may be asked for, by some operand; a D that alone has none was forgotten.
 TEST_P(Library, EmptyBatchesAreMeant) {
   const Integers a = Integers::random(device(), Type::f32, 16, 1), d(device(), Type::f32, std::vector<float>(16, 99));
   const ConstMatrixView A = row_major_view(a.data(), Type::f32, 4, 4);
