@@ -139,7 +139,8 @@ RandomProblem in_parts(RandomProblem spec, int parts) {
 
 /// Problems of several products for a kernel that does them in one launch.
 std::vector<CheckProblem> batches(const KernelEntry& kernel) {
-  const std::int64_t m = kernel.tile.m, n = kernel.tile.n, k = kernel.tile.k, vector = 16 / size_of(kernel.kind.type);
+  const std::int64_t m = kernel.tile.m, n = kernel.tile.n, k = kernel.tile.k, vector = 16 / size_of(kernel.kind.type),
+                     down = m * kernel.cluster.down, across = n * kernel.cluster.across;
   const auto apart = [&](std::int64_t M, std::int64_t N, std::int64_t K) {
     return with_four_lengths(kernel.kind, M, N, K);
   };
@@ -152,10 +153,10 @@ std::vector<CheckProblem> batches(const KernelEntry& kernel) {
   std::vector<CheckProblem> problems = {
       {several, "three products of several tiles"},
       {in_batch(apart(m - 1, n + vector, k + vector), 3, Apart::lines), "three products, whole lines apart; M is odd"},
-      {in_batch(apart(2 * m + 1, vector, k), 2, Apart::vectors), "two products of three rows of tiles"},
-      {in_batch(with_unread_c(with_factors(sized(kernel.kind, vector, 2 * n + vector, 3 * vector), 0.75f, 0)), 2,
+      {in_batch(apart(2 * down + 1, vector, k), 2, Apart::vectors), "two products of three rows of clusters"},
+      {in_batch(with_unread_c(with_factors(sized(kernel.kind, vector, 2 * across + vector, 3 * vector), 0.75f, 0)), 2,
                 Apart::vectors),
-       "two products of three columns of tiles; C is NaN, and beta is 0"},
+       "two products of three columns of clusters; C is NaN, and beta is 0"},
       {with(small, &Batch::stride_a, 0), "products that share A"},
       {with(small, &Batch::stride_b, 0), "products that share B"},
       {with(small, &Batch::stride_c, small.problem.batch.stride_c + 1), "every other C off its alignment"},
@@ -179,7 +180,8 @@ std::vector<CheckProblem> batches(const KernelEntry& kernel) {
   refuse(with(in_two(2 * k), &Batch::stride_b, vector), "two parts of K, and two B");
   refuse(with(small, &Batch::stride_a, small.problem.batch.stride_a + vector / 2), "every other A off 16 bytes");
   refuse(with(small, &Batch::stride_b, small.problem.batch.stride_b + vector / 2), "every other B off 16 bytes");
-  refuse(with(small, &Batch::stride_d, small.problem.batch.stride_d + vector / 2), "every other D off 16 bytes");
+  refuse(with(small, &Batch::stride_d, small.problem.batch.stride_d + 8 / size_of(kernel.kind.result)),
+         "every other D off 16 bytes");
   refuse(with(small, &Batch::stride_a, std::int64_t{1} << 40), "A 2^41 bytes apart");
   refuse(with(small, &Batch::count, std::int64_t{1} << 24), "more products than 30 bits have rows for");
   return problems;

@@ -46,8 +46,8 @@ struct BatchTile : Tile {
   };
   static MatrixMap<Map> map(const Problem& problem, Matrix matrix) {
     const int extent = in_whole_tiles(matrix == Matrix::A ? problem.M : problem.N, Tile::MN * run);
-    return {{Tile::map_of(boxes_of_batch(Tile::tensor(problem, matrix, TensorPromotion::bytes128), problem, matrix)),
-             extent, is_shared(problem.batch, matrix), problem.split > 1 ? static_cast<int>(part_of_k(problem)) : 0},
+    return {{Tile::map_of(boxes_of_batch(Tile::tensor(problem, matrix), problem, matrix)), extent,
+             is_shared(problem.batch, matrix), problem.split > 1 ? static_cast<int>(part_of_k(problem)) : 0},
             matrix};
   }
 

@@ -22,11 +22,10 @@ inline std::uint64_t map_pitch(const MatrixShape& shape) {
                                                       : round_up<std::int64_t>(shape.length() * size, 16));
 }
 
-/// Boxes of `lines` lines of a matrix of a resolved problem, by `length` neighbours of each. @param promotion  how much
-/// L2 fetches at least
+/// Boxes of `lines` lines of a matrix of a resolved problem, by `length` neighbours of each. L2 fetches what they touch
+/// in lines of 128 bytes: with 256 it is busy for longer where lines of the matrix begin anywhere (docs/tried.md).
 template <class T>
-TensorBox boxes_of(const Problem& problem, Matrix matrix, int lines, int length, TensorSwizzle swizzle,
-                   TensorPromotion promotion = TensorPromotion::bytes256) {
+TensorBox boxes_of(const Problem& problem, Matrix matrix, int lines, int length, TensorSwizzle swizzle) {
   const MatrixShape shape = shape_of(problem, matrix);
   return {.base = unknown_address(),
           .size = {static_cast<std::uint64_t>(shape.length()), static_cast<std::uint64_t>(shape.lines())},
@@ -35,7 +34,7 @@ TensorBox boxes_of(const Problem& problem, Matrix matrix, int lines, int length,
           .rank = 2,
           .type = tensor_type<T>,
           .swizzle = swizzle,
-          .promotion = promotion};
+          .promotion = TensorPromotion::bytes128};
 }
 
 /// MN rows of A or columns of B by BK in shared memory, as the Tensor Memory Accelerator writes them and wgmma reads
@@ -79,9 +78,8 @@ struct TmaTile {
     TensorMap of[rest == 0 ? 1 : 2];
   };
   /// Boxes of whole spans of A or B of a resolved problem.
-  static TensorBox tensor(const Problem& problem, Matrix matrix,
-                          TensorPromotion promotion = TensorPromotion::bytes256) {
-    return boxes_of<T>(problem, matrix, box, span, tensor_swizzle(layout.swizzle(), sizeof(T)), promotion);
+  static TensorBox tensor(const Problem& problem, Matrix matrix) {
+    return boxes_of<T>(problem, matrix, box, span, tensor_swizzle(layout.swizzle(), sizeof(T)));
   }
   static Map map_of(TensorBox tensor) {
     Map map{};
@@ -92,10 +90,9 @@ struct TmaTile {
     }
     return map;
   }
-  static MatrixMap<Map> map(const Problem& problem, Matrix matrix,
-                            TensorPromotion promotion = TensorPromotion::bytes256) {
-    return {map_of(tensor(problem, matrix, promotion)), matrix};
-  }
+  /// What a launch of a resolved problem gives a kernel of A or B: how to copy it, and of which matrix that is, whose
+  /// address is filled in.
+  static MatrixMap<Map> map(const Problem& problem, Matrix matrix) { return {map_of(tensor(problem, matrix)), matrix}; }
 
   /// Calls copy(to, map, coordinates) for each box of a block's share, number `share`, of the tile at (mn, k).
   template <class Copy>
@@ -129,7 +126,7 @@ struct TmaTile {
 /// In which boxes D, of R, is stored from shared memory.
 template <class R>
 TensorBox boxes_of_d(const Problem& problem, int rows, int cols, const Layout& box) {
-  return boxes_of<R>(problem, Matrix::D, rows, cols, tensor_swizzle(box, sizeof(R)), TensorPromotion::bytes128);
+  return boxes_of<R>(problem, Matrix::D, rows, cols, tensor_swizzle(box, sizeof(R)));
 }
 
 }  // namespace lapidary::inline LAPIDARY_BUILD

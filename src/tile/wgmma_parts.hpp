@@ -44,14 +44,6 @@ struct OfOneTile : Alone {
   }
 };
 
-/// A tile of a matrix that is read once: nothing beyond the lines of 128 bytes that are copied is brought to L2.
-template <class Tile>
-struct ReadOnce : Tile {
-  static MatrixMap<typename Tile::Map> map(const Problem& problem, Matrix matrix) {
-    return Tile::map(problem, matrix, TensorPromotion::bytes128);
-  }
-};
-
 /// Of 4 x 4 numbers, four of each of four lanes that are 4 apart, gives the lane that is t-th of them number t of every
 /// lane. All lanes of the warp call it together.
 LAPIDARY_DEVICE void transpose_across_quads(float (&numbers)[4], int thread) {

@@ -151,18 +151,7 @@ SECONDS = r"([\d.]+) (us|ms)"
 
 
 # Others cut D into tiles of one size.
-class Turned(Problem):
-    """Results are stored in slices of 40 rows, of which a tile's last one ends where the tile does."""
-
-    SLICE = 40
-
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        slices = [at for begin in range(0, self.m, self.bm) for at in (*range(begin, begin + self.bm - self.SLICE, self.SLICE), begin + self.bm - self.SLICE)]
-        self.stored = sum(max(0, min(self.m, at + self.SLICE) - at) for at in slices) * self.n
-
-
-CUT_OTHERWISE = {"wgmma_equal_areas": EqualAreas, "wgmma_turned": Turned}
+CUT_OTHERWISE = {"wgmma_equal_areas": EqualAreas}
 # Of rungs whose blocks share sums along K, how much of it each has at least.
 LEAST_K = {"split_k": 64, "wgmma_split_k": 256, "wgmma_skinny": 256}
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "kernels/wgmma/batch_refusals.hpp"
+#include "kernels/wgmma/built_batch.hpp"
 #include "kernels/wgmma/wgmma_pingpong.cuh"
 #include "tile/batch_boxes.hpp"
 
@@ -99,9 +99,7 @@ constexpr auto kernel_of() {
 }
 template <class Config>
 Prepared prepare(const Problem& problem, const Card& card) {
-  auto walk = walk_of<Config>(problem.M, problem.N, Config::traits.tile);
-  walk.products = static_cast<int>(problem.batch.count);
-  return prepared_walk<Config>(info, kernel_of<Config>(), problem, card, walk);
+  return prepare_batch<Config>(info, kernel_of<Config>(), problem, card);
 }
 
 constexpr KernelTraits of(const GemmKind& kind, const MenuTile& tile) {
@@ -133,13 +131,7 @@ constexpr auto all_traits = joined(
     menu_of(of, kinds_with_f32(column, row), wide_of_columns_by_rows));
 constexpr auto build = [](auto t) {
   using C = Config<t.value>;
-  BuiltKernel kernel = built_parts<C>(prepare<C>);
-  kernel.refusal = [](const Problem& problem) {
-    const std::string why = refusal_of<C>(problem);
-    return why.empty() ? refusal_of_batch(problem, C::traits.tile, C::traits.cluster) : why;
-  };
-  kernel.batches = true;
-  return kernel;
+  return built_batch<C>(prepare<C>);
 };
 template <class Unit>
 constexpr auto built_kernels = built_wgmma_list<Unit, all_traits>(build);

@@ -92,7 +92,7 @@ template <KernelTraits t, int warpgroups>
 struct Config : wgmma_split_k::Config<t, warpgroups> {
   using Parent = wgmma_split_k::Config<t, warpgroups>;
   using A = typename Parent::A;
-  using B = ReadOnce<typename Parent::B>;
+  using B = typename Parent::B;
   using Tile = TransposedTile<A, B, warpgroups>;
   using Epilogue =
       wgmma_split_k::SummedEpilogue<typename Parent::Result, float, 4 * warpgroups, t.tile.m / 8, TradedForRows>;

@@ -11,7 +11,7 @@ constexpr RungInfo info = {
     .idea = "wgmma's 64 rows lie along D's columns",
     .change =
         "The transposed product: columns of B are the rows of what wgmma multiplies, so that a tile has 64, 128 or 192 "
-        "columns and as many rows as one likes, in eights; results are turned back on their way to shared memory",
+        "columns, and any multiple of 8 rows up to 256; results are turned back on their way to shared memory",
     .why =
         "A tile of 64 rows has them whether D does or not: of three tiles of 128 for 288 rows a quarter hangs over, is "
         "multiplied and, with other columns of B, asked for; three of 96 have none that does",
@@ -111,9 +111,7 @@ struct Config : wgmma_overlapped::Config<t> {
 
 template <class Config>
 Prepared prepare(const Problem& problem, const Card& card) {
-  auto walk = walk_of<Config>(problem.M, problem.N, Config::traits.tile);
-  walk.products = static_cast<int>(problem.batch.count);
-  return prepared_walk<Config>(info, wgmma_kernel<Config>, problem, card, walk);
+  return prepare_batch<Config>(info, wgmma_kernel<Config>, problem, card);
 }
 
 constexpr Order row = Order::row_major, column = Order::column_major;
@@ -125,20 +123,17 @@ constexpr KernelTraits of(const GemmKind& kind, const MenuTile& tile) {
   t.cluster = {.down = tile.down, .across = tile.across};
   return t;
 }
-constexpr MenuTile column_major_b[] = {{96, 128, 2, 40, 1, 4}, {96, 64, 1, 96, 1, 4}, {72, 64, 1, 72}};
+/// Few rows are in one row of tiles, of whose clusters all blocks have the same rows of A, or in two.
+constexpr MenuTile column_major_b[] = {{96, 128, 2, 48, 1, 4},  {96, 64, 1, 96, 1, 4},  {72, 64, 1, 72},
+                                       {144, 128, 2, 72, 2, 4}, {80, 128, 1, 80, 4, 2}, {160, 128, 2, 80, 4, 2},
+                                       {200, 128, 2, 40, 1, 4}, {96, 128, 2, 48, 4, 1}};
 /// Results of 32 bits, which are sums of parts of K most often.
 constexpr MenuTile wide[] = {{72, 128, 1, 32}, {144, 128, 1, 32, 2, 4}, {88, 192, 1, 24, 2, 1}};
 constexpr auto all_traits = joined(menu_of(of, kinds_of_16_bits(row, column), column_major_b),
                                    menu_of(of, kinds_with_f32(row, row), wide));
 constexpr auto build = [](auto t) {
   using C = Config<t.value>;
-  BuiltKernel kernel = built_parts<C>(prepare<C>);
-  kernel.refusal = [](const Problem& problem) {
-    const std::string why = refusal_of<C>(problem);
-    return why.empty() ? refusal_of_batch(problem, C::traits.tile, C::traits.cluster) : why;
-  };
-  kernel.batches = true;
-  return kernel;
+  return built_batch<C>(prepare<C>);
 };
 template <class Unit>
 constexpr auto built_kernels = built_wgmma_list<Unit, all_traits>(build);
