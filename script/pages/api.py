@@ -23,6 +23,8 @@ LISTS = {
     "drawn8": "1 to 16384 rows, columns and steps, every fourth of them odd, of a fourth drawing",
     "shapes_llm": "layers of language models (`data/shapes/llm.txt`), 1 to 4096 rows",
     "shapes_cubes": "cubes of sizes drawn from 256 to 4096, multiples of 8",
+    "shapes_thin": "one of M and N from 72 to 1032, the other one from 2000 to 16000, multiples of 8",
+    "shifted": "N no multiple of 8",
     "shapes_rectangles": "rectangles of sizes drawn from 320 to 4096, multiples of 8",
     "shapes_batches": "2 to 256 equal products in a batch",
     "shapes_deepbench": "products of DeepBench",

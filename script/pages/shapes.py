@@ -2,7 +2,8 @@
 
 A list is one of today if for nine of ten of its problems the way that is chosen today was timed. Where the choice was made
 without knowing the list, its problems are shown with the way that was chosen then; where the table of costs was
-fitted to the list, with the way that is chosen today.
+fitted to the list, with the way that is chosen today; a problem that was fitted to several times is one of the last list of its
+type alone.
 """
 import json
 import math
@@ -28,6 +29,9 @@ TEXTS = {
     "fewtiles": "at most 70 tiles of 128 x 256, K from 1536 to 32768",
     "fewtiles_losses": "losses of older lists, of few tiles and a long K",
     "shapes_rectangles": "M, N and K from 320 to 4096, multiples of 8, K none of 64",
+    "shapes_thin": "one of M and N from 72 to 1032, the other one from 2000 to 16000, multiples of 8",
+    "shapes_rows": "layers of other models, 80 to 320 rows",
+    "shifted": "N no multiple of 8",
     "shapes_batches": "2 to 256 products of 64 to 1024 rows and columns, K from 64 to 1024",
     "shapes_grid": "K = 64, 64 or 128 rows, of `data/shapes/grid.txt`",
     "deepbench": "products of DeepBench",
@@ -112,10 +116,18 @@ class List(NamedTuple):
 
 @cache
 def lists():
-    found, choices = [], load(CHOICES)
-    for path in sorted(TIMES.glob("*.json")):
-        document = json.loads(path.read_text())
+    found, choices, documents = [], load(CHOICES), {path: json.loads(path.read_text()) for path in TIMES.glob("*.json")}
+    by_date = sorted(documents.items(), key=lambda item: item[1]["receipt"]["date"])
+    last = {
+        key_of_problem(p["plan"]): path
+        for path, document in by_date
+        for p in document["problems"]
+        if path.stem.startswith("fitted")
+    }
+    for path, document in documents.items():
         seen, name = path.stem.split("_", 1)
+        kept = [p for p in document["problems"] if seen == "unseen" or last[key_of_problem(p["plan"])] == path]
+        document = {**document, "problems": kept}
         problems = []
         for p in document["problems"]:
             key = key_of_problem(p["plan"])
@@ -124,7 +136,8 @@ def lists():
             today = next((way for way in p["ways"] if way_name(way) == choices[key]), None)
             shown = p["ways"][0] if seen == "unseen" else today
             problems.append(Timed(plan_of(p["plan"]), p["label"], p["ways"], shown, today, p["cublas_s"], seen == "unseen"))
-        found.append(List(name, seen == "unseen", type_of(document), document["peer"], document["receipt"]["card"], problems, "graphs" in document["method"]))
+        if problems:
+            found.append(List(name, seen == "unseen", type_of(document), document["peer"], document["receipt"]["card"], problems, "graphs" in document["method"]))
     return sorted(found, key=lambda each: (not each.unseen, each.name))
 
 
@@ -165,8 +178,8 @@ CLASSES = {
         ("multiples of 128 from there on", lambda p: rows(p) >= 800 and even(p)),
         ("others from there on", lambda p: rows(p) >= 800 and not even(p)),
     )),
-    "rectangles": Class("Rectangles of crooked sizes", ("shapes_rectangles",), "FLOP", lambda p: p.flop),
-    "layers": Class("Layers of language models, from one row on", ("shapes_llm", "shapes_skinny"), "M, rows", rows, (
+    "rectangles": Class("Rectangles of crooked sizes", ("shapes_rectangles", "shapes_thin"), "FLOP", lambda p: p.flop),
+    "layers": Class("Layers of language models, from one row on", ("shapes_llm", "shapes_skinny", "shapes_rows"), "M, rows", rows, (
         ("up to 16 rows", lambda p: rows(p) <= 16),
         ("17 to 256", lambda p: 16 < rows(p) <= 256),
         ("more", lambda p: rows(p) > 256),

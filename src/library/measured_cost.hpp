@@ -14,14 +14,14 @@ namespace lapidary::library {
 ///         + singly * max(unaligned, apart) * whole * rounds + summing
 ///   walk = sum over rounds of blocks (longest(multiplying, arriving * share))
 ///   multiplying = start + steps * max(alone, loaded * busiest)
-///   arriving = longest((A / a_rate + B / b_rate) * (1 + outside * beyond), crooked) / rounds
+///   arriving = longest(A / a_rate + B / b_rate + beyond / outside, crooked) / rounds
 ///
 /// with A, B and D in bytes; longest(a, b) the longer one where they differ, and more where they do not, as what takes
 /// as long as something else is not hidden behind it altogether: (a^4 + b^4)^(1/4), or of kernels whose warps multiply
 /// the longer one; `share` the part of the card's places for blocks that a round fills, `busiest` that of the
 /// multiprocessor with the most blocks, or where each has one to itself the card's, or of those that stream that of the
-/// pair of multiprocessors with the most; `beyond` the part of what tiles copy that lies outside of the matrices, rows
-/// of A below its last one above all; `crooked` how long pieces of 128 bytes take that are asked for of lines that
+/// pair of multiprocessors with the most; `beyond` the pieces of 128 bytes that are asked for of what lies outside of
+/// the matrices, rows of A below its last one above all; `crooked` how long those take that are asked for of lines that
 /// begin at no multiples of that; `unaligned` 1 for kernels whose warps multiply where lines are not aligned, and
 /// otherwise 0; `apart` 1 where results cannot be stored in pairs, `apart_in_pairs` where they can and lines of D begin
 /// at no multiples of 16 bytes, and otherwise 0; `whole` the part of a tile that D fills.
@@ -33,7 +33,7 @@ struct MeasuredCost {
   double loaded;            ///< ... if all multiprocessors work, and share what they share
   double a_rate, b_rate;    ///< bytes that come for one operand while nothing else limits
   double d_rate;            ///< bytes of results
-  double outside;           ///< how many times as long what lies beyond a matrix takes as what is there
+  double outside;           ///< pieces that come of what lies outside of the matrices
   /// How many times as long it takes if lines are not aligned to 16 bytes; 1 for who does not take them.
   double ragged;
   /// How many times as long results take if they cannot be stored in pairs; 1 for who asks for aligned lines.
@@ -55,7 +55,7 @@ struct MeasuredCost {
 
   /// Pieces that come to all multiprocessors together in a microsecond, whatever the kernel, of lines that begin at
   /// multiples of 16, 32 or 64 bytes and no more (docs/tried.md, "Lines that begin anywhere").
-  static constexpr double crooked_rows(std::int64_t begins) { return begins == 64 ? 76e3 : begins == 32 ? 66e3 : 44e3; }
+  static constexpr double crooked_rows(std::int64_t begins) { return begins == 64 ? 84e3 : begins == 32 ? 78e3 : 54e3; }
   /// How many times as long a piece takes of lines along M or N of less than 128 bytes, which bulk copies ask for one
   /// by one (docs/tried.md, "A few rows of a column-major A").
   static constexpr double of_short_line(std::int64_t bytes) { return 0.5 + 64.0 / static_cast<double>(bytes); }

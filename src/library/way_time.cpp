@@ -176,11 +176,13 @@ WayTime time_of_warps(const Way& way, const BuiltInCard& card, int resident) {
   return {cycles / gpu.clock_hz + k.launch_gap * 1e-9, limiter};
 }
 
-/// The part of what tiles copy that lies beyond A and B.
-double outside_of(const Problem& p, const KernelEntry& kernel) {
+/// Pieces of 128 bytes that blocks ask for of what lies outside of A and B.
+double pieces_outside(const Problem& p, const KernelEntry& kernel, const LibraryKernel::Work& work) {
   const auto [rows, columns] = tiles_of(kernel, p.M, p.N);
   const auto& [m, n, k] = kernel.tile;
-  return 1 - (number(p.M) / number(rows) + number(p.N) / number(columns)) / (m + n);
+  const double lines = (m - number(p.M) / number(rows)) / kernel.cluster.across +
+                       (n - number(p.N) / number(columns)) / kernel.cluster.down;
+  return work.blocks * work.steps * lines * k * size_of(p.kind.type) / 128;
 }
 
 /// Microseconds for which L2 is busy with what all blocks ask it for of lines that begin at no multiples of 128 bytes.
@@ -226,7 +228,8 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   // What of all operands is asked for, or comes from DRAM, comes in equal parts with the tiles of every round.
   const double size = size_of(p.kind.type), a = number(p.M) * number(p.K) * size * products(p, Matrix::A),
                b = number(p.K) * number(p.N) * size * products(p, Matrix::B);
-  const double operands = (a / m.a_rate + b / m.b_rate) * (1 + m.outside * outside_of(p, kernel)) / bandwidth;
+  const double operands = (a / m.a_rate + b / m.b_rate) / bandwidth +
+                          slower * pieces_outside(p, kernel, work) / m.outside;
   const bool in_bulk = cost.depth == 0 && way.kernel->in_bulk;
   const double crooked = slower * crooked_microseconds(p, kernel, work, in_bulk);
   const auto longest = [&](double a, double b) {

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <random>
 #include <regex>
 #include <set>
@@ -71,6 +72,8 @@ TEST(Plan, IsMadeAgainFromItsId) {
     const int size = size_of(p.kind.type), result_size = size_of(p.kind.result);
     p.aligned = {pick(16, size), pick(16, size), pick(16, result_size), pick(16, result_size)};
     if (random() % 3 == 0) p.batch = {3, 1 << 23, 0, 1 << 23, 1 << 23};
+    // Of what nobody reads the stride may be any.
+    if (p.K == 0) p.batch.stride_a = -5, p.batch.stride_b = -(1 << 23);
     if (p.kind.type == Type::s8 && p.alpha == Factor::one && p.beta == Factor::zero) p.kind.result = Type::s32;
     const Plan made = plan(p, pick("h200", "h100 pcie", "rtx 4090"));
     SCOPED_TRACE(made.id());
@@ -192,6 +195,14 @@ TEST(Plan, IsAsAUsersTableSays) {
   for (const char* const types : {"f16-CCR", "f16-RCR"})
     EXPECT_EQ(plan(row_of_a, "h200", {.table = table(types + (" 1x4096x4096" + kernel))}).way().kernel,
               kernel.substr(1));
+  // Of either order there may be a line, in any order.
+  const std::string as_column = "f16-RCR 512x1x512 wgmma_waves_64x64x64_s13_e1x64_f16-RC\n",
+                    as_row = "f16-RRR 512x1x512 wgmma_waves_64x64x64_s13_e1x64_f16\n";
+  for (const std::string& text : {as_column + as_row, as_row + as_column}) {
+    EXPECT_NE(table(text)->find(resolved(problem_of({Type::f16, Type::f16, row, column}, 512, 1, 512))), nullptr);
+    EXPECT_EQ(table(text)->find(resolved(problem_of({Type::f16, Type::f16, row, row}, 512, 1, 512)))->kernel,
+              "wgmma_waves_64x64x64_s13_e1x64_f16");
+  }
   EXPECT_NE(refusal_of([&] { table(line + "\n" + line); }).find("line 2 of the table"), std::string::npos);
   EXPECT_NE(refusal_of([&] { table("f16-RCR 4096x4096x4096 no_kernel"); }), "");
   for (const char* const epilogue : {".gelu", ".none", ".relu-bias_of_columns", "."})
@@ -464,6 +475,17 @@ TEST(Plan, OfABatchIsThatOfOneProductWhereThatIsNoWorse) {
   const Problem p = batch_of({Type::f16, Type::f16, row, column}, 256);
   EXPECT_EQ(plan(p, "h200").problem().batch.count, 1);
   EXPECT_EQ(plan(p, "h200").problem().M, 8 * 256);
+  // A matrix times vectors, whose results are written as columns of row-major matrices.
+  Problem vectors = problem_of({Type::f16, Type::f16, row, column}, 256, 1, 256);
+  vectors.batch = {64, 0, 256, 256, 256};
+  EXPECT_EQ(plan(vectors, "h200").problem().batch.count, 1);
+  EXPECT_EQ(plan(plan(vectors, "h200").problem(), "h200").id(), plan(vectors, "h200").id());
+  // Nobody reads A and B.
+  Problem none = p;
+  none.batch.stride_b = 256 * 256;
+  EXPECT_EQ(plan(none, "h200").problem().batch.count, 8);
+  none.alpha = Factor::zero;
+  EXPECT_EQ(plan(none, "h200").problem().batch.count, 1);
   // By a kernel that does batches, and where rows must not matter to each other.
   EXPECT_EQ(plan(p, "h200", {.kernel = "wgmma_batched_64x64x64_s13_e1x64_f16-RC"}).problem(), p);
   EXPECT_EQ(plan(p, "h200", {.batch_invariant = true}).problem().batch, p.batch);
@@ -522,6 +544,11 @@ TEST(Plan, RefusesBatchesThatOverlap) {
             "D begins 63 elements after the one before; results must not overlap: at least 64");
   p.batch.stride_d = 64;
   EXPECT_EQ(refusal_of([&] { plan(p, "h200"); }), "");
+  p.ldd = 100;
+  p.batch.stride_d = 7;
+  EXPECT_EQ(refusal_of([&] { plan(p, "h200"); }),
+            "D begins 7 elements after the one before; results must not overlap: 8 to 30, side by side within a line, "
+            "or at least 708");
   // Side by side in the rows of one larger matrix.
   p.ldd = 32;
   p.batch.stride_d = 8;
@@ -548,6 +575,62 @@ TEST(Plan, ForAnyNumberOfRowsIsOfOneKernel) {
         EXPECT_EQ(made.way().kernel, kernel) << M;
       }
     }
+}
+
+// The gap behind the rows of A is the same for any number of them: groups of a K that is no whole vector have a kernel.
+TEST(Plan, ForAnyNumberOfRowsIsOfRowsWithTheirGaps) {
+  Problem p = problem_of({Type::f16, Type::f16, row, column}, 64, 128, 100);
+  p.lda = p.ldb = 104;
+  p.groups = 3;
+  EXPECT_TRUE(plan(p, "h200", {.batch_invariant = true}).batch_invariant());
+}
+
+// What may be done in a second launch because something follows a product may be done without that, too: nothing takes
+// half as long for what is to follow.
+TEST(Plan, IsNotMuchQuickerForDoingMore) {
+  std::mt19937 random(5);
+  const auto size = [&](unsigned least, unsigned most) {
+    return static_cast<std::int64_t>(least + random() % (most - least));
+  };
+  for (int i = 0; i < 300; ++i) {
+    Problem p = problem_of({Type::f16, Type::f16, random() % 2 ? row : column, random() % 2 ? row : column},
+                           8 * size(1, 600), 8 * size(1, 600), 8 * size(1, 1000));
+    p.ldd = p.N + 4;
+    Problem more = p;
+    more.epilogue.bias = Bias::of_columns;
+    EXPECT_LT(plan(p, "h200").way().seconds, 1.02 * plan(more, "h200").way().seconds) << plan(p, "h200").id();
+  }
+}
+
+// Lines of 4104 f16 begin at multiples of 16 bytes and no more, those of a copy at multiples of 128. It is weighed of
+// the operand that is much the smaller one, and where products take long enough.
+TEST(Plan, WeighsStraightLinesOfAShortOperand) {
+  const auto copies = [](std::int64_t M, std::int64_t N, std::int64_t K) {
+    PackedOperands found;
+    for (const PlannedWay& way : plan(problem_of({Type::f16, Type::f16, row, column}, M, N, K), "h200").ways()) {
+      found.a |= way.packs_a;
+      found.b |= way.packs_b && way.kernel.ends_with("RC");
+    }
+    return found;
+  };
+  EXPECT_TRUE(copies(8200, 264, 4104).b);
+  EXPECT_TRUE(copies(264, 8200, 4104).a);
+  EXPECT_FALSE(copies(8200, 264, 4096).b);
+  EXPECT_FALSE(copies(8200, 8200, 4104).b);
+  EXPECT_FALSE(copies(1032, 72, 4104).b);
+}
+
+// For a card the time of more columns is not much less than that of few.
+TEST(Plan, OfMoreColumnsIsNotMuchQuicker) {
+  for (const auto& [M, K] : {std::pair<std::int64_t, std::int64_t>(131072, 16384), {4096, 16384}, {14336, 4096}})
+    for (const GemmKind& kind : {GemmKind(Type::f16, Type::f32, row, column),
+                                 GemmKind(Type::f16, Type::f16, row, column), GemmKind(Type::f32)})
+      for (std::int64_t N = 8; N < 64; N *= 2) {
+        const auto seconds = [&](std::int64_t columns) {
+          return plan(problem_of(kind, M, columns, K), "h200").way().seconds;
+        };
+        EXPECT_LT(seconds(N), 1.4 * seconds(2 * N)) << to_string(kind) << ' ' << M << 'x' << N << 'x' << K;
+      }
 }
 
 // What copies of A and sums take depends on M. A kernel that was chosen by it would be another one for other M, and a
@@ -690,17 +773,22 @@ class Outdated {
 TEST(Times, AreAsFarOffTheTimingsAsWhenTheyWereFitted) {
   std::map<std::string, const library::MeasuredCost*, std::less<>> costs;
   for (const library::LibraryKernel& kernel : library::library_kernels()) costs[kernel.id] = kernel.measured;
-  struct Errors {
-    double squares = 0;
-    int count = 0;
+  // The last one of each way to compute a product.
+  struct Error {
+    const library::MeasuredCost* cost;
+    double logarithm;
   };
-  std::map<const library::MeasuredCost*, Errors> errors;
+  std::map<std::string, Error> newest;
   const Outdated outdated;
   const std::filesystem::path timings = fmt::format("{}/results/h200/regret", LAPIDARY_SOURCE_DIR);
+  std::multimap<std::string, nlohmann::json> documents;
   for (const auto& file : std::filesystem::directory_iterator(timings)) {
-    const nlohmann::json document = nlohmann::json::parse(std::ifstream(file.path()));
+    nlohmann::json document = nlohmann::json::parse(std::ifstream(file.path()));
+    std::string date = document["receipt"]["date"];
+    documents.emplace(std::move(date), std::move(document));
+  }
+  for (const auto& [date, document] : documents) {
     const bool in_graphs = document["method"].get<std::string>().find("graphs") != std::string::npos;
-    const std::string date = document["receipt"]["date"];
     for (const auto& problem : document["problems"]) {
       const library::PlanId timed = library::parse_plan_id(problem["plan"].get<std::string>());
       std::map<std::string, double> predicted;
@@ -716,23 +804,31 @@ TEST(Times, AreAsFarOffTheTimingsAsWhenTheyWereFitted) {
         // Fitted to batches are kernels that do one in a launch.
         if (timed.problem.batch.count > 1 && !does_batches(kernel)) continue;
         // In so many parts it may not be weighed today.
-        if (const int parts = way.value("parts", 1); parts > 1) {
+        const int parts = way.value("parts", 1);
+        if (parts > 1) {
           const library::PlanId id = {timed.card, made.problem(), kernel, {}, {}, parts, ""};
           predicted[kernel] = plan_of(to_string(id)).way().seconds;
         }
         ASSERT_EQ(predicted.count(kernel), 1u) << kernel << " for " << problem["plan"];
-        Errors& of = errors[costs[kernel]];
         const double measured = way["measured_s"];
         const double seconds = in_graphs ? measured : as_in_a_graph(measured, kernel);
-        of.squares += std::pow(std::log(predicted[kernel] / seconds), 2);
-        ++of.count;
+        const Problem& p = timed.problem;
+        const std::string product = fmt::format("{} {}x{}x{}x{} {} {}", library::kind_text(p), p.M, p.N, p.K,
+                                                p.batch.count, kernel, parts);
+        newest[product] = {costs[kernel], std::log(predicted[kernel] / seconds)};
+        // Of lines that begin anywhere kernels were others then.
+        const auto in_lines = [&](std::int64_t ld) { return ld * size_of(p.kind.type) % 128 == 0; };
+        if (date < "2026-11-28T05:45Z" && !(in_lines(p.lda) && in_lines(p.ldb))) newest.erase(product);
       }
     }
   }
+  std::map<const library::MeasuredCost*, std::vector<double>> errors;
+  for (const auto& [product, error] : newest) errors[error.cost].push_back(error.logarithm);
   EXPECT_GT(errors.size(), 30u);
   for (const auto& [cost, found] : errors) {
     if (!cost) continue;  // of a kernel that nobody chooses any more
-    EXPECT_NEAR(std::sqrt(found.squares / found.count), cost->error, 0.003) << cost->kernel;
+    const double squares = std::inner_product(found.begin(), found.end(), found.begin(), 0.0);
+    EXPECT_NEAR(std::sqrt(squares / static_cast<double>(found.size())), cost->error, 0.003) << cost->kernel;
   }
 }
 

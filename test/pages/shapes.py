@@ -17,12 +17,12 @@ from sums import ROOT, SIZE, expect, printed, problems
 RECORD = json.loads((ROOT / "results/emulator/shape_choices.json").read_text())
 BEGINS = {  # of a class: how the names of its lists go on behind fitted_ or unseen_
     "cubes": r"shapes_cubes",
-    "rectangles": r"shapes_rectangles",
+    "rectangles": r"shapes_(rectangles|thin)",
     "batches": r"shapes_batches",
-    "layers": r"shapes_(llm|skinny)",
+    "layers": r"shapes_(llm|skinny|rows)",
     "long-sums": r"(shapes_longk|fewtiles)",
     "types": r"wide",
-    "all-kinds": r"(?!shapes_(cubes|rectangles|batches|llm|skinny|longk|grid)|wide|fewtiles)",
+    "all-kinds": r"(?!shapes_(cubes|rectangles|thin|batches|llm|skinny|rows|longk)|wide|fewtiles)",
 }
 MARK = re.compile(r'<path d="M([-\d.]+),([-\d.]+)([ah])[^"]*" class="mark f-([\w-]+) s-([\w-]+)"[^>]*><title>([^<]*)</title></path>')
 
@@ -32,9 +32,29 @@ def name_of(way):
     return " ".join([way["kernel"], *parts, *(f"copies {matrix}" for matrix in "AB" if way[f"packs_{matrix.lower()}"])])
 
 
-def timed(path):
+def product_of(plan):
+    _, _, kind, size, *_ = plan.split(".")
+    return kind, size, re.search(r"\.n(\d+)-", plan)
+
+
+def again(paths):
+    """Of problems that were fitted to several times: those that are in each list and in a later one of the type."""
+    last, earlier = {}, {path.stem: set() for path in paths}
+    for path in sorted(paths, key=lambda path: json.loads(path.read_text())["receipt"]["date"]):
+        for problem in json.loads(path.read_text())["problems"]:
+            kind, size, batch = product_of(problem["plan"])
+            product = kind, size, batch and batch[1]
+            if product in last and last[product] != path.stem:
+                earlier[last[product]].add(product)
+            last[product] = path.stem
+    return earlier
+
+
+def timed(path, left_out):
     """Of each problem that cuBLAS was timed at: its ways by name, and which one is shown."""
     document, found, unknown = json.loads(path.read_text()), [], 0
+    products = [(problem, *product_of(problem["plan"])) for problem in document["problems"]]
+    document["problems"] = [p for p, kind, size, batch in products if (kind, size, batch and batch[1]) not in left_out]
     for problem in document["problems"]:
         _, _, kind, size, *_ = problem["plan"].split(".")
         ways = {}
@@ -145,8 +165,11 @@ def main():
     program = sys.argv[1]
     page = (ROOT / "docs/shapes.md").read_text()
     today, older = {}, {}
+    left_out = again([*(ROOT / "results/h200/regret").glob("fitted_*.json")])
     for path in sorted((ROOT / "results/h200/regret").glob("*.json")):
-        document, found, unknown = timed(path)
+        document, found, unknown = timed(path, left_out.get(path.stem, ()))
+        if not document["problems"]:
+            continue
         orders = {problem["plan"].split(".")[2][-3:-1] for problem in document["problems"]} - {"RR"}
         all_alike = len({problem["plan"].split(".")[2][-3:-1] for problem in document["problems"]}) == 1
         document["type"] = " ".join([document["type"].split()[0], *(orders if all_alike else [])])
