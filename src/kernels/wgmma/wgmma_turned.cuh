@@ -59,8 +59,8 @@ struct TurnedEpilogue {
       const int begin = s < down - 1 ? s * rows : Tile::BM - rows;
       R* const to = staging + s % slices * Slice::size;
       // The slice's last store has read it: that of the tile before, or of `slices` slices ago.
-      if (issuer && s == 0) cp_async_bulk_wait_group_read<0>();
-      if (issuer && s >= slices) cp_async_bulk_wait_group_read<slices - 1>();
+      if (issuer && s == 0) wait_for_all_but<0>();
+      if (issuer && s >= slices) wait_for_all_but<slices - 1>();
       if (s == 0 || s >= slices) barrier_sync(barrier, 128);
       Slice::write(to, thread, rD[0][0], begin);
       fence_proxy_async();
@@ -74,7 +74,14 @@ struct TurnedEpilogue {
   }
   /// Shared memory stays until the stores have read it.
   LAPIDARY_DEVICE static void finish() {
-    if (warp_of_block() % 4 == 0 && elect_sync()) cp_async_bulk_wait_group_read<0>();
+    if (warp_of_block() % 4 == 0 && elect_sync()) wait_for_all_but<0>();
+  }
+
+ private:
+  /// Until no more than so many of a thread's stores, the last ones, have yet to read shared memory.
+  template <int last>
+  LAPIDARY_DEVICE static void wait_for_all_but() {
+    cp_async_bulk_wait_group_read<last>();
   }
 };
 
