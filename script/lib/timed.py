@@ -41,6 +41,11 @@ class Plan(NamedTuple):
         return SIZES[self.type]
 
     @property
+    def sizes(self):
+        """As pages say them: of a batch how many there are, too."""
+        return f"{self.products} of " * (self.products > 1) + f"{self.M}x{self.N}x{self.K}"
+
+    @property
     def result_size(self):
         return SIZES[self.result]
 

@@ -78,7 +78,7 @@ class Timed(NamedTuple):
 
     @property
     def size(self):
-        return f"{self.plan.products} of " * (self.plan.products > 1) + f"{self.plan.M}x{self.plan.N}x{self.plan.K}"
+        return self.plan.sizes
 
     @property
     def flop(self):

@@ -167,8 +167,8 @@ bool lines_aligned(const MatrixShape& x, int base) {
 /// of 128: where it is short beside what else takes time.
 bool is_worth_straightening(const MatrixShape& x, const MatrixShape& other, const MatrixShape& d) {
   const bool crooked = x.lines() > 1 && x.ld * size_of(x.type) % line_bytes != 0;
-  const double products = std::sqrt(1.0 * static_cast<double>(x.bytes()) * static_cast<double>(other.bytes()) *
-                                    static_cast<double>(d.bytes()));
+  const auto bytes = [](const MatrixShape& of) { return static_cast<double>(of.bytes()); };
+  const double products = std::sqrt(bytes(x) * bytes(other) * bytes(d));
   return crooked && x.bytes() <= other.bytes() / 4 && products > 1e10;
 }
 

@@ -784,6 +784,13 @@ TEST(MatrixViews, OfWhatMayBeWrittenAreReadAsTheyAre) {
                                      row_major_view(d, Type::f32, 2, 2), epilogue);
   EXPECT_TRUE(product.problem.in_place);
   EXPECT_EQ(product.operands.residual, d);
+  // Of a single row it makes no difference where a next one would begin.
+  const GemmEpilogue beside = {.residual = row_major_view(values, Type::f32, 1, 2, 9)};
+  const Problem of_a_row = product_of(1, row_major_view(constant, Type::f32, 1, 3),
+                                      row_major_view(constant, Type::f32, 3, 2), 0, {},
+                                      row_major_view(d, Type::f32, 1, 2, 5), beside)
+                               .problem;
+  EXPECT_EQ(of_a_row.ldr, of_a_row.ldd);
 }
 
 // Of a B that all share the rows of A and D go on in the next product, or of an A columns: as those of one product,

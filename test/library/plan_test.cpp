@@ -621,6 +621,12 @@ TEST(Plan, WeighsStraightLinesOfAShortOperand) {
   EXPECT_FALSE(copies(1032, 72, 4104).b);
 }
 
+// A row of f32 times a column-major B, of which there are few kernels, is a column as well, with B as A: no copy of B.
+TEST(Plan, TakesARowOfResultsForAColumn) {
+  EXPECT_LT(plan(problem_of({Type::f32, Type::f32, row, column}, 1, 4096, 4096), "rtx 4090").workspace_bytes(),
+            std::size_t{1} << 20);
+}
+
 // For a card the time of more columns is not much less than that of few.
 TEST(Plan, OfMoreColumnsIsNotMuchQuicker) {
   for (const auto& [M, K] : {std::pair<std::int64_t, std::int64_t>(131072, 16384), {4096, 16384}, {14336, 4096}})
