@@ -1,5 +1,6 @@
 # Steps into a kernel with gdb, as README tells, from a folder that is not the project's: breakpoints on a kernel and
-# on a line of it are hit, its source is found, and so are CUDA's variables.
+# on a line of it are hit, its source is found, and so are CUDA's variables. These are calls of functions,
+# which Debian 12's gdb cannot make where the processor has AMX: it cannot write such registers back.
 #
 #   cmake -DGDB=<gdb> -DPROGRAM=<step> -DRUNG=<shared_tiles.cuh> -P test.cmake
 
@@ -19,18 +20,24 @@ math(EXPR line "${line} + 1")
 get_filename_component(file "${RUNG}" NAME)
 execute_process(
   COMMAND "${GDB}" -nx -batch -ex "break shared_tiles::kernel" -ex run -ex "delete 1" -ex "break ${file}:${line}"
-    -ex continue -ex "print threadIdx" -ex "print blockIdx" -ex list
+    -ex continue -ex "print thread" -ex list -ex "print threadIdx" -ex "print blockIdx"
     -ex continue -ex "print thread == threadIdx.x" -ex kill "${PROGRAM}"
   WORKING_DIRECTORY / OUTPUT_VARIABLE output ERROR_VARIABLE errors)
 if(errors MATCHES "(Could not trace|Operation not permitted|Cannot PTRACE)")
   message("SKIPPED: programs must not be traced here: ${errors}")
   return()
 endif()
-foreach(expected IN ITEMS
-    "Breakpoint 1[^\n]*, [^\n]*shared_tiles::kernel<" "Breakpoint 2[^\n]*, [^\n]*shared_tiles::kernel<"
-    "\\$1 = {x = 0, y = 0, z = 0}" "\\$2 = {x = 0, y = 0, z = 0}"
-    "\n${line}[ \t]+${text}" "\\$3 = true")
+set(shown "Breakpoint 1[^\n]*, [^\n]*shared_tiles::kernel<" "Breakpoint 2[^\n]*, [^\n]*shared_tiles::kernel<"
+  "\\$1 = 0\n" "\n${line}[ \t]+${text}")
+set(no_calls "Couldn't write extended state status")
+if(NOT errors MATCHES "${no_calls}")
+  list(APPEND shown "\\$2 = {x = 0, y = 0, z = 0}" "\\$3 = {x = 0, y = 0, z = 0}" "\\$4 = true")
+endif()
+foreach(expected IN LISTS shown)
   if(NOT output MATCHES "${expected}")
     message(FATAL_ERROR "gdb does not show `${expected}`:\n${output}\n${errors}")
   endif()
 endforeach()
+if(errors MATCHES "${no_calls}")
+  message("SKIPPED: all is shown but CUDA's variables: this gdb makes no calls on this processor (${no_calls})")
+endif()
