@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -78,26 +79,38 @@ double operand_bytes(const Problem& p) {
   return bytes;
 }
 
-/// The same, the quickest first; behind them those that need more memory, with all matrices, than the card has.
-std::vector<Candidate> sorted(std::vector<Candidate> candidates, const Problem& problem, const BuiltInCard& card) {
-  const double room = static_cast<double>(card.gpu.dram_bytes) - operand_bytes(problem);
-  // By what tells them apart alone: moving a candidate takes as long as several comparisons.
-  struct Rank {
-    bool too_large;
-    double seconds;
-    int copies;
-    std::size_t place;
-    auto operator<=>(const Rank&) const = default;
-  };
-  std::vector<Rank> ranks;
-  ranks.reserve(candidates.size());
-  for (const Candidate& one : candidates)
-    ranks.push_back({static_cast<double>(one.workspace_bytes) > room, one.time.seconds, one.copies(), ranks.size()});
-  std::sort(ranks.begin(), ranks.end());
-  std::vector<Candidate> found;
-  found.reserve(candidates.size());
-  for (const Rank& rank : ranks) found.push_back(candidates[rank.place]);
-  return found;
+/// By what ways come before each other: those that need more memory, with all matrices, than the card has come last,
+/// and the quicker ones first; of two that take as long the one with fewer copies.
+class Rank {
+ public:
+  Rank(const Candidate& way, double room)
+      : too_large(static_cast<double>(way.workspace_bytes) > room),
+        seconds(way.time.seconds),
+        copies(way.copies()),
+        place(way.kernel - library_kernels().data()),
+        copies_a(way.copied.a) {}
+  auto operator<=>(const Rank&) const = default;
+
+ private:
+  bool too_large;
+  double seconds;
+  int copies;
+  std::ptrdiff_t place;  // in the ladder
+  bool copies_a;
+};
+
+/// Bytes of a card's memory that matrices leave.
+double room_beside(const Problem& problem, const BuiltInCard& card) {
+  return static_cast<double>(card.gpu.dram_bytes) - operand_bytes(problem);
+}
+
+/// The same, of which the first comes before all others.
+std::vector<Candidate> best_first(std::vector<Candidate> ways, const Problem& problem, const BuiltInCard& card) {
+  const double room = room_beside(problem, card);
+  const auto best = std::min_element(
+      ways.begin(), ways.end(), [&](const Candidate& a, const Candidate& b) { return Rank(a, room) < Rank(b, room); });
+  if (best != ways.end()) std::iter_swap(ways.begin(), best);
+  return ways;
 }
 
 /// A problem by which a kernel is chosen whose results for a row of D do not depend on how many rows there are: so
@@ -164,9 +177,14 @@ PlannedWay Candidate::planned(const Problem& asked) const {
 
 const std::vector<PlannedWay>& PlanData::ways() const {
   std::call_once(told_, [&] {
+    const double room = room_beside(problem, *card);
+    std::vector<std::pair<Rank, const Candidate*>> ranks;
+    ranks.reserve(candidates.size());
+    for (const Candidate& candidate : candidates) ranks.emplace_back(Rank(candidate, room), &candidate);
+    std::sort(ranks.begin(), ranks.end());
     std::vector<PlannedWay> ways;
     ways.reserve(candidates.size());
-    for (const Candidate& candidate : candidates) ways.push_back(candidate.planned(problem));
+    for (const auto& [rank, candidate] : ranks) ways.push_back(candidate->planned(problem));
     if (ways.empty()) ways.push_back(planned);
     ways_ = std::move(ways);
   });
@@ -178,7 +196,7 @@ std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card
     options.kernel = kernel_of_any_rows(problem, card, options);
     if (options.kernel.empty()) return {};
   }
-  return sorted(candidates(problem, card, options), problem, card);
+  return best_first(candidates(problem, card, options), problem, card);
 }
 
 const PackedMatrix* prepared_copy(const PlanData& plan, Matrix matrix) {

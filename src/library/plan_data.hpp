@@ -42,7 +42,7 @@ struct PlanData {
   std::string table;  ///< as PlanId::table
 
   /// What was weighed, that way first; empty if D has no elements, and of a plan made from its id. Most ask for the
-  /// first one alone: all are told in words to who asks for them.
+  /// first one alone: all are put in order, and told in words, for who asks for them.
   std::vector<Candidate> candidates;
   const std::vector<PlannedWay>& ways() const;
 
@@ -54,8 +54,8 @@ struct PlanData {
 /// The copy of A or B, as the plan's problem has them, that is to be there before a run; null if none is.
 const PackedMatrix* prepared_copy(const PlanData& plan, Matrix matrix);
 
-/// The ways that options leave to compute a resolved problem, the quickest first; with batch_invariant those of the
-/// kernel that is chosen for any number of rows. A user's table does not count.
+/// The ways that options leave to compute a resolved problem, the quickest first and others in no order; with
+/// batch_invariant those of the kernel that is chosen for any number of rows. A user's table does not count.
 std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card, GemmOptions options);
 
 /// With batch_invariant, the kernel that is chosen for any number of rows, and any workspace: of those that take few
