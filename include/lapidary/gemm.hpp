@@ -151,13 +151,20 @@ class Plan {
   explicit Plan(std::shared_ptr<const library::PlanData> data) : data_(std::move(data)) {}
 
   /// The text by which plan_of() makes the plan again, in this and in later versions: no blanks, at most 400 letters.
-  const std::string& id() const;
-  const Problem& problem() const;  ///< resolved
-  const std::string& card() const;
-  const PlannedWay& way() const;
+  const std::string& id() const&;
+  const Problem& problem() const&;  ///< resolved
+  const std::string& card() const&;
+  const PlannedWay& way() const&;
   /// All ways that were weighed, the quickest first, those that the card has no memory for last; of a plan made from
   /// its id, the one.
-  const std::vector<PlannedWay>& ways() const;
+  const std::vector<PlannedWay>& ways() const&;
+  // The last handle of a plan that goes away, as that of `for (const PlannedWay& way : plan(problem, card).ways())`,
+  // leaves copies.
+  std::string id() && { return id(); }
+  Problem problem() && { return problem(); }
+  std::string card() && { return card(); }
+  PlannedWay way() && { return way(); }
+  std::vector<PlannedWay> ways() && { return ways(); }
   /// Why this way and not the next best: one sentence.
   std::string why() const;
   /// Whether a row of the results depends neither on M nor on other rows: the plan was made with batch_invariant, or

@@ -278,11 +278,11 @@ void validate_groups(const Problem& p) {
 
 using namespace library;
 
-const std::string& Plan::id() const { return data_->id; }
-const Problem& Plan::problem() const { return data_->problem; }
-const std::string& Plan::card() const { return data_->card->gpu.name; }
-const PlannedWay& Plan::way() const { return data_->planned; }
-const std::vector<PlannedWay>& Plan::ways() const { return data_->ways(); }
+const std::string& Plan::id() const& { return data_->id; }
+const Problem& Plan::problem() const& { return data_->problem; }
+const std::string& Plan::card() const& { return data_->card->gpu.name; }
+const PlannedWay& Plan::way() const& { return data_->planned; }
+const std::vector<PlannedWay>& Plan::ways() const& { return data_->ways(); }
 
 std::size_t Plan::prepared_bytes(Matrix matrix) const {
   const PackedMatrix* const copy = prepared_copy(*data_, matrix);

@@ -606,9 +606,8 @@ TEST(Plan, IsNotMuchQuickerForDoingMore) {
 // the operand that is much the smaller one, and where products take long enough.
 TEST(Plan, WeighsStraightLinesOfAShortOperand) {
   const auto copies = [](std::int64_t M, std::int64_t N, std::int64_t K) {
-    const Plan made = plan(problem_of({Type::f16, Type::f16, row, column}, M, N, K), "h200");
     PackedOperands found;
-    for (const PlannedWay& way : made.ways()) {
+    for (const PlannedWay& way : plan(problem_of({Type::f16, Type::f16, row, column}, M, N, K), "h200").ways()) {
       found.a |= way.packs_a;
       found.b |= way.packs_b && way.kernel.ends_with("RC");
     }
