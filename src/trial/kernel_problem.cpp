@@ -110,9 +110,9 @@ Operands operands_of(const Call& call, const Layouts& layouts, const Problem& pr
                     {},
                     request.sums};
   if (problem.in_place) {
-    const bool named_d = call.has("ldd") || request.ldd;
+    const bool named_d = call.has("ldd");
     operands.C = storage("C", layouts.c, problem.M, problem.N, named_d ? gaps.d : gaps.c,
-                         {{named_d ? "ldd" : "ldc", named_d ? request.ldd : request.ldc}});
+                         {{"ldc", request.ldc}, {"ldd", request.ldd}});
     operands.D = operands.C;
   } else {
     operands.C = storage("C", layouts.c, problem.M, problem.N, gaps.c, {{"ldc", request.ldc}});

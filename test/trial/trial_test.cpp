@@ -716,6 +716,25 @@ TEST(Trial, LayoutsAndLeadingDimensionsThatCannotBeAreRefused) {
   expect_refused({.file = "column_major.cu", .lda = 512}, "gemm_tiled has no such parameter");
   expect_refused({.file = "column_major.cu", .layout = "RRX"}, "two of BLAS");
 }
+TEST(Trial, ResultsThatHaveOneNameHaveOneLeadingDimension) {
+  const ScratchFolder folder;
+  Request request{.file = folder.file("named_d.cu"), .grid = "N, M", .block = "1", .m = 5, .n = 6, .k = 7, .ldd = 9};
+  std::ofstream(request.file) << R"(
+__global__ void gemm(int M, int N, int K, const float* A, const float* B, float* D, int ldd) {
+  float sum = 0;
+  for (int k = 0; k < K; ++k) sum += A[blockIdx.y * K + k] * B[k * N + blockIdx.x];
+  D[blockIdx.y * ldd + blockIdx.x] = sum;
+}
+)";
+  EXPECT_TRUE(try_kernel(request).ok());
+  request.ldc = 9;
+  try {
+    try_kernel(request);
+    ADD_FAILURE() << "its results are called D";
+  } catch (const InvalidArgument& error) {
+    expect_text(error.what(), {"--ldc is given, and gemm has no such parameter"});
+  }
+}
 TEST(Trial, HeadersThatItHasNotAreNamedWithTheirLine) {
   const ScratchFolder folder;
   const std::string file = folder.file("narrow.cu");
