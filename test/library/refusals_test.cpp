@@ -414,6 +414,10 @@ std::vector<Case> Refusals::of_operands() {
        [this] {
          context_.prepare(context_.plan({.M = 4, .N = 5, .K = 6}), device_->stream(), Matrix::B, address(1), place(3));
        }},
+      {prepared_none, "the plan takes what is neither A nor B as it is",
+       [this] {
+         context_.prepare(context_.plan({.M = 4, .N = 5, .K = 6}), device_->stream(), Matrix::D, address(1), place(3));
+       }},
       {prepared_copy, "to is at 0x8; it must be memory at a multiple of 256 bytes",
        [this] {
          const Plan plan = context_.plan(problem_of({Type::tf32, Type::f32}, 128, 256, 64), {.prepared = {.b = true}});
