@@ -248,6 +248,11 @@ std::vector<Constant> calibrate(Device& gpu) {
                                                               1 / 4.0);
   bench.cycles<MmaChain<Mma<std::int8_t, std::int8_t, std::int32_t, 16, 8, 32>, 4>>(
       "mma_s8_16832", "m16n8k32 of integers of 8 bits", 16, 64, 0, 0, 1 / 4.0);
+  bench.cycles<MmaTile<Mma<bf16, bf16, float, 16, 8, 16>, 4, 4>>(
+      "mma_bf16_16816_tile", "m16n8k16 of 4 x 4 fragments of a tile, on other ones of A and B each step", 16, 64, 0, 0,
+      1 / 4.0);
+  bench.cycles<MmaTile<Mma<bf16, bf16, float, 16, 8, 8>, 4, 4>>("mma_bf16_1688_tile", "m16n8k8 likewise", 16, 64, 0, 0,
+                                                                1 / 4.0);
   bench.cycles<MatrixLoad<16, true>>("ldmatrix_latency", "ldmatrix x4 that needs the one before it", 1, 64);
   bench.cycles<MatrixLoad<16>>("ldmatrix_x4", "ldmatrix x4, 4 wavefronts, 32 warps", 32, 64, 0, 0, 1 / 32.0);
   bench.cycles<MatrixLoad<256>>("ldmatrix_x4_conflict_8", "ldmatrix x4, 8-way conflict", 32, 64, 0, 0, 1 / 32.0);

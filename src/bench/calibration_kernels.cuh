@@ -71,27 +71,32 @@ __global__ void time_load(const __grid_constant__ Arguments arguments) {
 
 // ------------------------------------------------------------------------------------------------ arithmetic
 
-/// TM x TN outer products from registers, `products` of them a round.
+/// TM x TN outer products from registers, `products` of them a round, of two pairs of vectors in turns; each thread has
+/// numbers of its own. Of four the last two are subtracted, so that sums stay as long as they are in products.
 template <int TM, int TN, bool there_and_back, int products>
 struct Ffma {
   static constexpr int operations = TM * TN * products;
   float a[2][TM], b[2][TN], d[TM][TN];
   __device__ explicit Ffma(const Arguments& g) {
-    for (int i = 0; i < TM; ++i) a[0][i] = g.memory[i], a[1][i] = g.memory[i + 32];
-    for (int j = 0; j < TN; ++j) b[0][j] = g.memory[j + 64], b[1][j] = g.memory[j + 96];
+    const float* const own = g.memory + 128 * threadIdx.x;
+    for (int i = 0; i < TM; ++i) a[0][i] = own[i], a[1][i] = own[i + 32];
+    for (int j = 0; j < TN; ++j) b[0][j] = own[j + 64], b[1][j] = own[j + 96];
     for (int i = 0; i < TM; ++i)
-      for (int j = 0; j < TN; ++j) d[i][j] = g.memory[i * TN + j];
+      for (int j = 0; j < TN; ++j) d[i][j] = own[i * TN + j];
   }
   __device__ void run(const Arguments&, int) {
 #pragma unroll
     for (int p = 0; p < products; ++p) {
+      float signed_a[TM];
+#pragma unroll
+      for (int i = 0; i < TM; ++i) signed_a[i] = p % 4 < 2 ? a[p % 2][i] : -a[p % 2][i];
       if constexpr (there_and_back) {
-        outer_product(d, a[p % 2], b[p % 2]);
+        outer_product(d, signed_a, b[p % 2]);
       } else {
 #pragma unroll
         for (int i = 0; i < TM; ++i)
 #pragma unroll
-          for (int j = 0; j < TN; ++j) d[i][j] = fmaf(a[p % 2][i], b[p % 2][j], d[i][j]);
+          for (int j = 0; j < TN; ++j) d[i][j] = fmaf(signed_a[i], b[p % 2][j], d[i][j]);
       }
     }
   }
@@ -257,7 +262,7 @@ struct SharedChase {
   __device__ float result() const { return static_cast<float>(at); }
 };
 
-/// Multiply-adds on operands from shared memory: `products` outer products of TM x TN for one set of loads.
+/// Multiply-adds on operands from shared memory: four outer products of TM x TN, which every other round subtracts.
 template <int TM, int TN>
 struct SharedFfma {
   static constexpr int operations = TM * TN * 4;
@@ -270,6 +275,13 @@ struct SharedFfma {
   }
   __device__ void run(const Arguments& g, int round) {
     const char* const at = reinterpret_cast<const char*>(calibration_shared) + from + (round & g.never) * 16;
+    if (round % 2 == 0)
+      multiply<1>(at);
+    else
+      multiply<-1>(at);
+  }
+  template <int sign>
+  __device__ void multiply(const char* at) {
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
       float a[TM], b[TN];
@@ -279,6 +291,8 @@ struct SharedFfma {
 #pragma unroll
       for (int j = 0; j < TN; j += 4)
         reinterpret_cast<float4&>(b[j]) = *reinterpret_cast<const float4*>(at + k * 2048 + 8192 + j * 64);
+#pragma unroll
+      for (int i = 0; i < TM; ++i) a[i] = sign * a[i];
       outer_product(d, a, b);
     }
   }
@@ -319,6 +333,46 @@ struct MmaChain {
   }
 };
 
+/// Products of a warp as those of a tile are: of `rows` x `cols` fragments of D, each step by other ones of A and B.
+/// The signs of A change from round to round, so that sums stay as long as they are in products.
+template <class Form, int rows, int cols>
+struct MmaTile {
+  static constexpr int steps = 2, turns = 4, operations = turns * steps * rows * cols;
+  std::uint32_t a[steps][rows][Form::a_registers], b[steps][cols][Form::b_registers];
+  typename Form::Accumulator d[rows][cols][Form::d_registers] = {};
+  __device__ explicit MmaTile(const Arguments& g) {
+    const float* own = g.memory + 512 * threadIdx.x;
+    const auto take = [&](std::uint32_t& into) { into = pair(own), own += 2; };
+    for (int k = 0; k < steps; ++k) {
+      for (auto& fragment : a[k])
+        for (std::uint32_t& into : fragment) take(into);
+      for (auto& fragment : b[k])
+        for (std::uint32_t& into : fragment) take(into);
+    }
+  }
+  __device__ void run(const Arguments&, int) {
+#pragma unroll
+    for (int k = 0; k < turns * steps; ++k)
+#pragma unroll
+      for (int i = 0; i < rows; ++i)
+#pragma unroll
+        for (int j = 0; j < cols; ++j) mma_sync<Form>(d[i][j], a[k % steps][i], b[k % steps][j], d[i][j]);
+#pragma unroll
+    for (auto& of_step : a)
+#pragma unroll
+      for (auto& fragment : of_step)
+#pragma unroll
+        for (std::uint32_t& numbers : fragment) numbers ^= 0x80008000u;
+  }
+  __device__ float result() const {
+    float sum = 0;
+    for (int i = 0; i < rows; ++i)
+      for (int j = 0; j < cols; ++j)
+        for (int k = 0; k < Form::d_registers; ++k) sum += static_cast<float>(d[i][j][k]);
+    return sum;
+  }
+};
+
 /// ldmatrix of four matrices whose 32 rows of 16 bytes are `stride` bytes apart; each after the one before, if it is to
 /// be a chain.
 template <int stride, bool chain = false>
@@ -347,10 +401,13 @@ struct MatrixLoad {
 };
 
 /// wgmma of 64 x N from shared memory, rows in the swizzle of 128 bytes, or with A in registers. Operands are what the
-/// memory holds, of this type; they are the same for all warpgroups but A's, which are their own.
-template <int N, bool a_in_registers = false, class T = bf16, class R = float>
+/// memory holds, of this type; they are the same for all warpgroups but A's, which are their own. They come from
+/// `stages` stages of 128 bytes along K, one after the other, and where there are several each round has sums of its
+/// own; of one the same operands come again and again, and sums become ever longer.
+template <int N, bool a_in_registers = false, class T = bf16, class R = float, int stages = 1>
 struct WarpgroupProducts {
-  static constexpr int operations = 16;
+  static constexpr int operations = 16, row = 128, rows = 8 * row;  // bytes
+  static constexpr int of_a = 128 * row, stage = of_a + 256 * row, shared = stages * stage;
   using Form = Wgmma<T, T, R, N>;
   std::uint32_t a[Form::a_registers];
   std::uint64_t from_a, from_b;
@@ -358,17 +415,16 @@ struct WarpgroupProducts {
   __device__ explicit WarpgroupProducts(const Arguments& g) {
     const auto* const words = reinterpret_cast<const std::uint32_t*>(g.memory);
     for (int i = 0; i < Form::a_registers; ++i) a[i] = words[threadIdx.x + 32 * i];
-    for (unsigned i = threadIdx.x; i < 64 * 1024 / 4; i += blockDim.x)
+    for (unsigned i = threadIdx.x; i < shared / 4; i += blockDim.x)
       reinterpret_cast<std::uint32_t*>(calibration_shared)[i] = words[i];
 #if __CUDA_ARCH__ >= 900
     fence_proxy_async();
 #endif
     __syncthreads();
     const std::uint32_t start = shared_address(calibration_shared), group = threadIdx.x / 128;
-    constexpr int row = 128, rows = 8 * row;  // bytes
     from_a = encode(
         MatrixDescriptor{.start = start + group * 64 * row, .stride = rows, .swizzle = TensorSwizzle::bytes128});
-    from_b = encode(MatrixDescriptor{.start = start + 256 * row, .stride = rows, .swizzle = TensorSwizzle::bytes128});
+    from_b = encode(MatrixDescriptor{.start = start + of_a, .stride = rows, .swizzle = TensorSwizzle::bytes128});
   }
   __device__ void run(const Arguments&, int) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -376,11 +432,13 @@ struct WarpgroupProducts {
     wgmma_fence(d);
 #pragma unroll
     for (int k = 0; k < operations; ++k) {
-      constexpr std::uint64_t step = 32 >> 4;  // 32 bytes along K
+      // 32 bytes along K, in units of 16.
+      const std::uint64_t at = k % 4 * 2 + static_cast<std::uint64_t>(k / 4 % stages * (stage >> 4));
+      const bool adds = stages == 1 || k > 0;
       if constexpr (a_in_registers)
-        wgmma_mma_async<Form>(d, a, from_b + k % 4 * step, true);
+        wgmma_mma_async<Form>(d, a, from_b + at, adds);
       else
-        wgmma_mma_async<Form>(d, from_a + k % 4 * step, from_b + k % 4 * step, true);
+        wgmma_mma_async<Form>(d, from_a + at, from_b + at, adds);
     }
     wgmma_commit_group();
     wgmma_wait_group<0>(d);

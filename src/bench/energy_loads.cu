@@ -51,10 +51,8 @@ class Loads {
                         .rounds = 64,
                         .rest_ns = rest_ns,
                         .nanoseconds = static_cast<long long*>(clocks_.data()) + 1024};
-    if constexpr (requires { Operation::map; }) {
-      arguments.map = Operation::map(arguments.memory, arguments.words);
-      shared = Operation::shared;
-    }
+    if constexpr (requires { Operation::shared; }) shared = Operation::shared;
+    if constexpr (requires { Operation::map; }) arguments.map = Operation::map(arguments.memory, arguments.words);
     check_cuda(cudaFuncSetAttribute(time_load<Operation>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared), name);
     const auto launch = [&] {
       time_load<Operation><<<blocks_, warps * 32, shared>>>(arguments);
@@ -119,10 +117,11 @@ class Loads {
   Sensors sensors_;
 };
 
-/// wgmma from shared memory by two warpgroups, of a type.
-template <int N, class T, class R = float, bool a_in_registers = false>
+/// wgmma from shared memory by two warpgroups, of a type, on as many stages as a multiprocessor has room for, or on one
+/// again and again.
+template <int N, class T, class R = float, bool a_in_registers = false, int stages = 4>
 void load_products(Loads& loads, const char* name, const char* meaning, unsigned rest_ns = 0) {
-  using Operation = WarpgroupProducts<N, a_in_registers, T, R>;
+  using Operation = WarpgroupProducts<N, a_in_registers, T, R, stages>;
   constexpr int warpgroups = 2;
   const double products = double{warpgroups} * Operation::operations * loads.blocks();
   constexpr int K = Operation::Form::K, operands = N * 32 + (a_in_registers ? 0 : 64 * 32);
@@ -165,14 +164,19 @@ std::vector<EnergyLoad> measure_energy(Device& gpu, double seconds,
   }
 
   loads.fill(Type::bf16);
-  loads.load<MmaChain<Mma<bf16, bf16, float, 16, 8, 16>, 4>>("mma_bf16", "mma.sync m16n8k16 from registers", 16,
-                                                             {{"mma bf16 flop", 16.0 * 32 * 4096 * warps}});
+  using Form = Mma<bf16, bf16, float, 16, 8, 16>;
+  loads.load<MmaTile<Form, 4, 4>>("mma_bf16", "mma.sync m16n8k16 from registers, on fragments in turns", 16,
+                                  {{"mma bf16 flop", 16.0 * MmaTile<Form, 4, 4>::operations * 4096 * warps}});
+  loads.load<MmaChain<Form, 4>>("mma_bf16_repeated", "the same on the same fragments again and again", 16,
+                                {{"mma bf16 flop", 16.0 * MmaChain<Form, 4>::operations * 4096 * warps}});
   if (gpu.properties().compute_capability != 90) return loads.loads;
-  load_products<256, bf16>(loads, "wgmma_bf16_n256", "wgmma m64n256k16 from shared memory");
+  load_products<256, bf16>(loads, "wgmma_bf16_n256", "wgmma m64n256k16 from shared memory, on four stages");
   // The same less densely, for the clocks in between.
   load_products<256, bf16>(loads, "wgmma_bf16_n256_rests_1", "the same with rests between 16 of them", 500);
   load_products<256, bf16>(loads, "wgmma_bf16_n256_rests_2", "with longer rests", 1500);
   load_products<256, bf16>(loads, "wgmma_bf16_n256_rests_4", "with rests twice as long again", 3000);
+  load_products<256, bf16, float, false, 1>(loads, "wgmma_bf16_n256_repeated",
+                                            "m64n256k16 on the same operands again and again");
   load_products<128, bf16>(loads, "wgmma_bf16_n128", "m64n128k16: more bytes of operands for a product");
   load_products<64, bf16>(loads, "wgmma_bf16_n64", "m64n64k16");
   load_products<256, bf16, float, true>(loads, "wgmma_bf16_n256_registers", "m64n256k16 with A in registers");
