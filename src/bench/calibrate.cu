@@ -230,6 +230,12 @@ std::vector<Constant> calibrate(Device& gpu) {
   bench.bandwidth<StreamLoad>("l2_bytes_one", "the same, one multiprocessor", 1, 8 << 20, threads, threads * vector);
   bench.bandwidth<StreamLoad>("dram_bytes_all", "reading 2 GiB, all multiprocessors", all, std::int64_t{1} << 31,
                               threads, threads * vector);
+  bench.cycles<ResultStore>("store_8_lines_one",
+                            "a 32-bit store to four neighbours of each of 8 lines that L2 holds, 8 "
+                            "warps of one multiprocessor",
+                            8, 64, 1, 0, 1 / 8.0);
+  bench.cycles<ResultStore>("store_8_lines", "the same, all multiprocessors", 8, 64, 0, 0, 1 / 8.0);
+  bench.fill(Type::f32);
   bench.cycles<AsyncCopy<4>>("cp_async_4", "an asynchronous copy of 4 bytes a lane, 8 warps", 8, 64, 0, 0, 1 / 8.0);
   bench.cycles<AsyncCopy<16>>("cp_async_16", "of 16 bytes a lane, 8 warps", 8, 64, 0, 0, 1 / 8.0);
 

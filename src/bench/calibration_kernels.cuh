@@ -453,6 +453,27 @@ struct WarpgroupProducts {
 
 // ------------------------------------------------------------------------------------------------ global memory
 
+/// Stores of results as wgmma leaves them with a thread: four lanes have neighbouring words of each of 8 lines of a
+/// matrix. A block's warps go through 16 lines each of a tile of its own of 512 bytes across, which lie beside each
+/// other; all tiles are in L2 after the first round.
+struct ResultStore {
+  static constexpr int across = 512, operations = 2 * across / 16;
+  std::uint32_t value;
+  char* to;
+  std::int64_t line;
+  __device__ explicit ResultStore(const Arguments& g)
+      : value(threadIdx.x), line(static_cast<std::int64_t>(gridDim.x) * across) {
+    const unsigned lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16 + lane / 4;
+    to = reinterpret_cast<char*>(const_cast<float*>(g.memory)) + row * line + blockIdx.x * across + lane % 4 * 4;
+  }
+  __device__ void run(const Arguments&, int round) {
+#pragma unroll
+    for (int i = 0; i < operations; ++i)
+      *reinterpret_cast<std::uint32_t*>(to + i % 2 * 8 * line + i / 2 * 16) = value + static_cast<unsigned>(round);
+  }
+  __device__ float result() const { return 0; }
+};
+
 /// Bulk copies of boxes of 128 rows of 128 bytes, of which twelve are on their way at a time; one thread issues them.
 /// All blocks walk through `words` words, each `readers` of them together, begun evenly apart.
 template <int readers>
