@@ -37,16 +37,20 @@ std::vector<Configuration> all_configurations() {
   return all;
 }
 
-/// Without those of f16 that are the same code, but for the products, as one of bf16.
+/// Whether a kernel of f16 is the same code, but for the products, as one of bf16.
+bool is_as_with_bf16(const KernelEntry& kernel) {
+  static const std::set<std::string> ids = [] {
+    std::set<std::string> all;
+    for (const Configuration& one : all_configurations()) all.insert(one.kernel->id());
+    return all;
+  }();
+  std::string id = kernel.id();
+  const std::size_t type = id.rfind("_f16");
+  return type != id.npos && ids.contains(id.insert(type + 1, "b"));
+}
 std::vector<Configuration> all_codes() {
   std::vector<Configuration> all = all_configurations();
-  std::set<std::string> ids;
-  for (const Configuration& one : all) ids.insert(one.kernel->id());
-  std::erase_if(all, [&](const Configuration& one) {
-    std::string id = one.kernel->id();
-    const std::size_t type = id.rfind("_f16");
-    return type != id.npos && ids.contains(id.insert(type + 1, "b"));
-  });
+  std::erase_if(all, [](const Configuration& one) { return is_as_with_bf16(*one.kernel); });
   return all;
 }
 
@@ -70,19 +74,24 @@ RandomProblem of_kind(const GemmKind& kind, RandomProblem spec) {
   return spec;
 }
 
-/// Sizes around a tile, and everything that may be special about a problem.
+/// Sizes around a tile.
+std::vector<RandomProblem> around_a_tile(const KernelEntry& kernel) {
+  const std::int64_t m = kernel.tile.m, n = kernel.tile.n, k = kernel.tile.k ? kernel.tile.k : 8;
+  std::vector<RandomProblem> specs = {
+      {.problem = {.M = m - 1, .N = n, .K = k}}, {.problem = {.M = m + 1, .N = n, .K = 2 * k}},
+      {.problem = {.M = m, .N = n - 1, .K = k}}, {.problem = {.M = m, .N = n + 1, .K = k}},
+      {.problem = {.M = m, .N = n, .K = k - 1}}, {.problem = {.M = m, .N = n, .K = k + 1}},
+      {.problem = {.M = m, .N = n, .K = 5 * k}}};
+  for (RandomProblem& spec : specs) spec = of_kind(kernel.kind, spec);
+  return specs;
+}
+
+/// Everything that may be special about a problem.
 [[maybe_unused]] std::vector<RandomProblem> edge_cases(const KernelEntry& kernel) {
   const std::int64_t m = kernel.tile.m, n = kernel.tile.n, k = kernel.tile.k ? kernel.tile.k : 8;
   std::vector<RandomProblem> specs = {
       {.problem = {.M = 1, .N = 1, .K = 1}},
       {.problem = {.M = 13, .N = 17, .K = 19}, .alpha = 0.5f, .beta = 3},
-      {.problem = {.M = m - 1, .N = n, .K = k}},
-      {.problem = {.M = m + 1, .N = n, .K = 2 * k}},
-      {.problem = {.M = m, .N = n - 1, .K = k}},
-      {.problem = {.M = m, .N = n + 1, .K = k}},
-      {.problem = {.M = m, .N = n, .K = k - 1}},
-      {.problem = {.M = m, .N = n, .K = k + 1}},
-      {.problem = {.M = m, .N = n, .K = 5 * k}},
       // By vectors, and ragged all the same.
       {.problem = {.M = 200, .N = 72, .K = 40}, .alpha = -1.25f, .beta = 1},
       {.problem = {.M = m + 3, .N = 24, .K = k, .lda = k + 16, .ldb = 32, .ldc = 40, .ldd = 48},
@@ -197,6 +206,7 @@ INSTANTIATE_TEST_SUITE_P(Rung, Code, testing::ValuesIn(all_codes()), name_of_tes
 TEST_P(Ladder, IsRightAndWithoutFaultsWhenChecked) {
   const auto device = emulated({.check = true});
   expect_right(*device, edge_cases(kernel));
+  if (!is_as_with_bf16(kernel)) expect_right(*device, around_a_tile(kernel));
   // Two blocks share K: what a larger cluster does as well may be missing of these alone.
   if (kernel.split)
     expect_right(*device, {of_kind(kernel.kind, {.problem = {.M = 40, .N = 24, .K = 2 * kernel.split->least_k}})});
@@ -221,6 +231,7 @@ TEST_P(Ladder, IsRightOnAGpu) {
   if (gpu_count() == 0) GTEST_SKIP() << "there is no GPU";
   const auto device = open_gpu();
   expect_right(*device, edge_cases(kernel));
+  expect_right(*device, around_a_tile(kernel));
   expect_right(*device, large_cases(kernel));
 }
 #endif
