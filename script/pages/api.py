@@ -22,6 +22,7 @@ LISTS = {
     "drawn7": "1 to 16384 rows, columns and steps, every fourth of them odd, of a third drawing",
     "drawn8": "1 to 16384 rows, columns and steps, every fourth of them odd, of a fourth drawing",
     "shapes_llm": "layers of language models (`data/shapes/llm.txt`), 1 to 4096 rows",
+    "shapes_skinny": "layers with the sizes of these and of other models, 1 to 64 rows",
     "shapes_cubes": "cubes of sizes drawn from 256 to 4096, multiples of 8",
     "shapes_thin": "one of M and N from 72 to 1032, the other one from 2000 to 16000, multiples of 8",
     "shifted": "N no multiple of 8",
@@ -36,9 +37,11 @@ LISTS = {
 
 def regret():
     rows, receipts = [], []
+    left_out = {path.name for path in TIMES.glob("unseen_*.json")}
     for name, text in LISTS.items():
         again = set(TIMES.glob(f"fitted_{name}_*_again.json"))
         for path in sorted({*TIMES.glob(f"unseen_{name}_*.json"), *again}):
+            left_out.discard(path.name)
             document = json.loads(path.read_text())
             receipts.append(document["receipt"])
             of_choice = sorted(problem["regret"] for problem in document["problems"])
@@ -53,6 +56,8 @@ def regret():
                     f"{of_choice[-1]:.2f}",
                 ]
             )
+    if left_out:
+        raise SystemExit(f"script/pages/api.py has no words for {sorted(left_out)}")
     columns = ["problems", "type", "known before", "how many:", "regret, geometric mean:", "9 of 10 at most:", "worst:"]
     receipt = receipts[0]
     return (

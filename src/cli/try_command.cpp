@@ -167,13 +167,17 @@ std::string advice_text(const Trial& trial) {
 Json json_of(const Trial& trial, const std::string& file) {
   Json factors = Json::array();
   for (const trial::Factors& one : trial.factors) factors.push_back({one.alpha, one.beta});
+  Json sizes = Json::object();
+  for (const auto& [name, role] : trial.sizes) sizes[name] = role;
   Json json{{"file", file},
             {"kernel", trial.kernel},
             {"type", type_text(trial.run.operands)},
             {"layout", to_string(trial.layouts)},
             {"alpha", trial.run.spec.alpha},
             {"beta", trial.run.spec.beta},
+            {"sizes", sizes},
             {"factors", factors},
+            {"reads_c_at_zero", trial.reads_c_at_zero},
             {"sums", name_of(trial.run.operands.sums)},
             {"initial_c", initial_c_names[static_cast<std::size_t>(trial.run.initial_c)]},
             {"launches", trial.launches},
@@ -206,6 +210,9 @@ void print_right(const Trial& trial) {
   for (std::size_t i = 1; i < trial.factors.size(); ++i)
     others += fmt::format("{}{} and {}", others.empty() ? "" : ", ", trial.factors[i].alpha, trial.factors[i].beta);
   if (!others.empty()) fmt::print("  right with other alpha and beta, too: {}\n", others);
+  if (trial.reads_c_at_zero)
+    fmt::print(
+        "  with numbers in C: where beta is 0 it reads C, too, which the BLAS does not, as NaN there spoils D\n");
   if (trial.other && trial.other->ok()) {
     fmt::print("  right on {} more of the problems of `lapidary check`\n", trial.tried.size());
   } else if (trial.other) {
@@ -242,6 +249,15 @@ void print_trial(const Trial& trial) {
   if (trial.right_with)
     fmt::print("it is right where R is row-major and C column-major, for A, B, C: --layout {}\n",
                to_string(*trial.right_with));
+  if (!run.ok() && !trial.right_with && !trial.sizes.empty()) {
+    std::string sizes;
+    for (const auto& [name, role] : trial.sizes)
+      sizes += fmt::format("{}{} {}", sizes.empty() ? "" : ", ", name,
+                           role == "M"   ? "has the rows of A and D"
+                           : role == "N" ? "has the columns of B and D"
+                                         : "is what A and B share");
+    fmt::print("{}: so they are taken, and --args says otherwise\n", sizes);
+  }
   if (run.ok()) print_right(trial);
   if (!trial.warnings.empty()) {
     fmt::print("the compiler warns of what the emulated machine does not see, variables of a thread's own:\n");

@@ -104,10 +104,14 @@ std::optional<BrokenRule> card_refusal(std::string_view name, int card, int driv
                   name, capability(card), architectures, card)};
 }
 
+void refuse_gpu(const BrokenRule& broken) {
+  throw Refusal(broken.id, "there is no GPU to run on: " + broken.why +
+                               "; use the emulated machine: open_emulator(), in C LAPIDARY_EMULATED, --device emulator "
+                               "of commands that have it");
+}
+
 void require_none(const std::optional<BrokenRule>& broken) {
-  if (broken)
-    throw Refusal(broken->id,
-                  "there is no GPU to run on: " + broken->why + "; use the emulated machine (--device emulator)");
+  if (broken) refuse_gpu(*broken);
 }
 
 }  // namespace lapidary

@@ -23,7 +23,9 @@ std::optional<BrokenRule> driver_refusal(int driver, int runtime);
 std::optional<BrokenRule> card_refusal(std::string_view name, int compute_capability, int driver, int runtime,
                                        std::string_view architectures = built_architectures());
 
-/// @throws Refusal that says so, if there is a reason for which there is no GPU to run on
+/// @throws Refusal that says that there is no GPU to run on, for that reason
+[[noreturn]] void refuse_gpu(const BrokenRule& broken);
+/// The same if there is a reason.
 void require_none(const std::optional<BrokenRule>& broken);
 
 }  // namespace lapidary

@@ -2,6 +2,7 @@
 #include "core/refusal.hpp"
 #include "device/capture.hpp"
 #include "device/device.hpp"
+#include "device/gpu_refusal.hpp"
 
 namespace lapidary {
 
@@ -10,10 +11,7 @@ int gpu_count() { return 0; }
 namespace {
 
 [[noreturn]] void no_gpu() {
-  throw Refusal(
-      RefusalId::device_none,
-      "there is no GPU to run on: this program was built without CUDA; build it where nvcc is on the PATH, or use the "
-      "emulated machine (--device emulator)");
+  refuse_gpu({RefusalId::device_none, "this program was built without CUDA; build it where nvcc is on the PATH"});
 }
 
 }  // namespace

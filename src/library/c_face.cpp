@@ -103,7 +103,7 @@ lapidary_status lapidary_allocate(lapidary_context* context, size_t bytes, void*
   return guarded([&] {
     void*& place = required(memory, "the place of the memory");
     lapidary_context& on = required(context, "the context");
-    void* const made = on.device->allocate(bytes, "memory", bytes, {});
+    void* const made = on.device->allocate(bytes, "the buffer", bytes, {});
     try {
       if (!on.on_gpu()) on.allocations.add(made, bytes);
     } catch (...) {

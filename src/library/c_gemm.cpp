@@ -20,7 +20,7 @@ Type type_of(const lapidary_matrix& x, const char* name) {
   std::string known;
   for (int one = LAPIDARY_F32; one <= LAPIDARY_S32; ++one)
     known += std::string(known.empty() ? "" : ", ") + std::to_string(one) + " (" + name_of(static_cast<Type>(one)) +
-             ")";
+             (one == LAPIDARY_S32 ? ", of C and D alone)" : ")");
   const char* const missing = value == LAPIDARY_E5M2 ? "e5m2" : value == LAPIDARY_F64 ? "f64" : nullptr;
   throw Refusal(RefusalId::type_value, std::string("the type of ") + name +
                                            (missing ? std::string(" is ") + missing + ", which no kernel computes yet"

@@ -128,7 +128,7 @@ lapidary_status lapidary_run(lapidary_context* context, const lapidary_plan* pla
                              float beta, const lapidary_operands* operands, void* workspace) {
   return guarded([&] {
     const lapidary_plan& known = required(plan, "the plan");
-    const lapidary_operands given = known_of(&required(operands, "the operands"));
+    const lapidary_operands given = known_of(&required(operands, "the argument operands"));
     const Stream where = stream_of(context, stream);
     context_of(context).run(known.plan, where, operands_of(known, alpha, beta, given), workspace);
   });

@@ -59,7 +59,12 @@ ChoiceTable::ChoiceTable(std::string_view text) {
     };
     const bool known_packs = packs.empty() || packs == "a" || packs == "b" || packs == "ab";
     if (kernel.empty() || !more.empty() || !known_packs) refuse(RefusalId::table_form, "is no choice");
-    const KernelEntry& known = find_kernel(kernel);
+    const KernelEntry* known = nullptr;
+    try {
+      known = &find_kernel(kernel);
+    } catch (const InvalidArgument& unknown) {
+      refuse(RefusalId::kernel_unknown, fmt::format("has no kernel: {}", unknown.what()));
+    }
     const std::string key = fmt::format("{} {}", types, sizes);
     Problem product;
     std::string legal;
@@ -70,10 +75,10 @@ ChoiceTable::ChoiceTable(std::string_view text) {
       refuse(RefusalId::table_form, fmt::format("has no product, as {}", unknown.what()));
     }
     if (key != legal) refuse(RefusalId::table_form, fmt::format("has {} where {} would be a product", key, legal));
-    if (!library::library_kernel(known))
+    if (!library::library_kernel(*known))
       refuse(RefusalId::kernel_lesson, fmt::format("has {}, a lesson, which the library does not choose", kernel));
-    if (known.kind.type != product.kind.type)
-      refuse(RefusalId::kernel_type, fmt::format("has {}, which computes {} products", kernel, to_string(known.kind)));
+    if (known->kind.type != product.kind.type)
+      refuse(RefusalId::kernel_type, fmt::format("has {}, which computes {} products", kernel, to_string(known->kind)));
     const Entry entry = {std::string(kernel), {packs.find('a') != packs.npos, packs.find('b') != packs.npos}};
     if (!entries_.emplace(key, entry).second)
       refuse(RefusalId::table_twice, fmt::format("is the second one for {}", key));

@@ -399,6 +399,8 @@ void Context::State::launch(const Use& use, Build build, const Stream& stream, c
   };
   for (std::int64_t product = 0; product < way.launches(problem.batch.count); ++product) {
     Operands o = operands_of(problem, first, product);
+    // Infinitely many times no products are none.
+    if (problem.K == 0 && problem.alpha == Factor::any) o.alpha = 0;
     o.A = packed(way.a, o.A, product == 0 || problem.batch.stride_a != 0);
     o.B = packed(way.b, o.B, product == 0 || problem.batch.stride_b != 0);
     if (!way.finishing && !way.a && !way.b) {

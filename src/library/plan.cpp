@@ -40,6 +40,9 @@ PackedOperands exchanged(const Problem& problem, const PackedOperands& operands)
   return problem.order_d == Order::row_major ? operands : PackedOperands{operands.b, operands.a};
 }
 
+/// By which a kernel is chosen that is to do any number of rows.
+constexpr std::int64_t few_rows = 64, many_rows = 1024;
+
 bool has_results(const Problem& p) { return p.M > 0 && p.N > 0 && p.batch.count > 0; }
 
 /// The ways to compute a resolved problem by kernels that the library chooses among, in the order of the ladder.
@@ -129,19 +132,18 @@ Problem with_rows(Problem problem, std::int64_t M) {
 }  // namespace
 
 std::string kernel_of_any_rows(const Problem& problem, const BuiltInCard& card, GemmOptions options) {
-  constexpr std::int64_t few = 64, many = 1024;
   // Copies of A, and sums, are as long as there are rows: what is enough for these numbers of them says nothing of
   // others.
   options.workspace_bytes = SIZE_MAX;
   // By a kernel there are several ways, with copies and without.
   std::unordered_map<const LibraryKernel*, double> seconds_of_few;
-  for (const Candidate& candidate : candidates(with_rows(problem, few), card, options)) {
+  for (const Candidate& candidate : candidates(with_rows(problem, few_rows), card, options)) {
     const auto [place, is_new] = seconds_of_few.try_emplace(candidate.kernel, candidate.time.seconds);
     place->second = std::min(place->second, candidate.time.seconds);
   }
   const LibraryKernel* best = nullptr;
   double least = std::numeric_limits<double>::infinity();
-  for (const Candidate& candidate : candidates(with_rows(problem, many), card, options)) {
+  for (const Candidate& candidate : candidates(with_rows(problem, many_rows), card, options)) {
     // One that does batches takes no copy of A, and so not every A and M.
     if (candidate.kernel->kernel->batches) continue;
     const auto with_few = seconds_of_few.find(candidate.kernel);
@@ -315,6 +317,9 @@ std::string Plan::why() const {
                                 best.limiter);
   if (data_->card != &h200()) why += ", by what was measured of an H200";
   if (!data_->table.empty()) return why + fmt::format("; the table {} has it so", data_->table);
+  if (data_->batch_invariant)
+    return why + fmt::format("; of those that do not depend on M its times of {} and {} rows have the least product",
+                             few_rows, many_rows);
   if (ways().size() == 1) return why + "; it is the only way that was weighed";
   return why + fmt::format("; the next best, {}, {:.4g} us", text(ways()[1]), ways()[1].seconds * 1e6);
 }

@@ -69,9 +69,10 @@ void bind_constants(Call& call, const CudaSource& source) {
     call.constants = {{"M", name}, {"N", name}, {"K", name}};
     return;
   }
-  throw InvalidArgument(
-      fmt::format("{}: no parameter is a size, and neither M, N and K nor N, WIDTH or SIZE are constants of the file",
-                  signature(*call.kernel)));
+  throw InvalidArgument(fmt::format(
+      "{}: no parameter is a size, and neither M, N and K nor N, WIDTH or SIZE are constants of the file{}",
+      signature(*call.kernel),
+      call.kernel->template_parameters.empty() ? "" : "; sizes that are template parameters cannot be tried"));
 }
 
 /// What three matrices are whose names do not tell it of all: those whose names do are what these say, unless two say

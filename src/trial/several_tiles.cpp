@@ -137,6 +137,35 @@ std::int64_t multiple(std::int64_t tile, std::int64_t tiles, std::int64_t usual)
   return std::max(tiles * tile, round_up(usual, tile));
 }
 
+/// The sizes that the file's launch passes, if all of them are numbers there that can be tried.
+std::optional<Problem> sizes_of_launch(const CudaSource& source, const Call& call) {
+  if (!call.launch) return std::nullopt;
+  Problem p{.M = 0, .N = 0, .K = 0};
+  for (std::size_t i = 0; i < std::min(call.roles.size(), call.launch->arguments.size()); ++i) {
+    const std::string& role = call.roles[i];
+    if (role != "M" && role != "N" && role != "K") continue;
+    const std::int64_t value = value_in(source, call, call.position(), call.launch->arguments[i]);
+    if (value < 1 || value > most_products) return std::nullopt;
+    size_named(p, role.front()) = value;
+    if (call.square) p.M = p.N = p.K = value;
+  }
+  if (p.M == 0 || p.N == 0 || p.K == 0) return std::nullopt;
+  const bool few = static_cast<double>(p.M) * static_cast<double>(p.N) * static_cast<double>(p.K) <= most_products;
+  return few ? std::optional(p) : std::nullopt;
+}
+
+/// Whether blocks of the launch of a problem are those of a longer one, too, where its grid is.
+bool is_always_the_same(const CudaSource& source, const Call& call, const Request& request, Problem p) {
+  try {
+    const Extent3 own = shape_of(source, call, request, p).block;
+    for (std::int64_t* const size : {&p.M, &p.N, &p.K}) ++*size;
+    const Extent3 longer = shape_of(source, call, request, p).block;
+    return own.x == longer.x && own.y == longer.y && own.z == longer.z;
+  } catch (const InvalidArgument&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 TileShape tile_of(const CudaSource& source, const Call& call, const Request& request) {
@@ -157,6 +186,10 @@ TileShape tile_of(const CudaSource& source, const Call& call, const Request& req
 Problem several_tiles(const CudaSource& source, const Call& call, const Request& request) {
   const TileShape tile = tile_of(source, call, request);
   const std::int64_t rows = tile.m, cols = tile.n, step = tile.k;
+  // A launch that is always the same is one for the sizes beside it.
+  if (const auto own = sizes_of_launch(source, call);
+      own && !rows && !cols && request.grid.empty() && is_always_the_same(source, call, request, *own))
+    return *own;
   Problem p{.M = 128, .N = 256, .K = usual_k};
   if (step) p.K = multiple(step, 3, p.K);
   if (rows) p.M = multiple(rows, 2, p.M);

@@ -84,10 +84,20 @@ void look_at_volatile(const CudaSource& source, EmulatedRun& run) {
 /// Whether a kernel is given a factor in a parameter that holds this one.
 bool takes_factor(const Call& call, const char* role, float value) {
   if (!call.has(role)) return false;
-  static const std::regex real = pattern(R"(\b(float|double|half|__half|__nv_bfloat16|nv_bfloat16)\b)");
+  static const std::regex wide = pattern(R"(\b(float|double)\b)"),
+                          narrow = pattern(R"(\b(half|__half|__nv_bfloat16|nv_bfloat16)\b)");
   const auto place = std::find(call.roles.begin(), call.roles.end(), role) - call.roles.begin();
-  return value == std::trunc(value) ||
-         std::regex_search(call.kernel->parameters[static_cast<std::size_t>(place)].type, real);
+  const std::string& type = call.kernel->parameters[static_cast<std::size_t>(place)].type;
+  const bool is_narrow = to_float(from_float<f16>(value)) == value && to_float(from_float<bf16>(value)) == value;
+  return value == std::trunc(value) || std::regex_search(type, wide) || (is_narrow && std::regex_search(type, narrow));
+}
+
+/// Whether a kernel that is right with numbers in C reads it where beta is 0, and has results that are none of NaN.
+bool reads_c_at_zero(const KernelObject& object, const Call& call, const Request& request, const EmulatedRun& run) {
+  if (!run.ok() || request.beta || request.initial_c != InitialC::nan || !takes_factor(call, "beta", 0)) return false;
+  bench::RandomProblem at_zero = run.spec;
+  at_zero.beta = 0;
+  return !run_emulated(object, bench::resolve(at_zero), run.shape, run.operands, InitialC::nan).ok();
 }
 
 /// The same problem with factors for which kernels take ways of their own: 0 and 1, and what may be taken for them, a
@@ -119,7 +129,9 @@ std::vector<Factors> try_factors(const KernelObject& object, const Call& call, c
   try_with(0, spec.beta);
   try_with(-1, 1);
   try_with(spec.alpha, -1);
-  try_with(0.5f, 0.5f);
+  // Such as no number of 16 bits is, to which a kernel may round them, where it is given them as f32.
+  const auto fraction = [&](const char* role, float value) { return takes_factor(call, role, value) ? value : 0.5f; };
+  try_with(fraction("alpha", 0.7f), fraction("beta", 0.6f));
   return tried;
 }
 
@@ -365,8 +377,12 @@ Trial try_kernel(const Request& request) {
               .equal = call.square ? "" : call.equal,
               .warnings = object.warnings(),
               .run = run_emulated(object, spec, shape, operands_of(call, layouts, p, request, {}), request.initial_c)};
+  for (std::size_t i = 0; i < call.roles.size(); ++i)
+    if (const std::string& role = call.roles[i]; !call.square && (role == "M" || role == "N" || role == "K"))
+      trial.sizes.emplace_back(call.kernel->parameters[i].name, role);
   trial.launches = try_orders(object, trial.run);
   trial.factors = try_factors(object, call, request, trial.run);
+  trial.reads_c_at_zero = reads_c_at_zero(object, call, request, trial.run);
   look_at_c(object, call, trial.run);
   look_at_volatile(source, trial.run);
   if (trial.run.ok()) {

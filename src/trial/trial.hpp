@@ -2,6 +2,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trial/advice.hpp"
@@ -38,6 +39,9 @@ struct Trial {
   /// Of a kernel that is given no size: the constants of the file in place of M, N and K, whose values are the run's.
   std::map<std::string, std::string> constants;
 
+  /// What its sizes were taken for, "M", "N" and "K", by the names of its parameters, in their order.
+  std::vector<std::pair<std::string, std::string>> sizes = {};
+
   /// The sizes that are the same in all that it was tried with, as letters, since the launch in the file has one
   /// variable for them; empty if there are none, and of a kernel of one size.
   std::string equal = {};
@@ -53,6 +57,8 @@ struct Trial {
   int launches = 1;
   /// Those that were tried, the request's first; those of `run` last if it is wrong.
   std::vector<Factors> factors = {};
+  /// Whether it reads C where beta is 0, which the BLAS does not, though it is right with numbers there.
+  bool reads_c_at_zero = false;
   /// What it was tried with besides, in words: the problems that `lapidary check` has for rungs, as far as its
   /// arguments allow them, until one is wrong; of a kernel that is right and was given no sizes.
   std::vector<std::string> tried = {};

@@ -58,12 +58,36 @@ TEST(Try, SaysThatItIsNotRightAtEverySize) {
 TEST(Try, SaysWhichFactorsItIsWrongWith) {
   const std::string kernel = "factors.cu --grid M --block 64 --shared 'K * 4' -m 32 -n 48 -k 16 --kernel ";
   EXPECT_EQ(Json::parse(run(kernel + "'product<0>' --json").text)["factors"],
-            Json({{2, 3}, {2, 0}, {1, 3}, {1, 0}, {1, 1}, {0, 3}, {-1, 1}, {2, -1}, {0.5, 0.5}}));
+            Json({{2, 3}, {2, 0}, {1, 3}, {1, 0}, {1, 1}, {0, 3}, {-1, 1}, {2, -1}, {0.7f, 0.6f}}));
   const Output output = run(kernel + "'product<3>'");
   EXPECT_EQ(output.text.find("WRONG  product"), 0u) << output.text;
   expect_output(output, 1,
                 {"alpha A B is right, but beta C is not added to it", "D = A B + 3 C,",
                  "it is right with alpha = 2 and beta = 3"});
+}
+TEST(Try, SaysThatCIsReadWhereBetaIsZeroAndWhatSizesWereTakenFor) {
+  const ScratchFolder folder;
+  const std::string file = folder.file("sizes.cu");
+  std::ofstream(file) << R"(
+__global__ void reads_c(int M, int N, int K, const float* A, const float* B, float* C, float alpha, float beta) {
+  int i = blockIdx.y * 16 + threadIdx.y, j = blockIdx.x * 16 + threadIdx.x;
+  if (i >= M || j >= N) return;
+  float sum = 0;
+  for (int k = 0; k < K; ++k) sum += A[i * K + k] * B[k * N + j];
+  C[i * N + j] = alpha * sum + beta * C[i * N + j];
+}
+__global__ void other_letters(const float* A, const float* B, float* C, int N, int K, int M) {
+  int i = blockIdx.y * 16 + threadIdx.y, j = blockIdx.x * 16 + threadIdx.x;
+  if (i >= N || j >= M) return;
+  float sum = 0;
+  for (int k = 0; k < K; ++k) sum += A[i * K + k] * B[k * M + j];
+  C[i * M + j] = sum;
+}
+)";
+  expect_output(run(file + tiles_of_16 + "--kernel reads_c"), 0,
+                {"right with other alpha and beta, too", "where beta is 0 it reads C, too"});
+  expect_output(run(file + tiles_of_16 + "--kernel other_letters"), 1,
+                {"N has the columns of B and D, K is what A and B share, M has the rows of A and D"});
 }
 TEST(Try, SetsApartWhatKernelsPrint) {
   const ScratchFolder folder;

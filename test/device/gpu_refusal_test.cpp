@@ -92,9 +92,10 @@ TEST(GpuRefusal, IsThrownWithWhatElseToUse) {
     FAIL() << "it is refused";
   } catch (const Refusal& refusal) {
     EXPECT_STREQ(refusal.id(), "device.card");
-    EXPECT_STREQ(refusal.what(),
-                 "there is no GPU to run on: Tesla T4 has compute capability 7.5; kernels need 8.0 or newer; use the "
-                 "emulated machine (--device emulator)");
+    EXPECT_STREQ(
+        refusal.what(),
+        "there is no GPU to run on: Tesla T4 has compute capability 7.5; kernels need 8.0 or newer; use the "
+        "emulated machine: open_emulator(), in C LAPIDARY_EMULATED, --device emulator of commands that have it");
   }
 }
 

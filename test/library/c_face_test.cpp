@@ -84,7 +84,8 @@ TEST_F(CFace, SaysWhatWasWrong) {
          "the stream is not null; an emulated machine has no streams: give null");
   expect(lapidary_create(static_cast<lapidary_device>(7), &context_),
          "the device has value 7; devices are 0 (a GPU), 1 (emulated) and 2 (emulated and checked)");
-  const std::string types = "; types are 0 (f32), 1 (f16), 2 (bf16), 3 (tf32), 4 (e4m3), 5 (s8), 6 (s32)";
+  const std::string types =
+      "; types are 0 (f32), 1 (f16), 2 (bf16), 3 (tf32), 4 (e4m3), 5 (s8), 6 (s32, of C and D alone)";
   lapidary_matrix odd = matrix(0);
   odd.type = static_cast<lapidary_type>(7);
   expect(lapidary_gemm(context_, nullptr, 1, &odd, &b, 0, nullptr, &d, nullptr), "the type of A has value 7" + types);

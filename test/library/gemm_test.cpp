@@ -946,6 +946,31 @@ TEST_P(Library, ReadsNothingThatIsMultipliedByZero) {
   }
 }
 
+TEST_P(Library, OfNoProductsAlphaMayBeAnything) {
+  constexpr std::int64_t M = 24, N = 40;
+  for (const GemmKind& kind : {GemmKind(Type::f32), GemmKind(Type::f16), GemmKind(Type::bf16, Type::f32),
+                               GemmKind(Type::tf32, Type::bf16), GemmKind(Type::e4m3, Type::f16)})
+    for (const float alpha : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()})
+      for (const bool on_device : {false, true})
+        for (const Activation activation : {Activation::none, Activation::relu}) {
+          const Integers c = Integers::random(device(), kind.result, M * N, 4),
+                         d(device(), kind.result, std::vector<float>(M * N, 99)), factor(device(), Type::f32, {alpha});
+          const ConstMatrixView nothing = row_major_view(static_cast<const void*>(nullptr), kind.type, M, 0);
+          const Scalar given = on_device ? Scalar::in_device_memory(static_cast<const float*>(factor.data())) : alpha;
+          context().gemm(device().stream(), given, nothing,
+                         row_major_view(static_cast<const void*>(nullptr), kind.type, 0, N), 2,
+                         row_major_view(c.data(), kind.result, M, N), row_major_view(d.data(), kind.result, M, N),
+                         {.activation = activation});
+          device().synchronize();
+          const std::vector<float> found = d.download();
+          for (std::size_t i = 0; i < found.size(); ++i) {
+            const float expected = 2 * c[static_cast<std::int64_t>(i)];
+            ASSERT_EQ(found[i], activation == Activation::relu ? std::max(0.0f, expected) : expected)
+                << to_string(kind) << (on_device ? ", alpha in device memory" : "");
+          }
+        }
+}
+
 TEST_P(Library, ResultsAreTheSameBitByBit) {
   constexpr std::int64_t M = 130, N = 72, K = 200;
   for (const Type type : {Type::f32, Type::f16}) {

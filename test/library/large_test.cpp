@@ -173,7 +173,8 @@ TEST_P(LongSides, HaveMoreThan31Bits) {
 // K is more than 2^31: parts of it are added up one after the other.
 TEST_P(LongSides, AreAddedUp) {
   const auto [type, result] = GetParam();
-  if (type != Type::f32) GTEST_SKIP() << "of aligned operands kernels of f32 alone share out so long a sum; others take minutes";
+  if (type != Type::f32)
+    GTEST_SKIP() << "of aligned operands kernels of f32 alone share out so long a sum; others take minutes";
   if (!fits(2 * bytes_of(type, many))) GTEST_SKIP() << "too little memory";
   const DeviceBuffer a(*device_, bytes_of(type, many), "A");
   const auto b = lines_of(type, many, 1, period), d = poisoned(result, 1);

@@ -554,6 +554,8 @@ std::vector<Case> Refusals::of_choices() {
       {table_form, "has no product, as M is -512; sizes must be 0 or more",
        [] { ChoiceTable("f16-RCR -512x512x64 mma_multistage_128x256x32_s4_f16-RC"); }},
       {table_form, "has no product, as", [] { ChoiceTable("f61-RCR 512x512x64 mma_multistage_128x256x32_s4_f16-RC"); }},
+      {kernel_unknown, "line 2 of the table of choices has no kernel: 'wgmma_staged_f16-RX' is no kernel's id",
+       [] { ChoiceTable("\nf32-RRR 4x5x6 wgmma_staged_f16-RX"); }},
       {kernel_lesson, "line 1 of the table of choices has naive_32x32_f32, a lesson",
        [] { ChoiceTable("f32-RRR 4x5x6 naive_32x32_f32"); }},
       {kernel_type, "has multistage_128x128x32_s3_f32, which computes f32 products",
@@ -689,7 +691,7 @@ std::vector<Case> Refusals::of_c_functions() {
          options.epilogue = &epilogue;
        })},
       {type_value,
-       "the type of A has value 7; types are 0 (f32), 1 (f16), 2 (bf16), 3 (tf32), 4 (e4m3), 5 (s8), 6 (s32)",
+       "the type of A has value 7; types are 0 (f32), 1 (f16), 2 (bf16), 3 (tf32), 4 (e4m3), 5 (s8), 6 (s32, of C and D alone)",
        multiply([](lapidary_matrix& A, lapidary_options&) { A.type = static_cast<lapidary_type>(7); })},
       {shape_b, "B is 6 x 5; as A and D are it must be 7 x 5",
        multiply([](lapidary_matrix& A, lapidary_options&) { A.cols = 7; })},

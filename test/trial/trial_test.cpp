@@ -144,6 +144,50 @@ int main() { int n = 16; float *x, *y, *z; dim3 block(n, n); product<<<1, block>
   EXPECT_EQ(trial.run.spec.problem.M, 32);
   expect_text(trial.not_taken, {"threads a block; 1 to 1024 are legal"});
 }
+TEST(Trial, AGridOfNumbersIsForTheSizesBesideIt) {
+  const ScratchFolder folder;
+  for (const auto& [launch, M, N, K] :
+       {std::tuple("gemm<<<dim3(8, 8), dim3(16, 16)>>>(a, b, c, 128, 128, 128);", 128, 128, 128),
+        std::tuple("int n = 64; gemm<<<dim3(4, 4), dim3(16, 16)>>>(a, b, c, n, n, n);", 64, 64, 64),
+        std::tuple(
+            "const int M = 64, N = 96, K = 32; dim3 grid(6, 4), block(16, 16); gemm<<<grid, block>>>(a, b, c, M, "
+            "N, K);",
+            64, 96, 32)}) {
+    const std::string file = folder.file("numbers.cu");
+    std::ofstream(file) << R"(
+__global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
+  int i = blockIdx.y * 16 + threadIdx.y, j = blockIdx.x * 16 + threadIdx.x;
+  if (i >= M || j >= N) return;
+  float sum = 0;
+  for (int k = 0; k < K; k++) sum += A[i * K + k] * B[k * N + j];
+  C[i * N + j] = sum;
+}
+int main() { float *a, *b, *c; )"
+                        << launch << " }\n";
+    const Trial trial = try_kernel({.file = file});
+    EXPECT_TRUE(trial.run.ok()) << launch << text_of(trial.run);
+    const Problem& p = trial.run.spec.problem;
+    EXPECT_EQ(std::tuple(p.M, p.N, p.K), std::tuple(M, N, K)) << launch;
+  }
+}
+TEST(Trial, FactorsThatAreRoundedToHalfAreWrong) {
+  const ScratchFolder folder;
+  const std::string file = folder.file("rounded.cu");
+  std::ofstream(file) << R"(
+#include <cuda_fp16.h>
+__global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K, float alpha, float beta) {
+  int i = blockIdx.y * 16 + threadIdx.y, j = blockIdx.x * 16 + threadIdx.x;
+  if (i >= M || j >= N) return;
+  float sum = 0;
+  for (int k = 0; k < K; k++) sum += A[i * K + k] * B[k * N + j];
+  C[i * N + j] = __half2float(__float2half(alpha)) * sum + (beta == 0 ? 0 : beta * C[i * N + j]);
+}
+)";
+  EXPECT_FALSE(try_kernel(in_tiles_of_16({.file = file})).ok());
+  Request exact = in_tiles_of_16({.file = file});
+  exact.alpha = 0.5f;
+  EXPECT_TRUE(try_kernel(exact).ok()) << "half has it";
+}
 TEST(Trial, MatricesWhoseNamesDoNotTellAreToldByWhatIsConst) {
   const ScratchFolder folder;
   const std::string file = folder.file("matrices.cu");
@@ -417,10 +461,10 @@ TEST(Trial, FactorsThatKernelsTreatApartAreTried) {
     return factors;
   };
   using Pairs = std::vector<std::pair<float, float>>;
-  EXPECT_EQ(factors_of(right), (Pairs{{2, 3}, {2, 0}, {1, 3}, {1, 0}, {1, 1}, {0, 3}, {-1, 1}, {2, -1}, {0.5f, 0.5f}}));
+  EXPECT_EQ(factors_of(right), (Pairs{{2, 3}, {2, 0}, {1, 3}, {1, 0}, {1, 1}, {0, 3}, {-1, 1}, {2, -1}, {0.7f, 0.6f}}));
   Request integers = with_factors("product<0>");
   integers.beta = 1;
-  EXPECT_EQ(factors_of(run(integers)), (Pairs{{2, 1}, {1, 1}, {0, 1}, {-1, 1}, {0.5f, 1}})) << "what is given stays";
+  EXPECT_EQ(factors_of(run(integers)), (Pairs{{2, 1}, {1, 1}, {0, 1}, {-1, 1}, {0.7f, 1}})) << "what is given stays";
   for (const auto& [kernel, factors, mistake] : {std::tuple("product<1>", std::pair(2.f, 0.f), Mistake::no_alpha),
                                                  std::tuple("product<2>", std::pair(2.f, 0.f), Mistake::c_without_beta),
                                                  std::tuple("product<3>", std::pair(1.f, 3.f), Mistake::no_beta_c)}) {
