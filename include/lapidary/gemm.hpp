@@ -158,8 +158,7 @@ class Plan {
   /// All ways that were weighed, the quickest first, those that the card has no memory for last; of a plan made from
   /// its id, the one.
   const std::vector<PlannedWay>& ways() const&;
-  // The last handle of a plan that goes away, as that of `for (const PlannedWay& way : plan(problem, card).ways())`,
-  // leaves copies.
+  // Of a temporary, as in `for (const PlannedWay& way : plan(problem, card).ways())`, copies.
   std::string id() && { return id(); }
   Problem problem() && { return problem(); }
   std::string card() && { return card(); }

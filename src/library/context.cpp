@@ -399,7 +399,7 @@ void Context::State::launch(const Use& use, Build build, const Stream& stream, c
   };
   for (std::int64_t product = 0; product < way.launches(problem.batch.count); ++product) {
     Operands o = operands_of(problem, first, product);
-    // Infinitely many times no products are none.
+    // Infinitely many times no products are none; a second launch has no alpha then (way.cpp, finish_later).
     if (problem.K == 0 && problem.alpha == Factor::any) o.alpha = 0;
     o.A = packed(way.a, o.A, product == 0 || problem.batch.stride_a != 0);
     o.B = packed(way.b, o.B, product == 0 || problem.batch.stride_b != 0);

@@ -82,8 +82,8 @@ double operand_bytes(const Problem& p) {
   return bytes;
 }
 
-/// By what ways come before each other: those that need more memory, with all matrices, than the card has come last,
-/// and the quicker ones first; of two that take as long the one with fewer copies.
+/// What ways are put in order by: those that need more memory, with all matrices, than the card has come last, and
+/// quicker ones first; of two that take as long the one with fewer copies.
 class Rank {
  public:
   Rank(const Candidate& way, double room)
@@ -107,7 +107,7 @@ double room_beside(const Problem& problem, const BuiltInCard& card) {
   return static_cast<double>(card.gpu.dram_bytes) - operand_bytes(problem);
 }
 
-/// The same, of which the first comes before all others.
+/// Ways, the first of them in order at the front; the others stay in none.
 std::vector<Candidate> best_first(std::vector<Candidate> ways, const Problem& problem, const BuiltInCard& card) {
   const double room = room_beside(problem, card);
   const auto best = std::min_element(
@@ -318,8 +318,10 @@ std::string Plan::why() const {
   if (data_->card != &h200()) why += ", by what was measured of an H200";
   if (!data_->table.empty()) return why + fmt::format("; the table {} has it so", data_->table);
   if (data_->batch_invariant)
-    return why + fmt::format("; of those that do not depend on M its times of {} and {} rows have the least product",
-                             few_rows, many_rows);
+    return why +
+           fmt::format(
+               "; of those whose results do not depend on M it has the least product of its times of {} and {} rows",
+               few_rows, many_rows);
   if (ways().size() == 1) return why + "; it is the only way that was weighed";
   return why + fmt::format("; the next best, {}, {:.4g} us", text(ways()[1]), ways()[1].seconds * 1e6);
 }

@@ -132,7 +132,7 @@ bool stores_for_another(const LibraryKernel& kernel, const Problem& batch) {
 bool finish_later(Way& way, int parts) {
   Problem& p = way.problem;
   if (!can_finish(p.M, p.N, parts)) return false;
-  if (p.K == 0) p.alpha = Factor::zero;  // of no products it is not asked for, which may be infinite
+  if (p.K == 0) p.alpha = Factor::zero;  // infinitely many times no products are none
   way.finishing = {p, parts == 1 && p.kind.result == Type::f32 && !p.epilogue.residual && !(p.in_place && p.reads_c()),
                    way.workspace_bytes};
   p.kind.result = Type::f32;

@@ -188,6 +188,7 @@ void Call::make_equal(Problem& problem) const {
   for (const char size : equal) size_named(problem, size) = size_named(problem, equal[0]);
 }
 
+bool is_size(std::string_view role) { return role == "M" || role == "N" || role == "K"; }
 std::int64_t& size_named(Problem& problem, char size) {
   return size == 'M' ? problem.M : size == 'N' ? problem.N : problem.K;
 }

@@ -39,6 +39,8 @@ struct Call {
   std::size_t position() const { return launch ? launch->position : ~std::size_t{0}; }
 };
 
+/// Whether a parameter of that role is one of M, N and K.
+bool is_size(std::string_view role);
 /// M, N or K of a problem.
 std::int64_t& size_named(Problem& problem, char size);
 

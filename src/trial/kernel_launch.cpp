@@ -37,7 +37,6 @@ std::optional<std::string> look_up(const CudaSource& source, const Call& call, c
   const auto size = [&](const std::string& role) {
     return std::to_string(role == "M" ? problem.M : role == "N" ? problem.N : problem.K);
   };
-  const auto is_size = [](const std::string& role) { return role == "M" || role == "N" || role == "K"; };
   for (std::size_t i = 0; i < call.roles.size(); ++i) {
     if (!is_size(call.roles[i])) continue;
     if (call.launch && i < call.launch->arguments.size() && call.launch->arguments[i] == name)

@@ -143,15 +143,16 @@ std::optional<Problem> sizes_of_launch(const CudaSource& source, const Call& cal
   Problem p{.M = 0, .N = 0, .K = 0};
   for (std::size_t i = 0; i < std::min(call.roles.size(), call.launch->arguments.size()); ++i) {
     const std::string& role = call.roles[i];
-    if (role != "M" && role != "N" && role != "K") continue;
+    if (!is_size(role)) continue;
     const std::int64_t value = value_in(source, call, call.position(), call.launch->arguments[i]);
     if (value < 1 || value > most_products) return std::nullopt;
     size_named(p, role.front()) = value;
     if (call.square) p.M = p.N = p.K = value;
   }
   if (p.M == 0 || p.N == 0 || p.K == 0) return std::nullopt;
-  const bool few = static_cast<double>(p.M) * static_cast<double>(p.N) * static_cast<double>(p.K) <= most_products;
-  return few ? std::optional(p) : std::nullopt;
+  if (static_cast<double>(p.M) * static_cast<double>(p.N) * static_cast<double>(p.K) > most_products)
+    return std::nullopt;
+  return p;
 }
 
 /// Whether blocks of the launch of a problem are those of a longer one, too, where its grid is.

@@ -377,9 +377,8 @@ Trial try_kernel(const Request& request) {
               .equal = call.square ? "" : call.equal,
               .warnings = object.warnings(),
               .run = run_emulated(object, spec, shape, operands_of(call, layouts, p, request, {}), request.initial_c)};
-  for (std::size_t i = 0; i < call.roles.size(); ++i)
-    if (const std::string& role = call.roles[i]; !call.square && (role == "M" || role == "N" || role == "K"))
-      trial.sizes.emplace_back(call.kernel->parameters[i].name, role);
+  for (std::size_t i = 0; i < call.roles.size() && !call.square; ++i)
+    if (is_size(call.roles[i])) trial.sizes.emplace_back(call.kernel->parameters[i].name, call.roles[i]);
   trial.launches = try_orders(object, trial.run);
   trial.factors = try_factors(object, call, request, trial.run);
   trial.reads_c_at_zero = reads_c_at_zero(object, call, request, trial.run);

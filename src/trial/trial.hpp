@@ -39,7 +39,8 @@ struct Trial {
   /// Of a kernel that is given no size: the constants of the file in place of M, N and K, whose values are the run's.
   std::map<std::string, std::string> constants;
 
-  /// What its sizes were taken for, "M", "N" and "K", by the names of its parameters, in their order.
+  /// What its sizes were taken for, "M", "N" and "K", by the names of its parameters, in their order; of a kernel of
+  /// one size nothing.
   std::vector<std::pair<std::string, std::string>> sizes = {};
 
   /// The sizes that are the same in all that it was tried with, as letters, since the launch in the file has one

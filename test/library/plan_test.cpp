@@ -143,6 +143,8 @@ TEST(Plan, SaysWhyAndHowLong) {
   for (std::size_t i = 1; i < p.ways().size(); ++i) EXPECT_GE(p.ways()[i].seconds, p.ways()[i - 1].seconds);
   EXPECT_NE(p.why().find(p.way().kernel + " is expected to take"), std::string::npos) << p.why();
   EXPECT_NE(p.why().find(p.ways()[1].kernel), std::string::npos) << p.why();
+  const std::string of_any_rows = plan(p.problem(), "h200", {.batch_invariant = true}).why();
+  EXPECT_NE(of_any_rows.find("the least product of its times of 64 and 1024 rows"), std::string::npos) << of_any_rows;
   EXPECT_GT(p.way().seconds, 150e-6);
   EXPECT_LT(p.way().seconds, 250e-6);
   const Plan nothing = plan(problem_of(Type::f32, 0, 5, 7), "h200");
