@@ -426,7 +426,7 @@ struct WarpgroupProducts {
         MatrixDescriptor{.start = start + group * 64 * row, .stride = rows, .swizzle = TensorSwizzle::bytes128});
     from_b = encode(MatrixDescriptor{.start = start + of_a, .stride = rows, .swizzle = TensorSwizzle::bytes128});
   }
-  __device__ void run(const Arguments&, int) {
+  __device__ void run(const Arguments& g, int) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     if constexpr (a_in_registers) wgmma_fence(a);
     wgmma_fence(d);
@@ -434,7 +434,8 @@ struct WarpgroupProducts {
     for (int k = 0; k < operations; ++k) {
       // 32 bytes along K, in units of 16.
       const std::uint64_t at = k % 4 * 2 + static_cast<std::uint64_t>(k / 4 % stages * (stage >> 4));
-      const bool adds = stages == 1 || k > 0;
+      // A sum that ptxas knows to begin anew makes the round before useless, which it then leaves out.
+      const bool adds = stages == 1 || k > 0 || g.never != 0;
       if constexpr (a_in_registers)
         wgmma_mma_async<Form>(d, a, from_b + at, adds);
       else
