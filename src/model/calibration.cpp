@@ -16,16 +16,18 @@ namespace {
 
 constexpr int schedulers = 4;  // of a multiprocessor, each with tensor cores
 
-/// A form of mma.sync whose cycles `lapidary calibrate` measures.
+/// A form of mma.sync whose cycles `lapidary calibrate` measures, with other operands each time if it did, or with the
+/// same ones.
 struct MeasuredForm {
-  const char* name;
+  const char *name, *same_operands;
   double multiply_adds;
 };
 
 /// That which tells of one of so many multiply-adds.
 const MeasuredForm& measured_form(Type operands, double multiply_adds) {
-  static constexpr MeasuredForm s8{"mma_s8_16832", 16 * 8 * 32}, tf32{"mma_tf32_1688", 16 * 8 * 8},
-      k8{"mma_bf16_1688", 16 * 8 * 8}, k16{"mma_bf16_16816", 16 * 8 * 16};
+  static constexpr MeasuredForm s8{"mma_s8_16832_tile", "mma_s8_16832", 16 * 8 * 32},
+      tf32{"mma_tf32_1688_tile", "mma_tf32_1688", 16 * 8 * 8}, k8{"mma_bf16_1688_tile", "mma_bf16_1688", 16 * 8 * 8},
+      k16{"mma_bf16_16816_tile", "mma_bf16_16816", 16 * 8 * 16};
   if (operands == Type::s8) return s8;
   if (operands == Type::tf32) return tf32;
   return multiply_adds <= k8.multiply_adds ? k8 : k16;
@@ -70,7 +72,7 @@ double Calibration::either(std::string_view name, std::string_view otherwise) co
 Calibration Calibration::at_clock(double share) const {
   Calibration there = *this;
   for (auto& [name, value] : there.constants_) {
-    if (name == "l2_latency" || name == "dram_latency") value *= share;
+    if (name == "l2_latency" || name == "dram_latency" || name == "store_8_lines") value *= share;
     if (name.starts_with("l2_bytes") || name.starts_with("dram_bytes") || name.starts_with("tensor_bytes"))
       value /= share;
   }
@@ -103,7 +105,7 @@ double Calibration::mma_share(const Gpu& gpu, Type operands, double multiply_add
   if (operands == Type::e4m3)
     return mma_share(gpu, Type::f16, multiply_adds / 2) * gpu.tensor_f16_flop_per_clk / gpu.tensor_fp8_flop_per_clk;
   const MeasuredForm& form = measured_form(operands, multiply_adds);
-  const auto cycles = find(form.name);
+  const auto tile = find(form.name), cycles = tile ? tile : find(form.same_operands);
   constexpr double documented = 0.629;
   if (!cycles) return documented;
   return std::min(1.0, 2 * form.multiply_adds * schedulers / tensor_flop_per_clk(gpu, operands) / *cycles);
@@ -112,6 +114,10 @@ double Calibration::mma_share(const Gpu& gpu, Type operands, double multiply_add
 double Calibration::wgmma_slowdown() const {
   constexpr double at_peak = 128;  // cycles of 64 x 256 x 16 at 4096 FLOP a cycle
   return std::max(1.0, find("wgmma_n256").value_or(at_peak) / at_peak);
+}
+
+double Calibration::stored_line() const {
+  return std::max((*this)["l1_32_32_lines"] / 32, find("store_8_lines").value_or(0) / 8);
 }
 
 bool Calibration::has_tensor_cores() const { return find("mma_bf16_16816") && find("wgmma_n256"); }
