@@ -66,7 +66,9 @@ struct Config : wgmma_shared::Config<t> {
   using Tile = WgmmaTile<typename Parent::A, typename Parent::B, 1>;
   using Roles = wgmma_pingpong::Roles;
   using Loop = wgmma_pingpong::Loop;
-  using Epilogue = wgmma_staged::StagedEpilogue<typename Parent::Result, 2, t.slices, t.cols, t.tile.n % t.cols>;
+  using Epilogue =
+      std::conditional_t<Parent::pairs, wgmma_staged_f32::PairedEpilogue<typename Parent::Result, 2, t.slices, t.cols>,
+                         wgmma_staged::StagedEpilogue<typename Parent::Result, 2, t.slices, t.cols, t.tile.n % t.cols>>;
   static constexpr int threads = Roles::threads;
 };
 
@@ -122,7 +124,12 @@ constexpr KernelTraits of(const GemmKind& kind, const MenuTile& tile) {
 /// Clusters of eight where lines begin anywhere, and what fills rounds that wgmma_shared's tiles leave half empty.
 constexpr MenuTile column_major_b[] = {{128, 176, 2, 32},       {128, 160, 2, 32, 2, 4}, {128, 144, 2, 32, 2, 4},
                                        {128, 128, 2, 64, 2, 4}, {128, 128, 2, 64, 4, 2}, {64, 208, 2, 32, 1, 2}};
-constexpr auto all_traits = menu_of(of, kinds_of_16_bits(Order::row_major, Order::column_major), column_major_b);
+/// Results of 32 bits, which take twice as long to leave.
+constexpr MenuTile wide[] = {{128, 128, 2, 24, 2, 1}, {128, 160, 1, 40, 2, 1}};
+constexpr Order row = Order::row_major, column = Order::column_major;
+constexpr auto all_traits = joined(
+    menu_of(of, kinds_of_16_bits(row, column), column_major_b),
+    menu_of(of, joined(kinds_with_f32(row, column), kinds_with_f32(row, row), kinds_with_f32(column, row)), wide));
 constexpr auto build = [](auto t) { return built_parts<Config<t.value>>(prepare<Config<t.value>>); };
 template <class Unit>
 constexpr auto built_kernels = built_wgmma_list<Unit, all_traits>(build);
