@@ -21,6 +21,7 @@ LISTS = {
     "drawn6": "1 to 16384 rows, columns and steps, every fourth of them odd, drawn anew",
     "drawn7": "1 to 16384 rows, columns and steps, every fourth of them odd, of a third drawing",
     "drawn8": "1 to 16384 rows, columns and steps, every fourth of them odd, of a fourth drawing",
+    "drawn9": "48 to 1500 rows and columns, 88 to 4000 steps, multiples of 8",
     "shapes_llm": "layers of language models (`data/shapes/llm.txt`), 1 to 4096 rows",
     "shapes_skinny": "layers with the sizes of these and of other models, 1 to 64 rows",
     "shapes_cubes": "cubes of sizes drawn from 256 to 4096, multiples of 8",

@@ -238,4 +238,74 @@ def turned_in_clusters():
     return table(columns, lines) + f"\nOf {len(ratios)} problems {len(lines)}; with these the quickest of all takes {100 * (1 - 1 / mean(ratios)):.1f} % less on average.\n"
 
 
-REGIONS = {"turned-in-clusters": turned_in_clusters, "asked-for-by-all": asked_for_by_all, "beside-second-launch": beside_second_launch, "block-order": block_order, "overlapping": overlapping, "promotion": promotion, "tile-order": tile_order, "slices": slices, "crooked-lines": crooked_lines, "clusters-of-cublas": shapes_of_clusters, "rows-by-alignment": rows_by_alignment, "rows-beyond": rows_beyond}
+COLUMNS_IN_64S = {
+    "cubes": ("fitted_shapes_cubes_f16_RR_third", "unseen_shapes_cubes_f16_RR_third"),
+    "products of DeepBench": ("fitted_shapes_deepbench_f16_RR_third",),
+    "random sizes": ("fitted_drawn_f16_RR_third", "unseen_drawn9_f16_RR", "fitted_random_f16_RR_third"),
+    "few tiles, long K": ("fitted_fewtiles_f16_RR_third",),
+}
+
+
+def columns_in_64s():
+    """cuBLAS's time over that of the best way, without wgmma_turned and with it."""
+    rows = []
+    for text, names in COLUMNS_IN_64S.items():
+        without, of_all, turned = [], [], 0
+        for problem in (p for name in names for p in load(f"results/h200/regret/{name}.json")["problems"]):
+            ways = sorted((way["measured_s"], rung_of(way["kernel"])) for way in problem["ways"] if way["kernel"] in held())
+            if problem["cublas_s"]:
+                without.append(problem["cublas_s"] / next(seconds for seconds, rung in ways if rung != "wgmma_turned"))
+                of_all.append(problem["cublas_s"] / ways[0][0])
+                turned += ways[0][1] == "wgmma_turned"
+        rows.append([text, f"{len(of_all)}", f"{mean(without):.3f}", f"{mean(of_all):.3f}", f"{turned}"])
+    return table(["f16, A and B row-major", "problems:", "without:", "with:", "quickest of all:"], rows)
+
+
+TILES_OF_F32 = re.compile(r"wgmma_shared_(128x112\w+_c2x4|128x128\w+_c2x1|128x160|192x96)")
+
+
+def tiles_of_f32():
+    """bf16 with results of f32: cuBLAS's time over that of the best way without tiles of wgmma_shared that came later, and with."""
+    rows = []
+    for text, name in (("gradients of weights", "fitted_gradients_bf16_f32_again"), ("cubes", "fitted_cubes_bf16_f32_again")):
+        without, of_all = [], []
+        for problem in load(f"results/h200/regret/{name}.json")["problems"]:
+            ways = sorted((way["measured_s"], way["kernel"]) for way in problem["ways"])
+            without.append(problem["cublas_s"] / next(seconds for seconds, kernel in ways if not TILES_OF_F32.match(kernel)))
+            of_all.append(problem["cublas_s"] / ways[0][0])
+        rows.append([text, f"{len(of_all)}", f"{mean(without):.2f}", f"{mean(of_all):.2f}"])
+    return table(["bf16, results of f32", "problems:", "without:", "with:"], rows)
+
+
+IN_TURNS = ("fitted_gradients_bf16_f32_third", "fitted_cubes_bf16_f32_third")
+
+
+def in_turns():
+    """bf16 with results of f32: the best way of wgmma_pingpong, of all others, and cuBLAS's by whether its name says coop."""
+    lines, groups = [], {}
+    for problem in (p for name in IN_TURNS for p in load(f"results/h200/regret/{name}.json")["problems"]):
+        plan, best = plan_of(problem["plan"]), {}
+        for way in problem["ways"]:
+            pingpong = rung_of(way["kernel"]) == "wgmma_pingpong"
+            if pingpong not in best or way["measured_s"] < best[pingpong]["measured_s"]:
+                best[pingpong] = way
+        if len(best) < 2:
+            continue
+        cublas, name = problem["cublas_s"], problem["cublas_kernels"][0]["name"]
+        of_group = groups.setdefault((plan.K <= 1024, "coop" in name), [])
+        of_group.append([cublas / best[pingpong]["measured_s"] for pingpong in (False, True)])
+        if plan.orders[:2] == "CR" and plan.K == 512:
+            cells = [cell for pingpong in (False, True) for cell in (f"`{way_name(best[pingpong])}`", f"{best[pingpong]['measured_s'] * 1e6:.1f}")]
+            lines.append([plan.sizes, *cells, f"`{name}`", f"{cublas * 1e6:.1f}"])
+    text = []
+    for (short, coop), ratios in sorted(groups.items(), reverse=True):
+        others, turns = (mean(r[i] for r in ratios) for i in range(2))
+        text.append(
+            f"{'up to 1024' if short else 'longer'}, cuBLAS's kernel {'is named coop' if coop else 'is not'}: {len(ratios)} problems, "
+            f"{others:.2f} of its speed by others, {turns:.2f} in turns"
+        )
+    columns = ["M x N x K", "the quickest of others", "µs:", "tiles in turns", "µs:", "cuBLAS", "µs:"]
+    return table(columns, lines) + "\nBy K, in the geometric mean: " + "; ".join(text) + ".\n"
+
+
+REGIONS = {"in-turns": in_turns, "tiles-of-f32": tiles_of_f32, "columns-in-64s": columns_in_64s, "turned-in-clusters": turned_in_clusters, "asked-for-by-all": asked_for_by_all, "beside-second-launch": beside_second_launch, "block-order": block_order, "overlapping": overlapping, "promotion": promotion, "tile-order": tile_order, "slices": slices, "crooked-lines": crooked_lines, "clusters-of-cublas": shapes_of_clusters, "rows-by-alignment": rows_by_alignment, "rows-beyond": rows_beyond}
