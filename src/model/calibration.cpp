@@ -116,8 +116,10 @@ double Calibration::wgmma_slowdown() const {
   return std::max(1.0, find("wgmma_n256").value_or(at_peak) / at_peak);
 }
 
-double Calibration::stored_line() const {
-  return std::max((*this)["l1_32_32_lines"] / 32, find("store_8_lines").value_or(0) / 8);
+double Calibration::stored_line(double bytes) const {
+  constexpr double sector = 32;
+  const double lookup = (*this)["l1_32_32_lines"] / 32;
+  return bytes < sector ? std::max(lookup, find("store_8_lines").value_or(0) / 8) : lookup;
 }
 
 bool Calibration::has_tensor_cores() const { return find("mma_bf16_16816") && find("wgmma_n256"); }

@@ -55,8 +55,9 @@ TimePrediction predict_time(const Gpu& gpu, const Calibration& calibration, cons
   time.launch_seconds = k["launch_gap"] * 1e-9;
   const double drain = k["dram_latency"], start = k["dram_latency"] + k["barrier_4"];
   const double tiles = static_cast<double>(launch.tiles);
-  const double stored = launch.stored_lines > 0 ? launch.stored_lines * k.stored_line()
-                                                : launch.result_bytes / gpu.shared_bytes_per_clk;
+  const double stored = launch.stored_lines > 0
+                            ? launch.stored_lines * k.stored_line(launch.result_bytes / launch.stored_lines)
+                            : launch.result_bytes / gpu.shared_bytes_per_clk;
   const double epilogue = overlapped ? 0 : stored / tiles;
   const std::int64_t full = launch.tiles / time.waves.per_wave, rest = launch.tiles % time.waves.per_wave;
   TimeParts parts;       // in cycles, until the end
