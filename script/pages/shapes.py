@@ -30,7 +30,7 @@ TEXTS = {
     "fewtiles_losses": "losses of older lists, of few tiles and a long K",
     "shapes_rectangles": "M, N and K from 320 to 4096, multiples of 8, K none of 64",
     "shapes_thin": "one of M and N from 72 to 1032, the other one from 2000 to 16000, multiples of 8",
-    "shapes_rows": "layers of these and other models, 17 to 320 rows",
+    "shapes_rows": "layers of these and other models, 20 to 320 rows",
     "shifted": "N no multiple of 8",
     "shapes_batches": "2 to 256 products of 64 to 1024 rows and columns, K from 64 to 1024",
     "shapes_grid": "K = 64, 64 or 128 rows, of `data/shapes/grid.txt`",
@@ -55,7 +55,7 @@ TEXTS = {
     "drawn9": "48 to 1500 rows and columns, 88 to 4000 steps, multiples of 8",
     "cubes": "cubes from 256 to 4096",
     "gradients": "gradients of weights of 768 x 768 to 14336 x 4096, of 512 to 8192 rows, and products of their sizes",
-    "sixteen": "16 such products, or cubes, in a batch",
+    "sixteen": "16 products in a batch, cubes and such as gradients of weights are",
 }
 
 
