@@ -16,18 +16,17 @@ namespace {
 
 constexpr int schedulers = 4;  // of a multiprocessor, each with tensor cores
 
-/// A form of mma.sync whose cycles `lapidary calibrate` measures, with other operands each time if it did, or with the
-/// same ones.
+/// A form of mma.sync whose cycles `lapidary calibrate` measures on the same operands, and of 16 bits as NAME_tile on
+/// other ones each time.
 struct MeasuredForm {
-  const char *name, *same_operands;
+  const char* name;
   double multiply_adds;
 };
 
 /// That which tells of one of so many multiply-adds.
 const MeasuredForm& measured_form(Type operands, double multiply_adds) {
-  static constexpr MeasuredForm s8{"mma_s8_16832_tile", "mma_s8_16832", 16 * 8 * 32},
-      tf32{"mma_tf32_1688_tile", "mma_tf32_1688", 16 * 8 * 8}, k8{"mma_bf16_1688_tile", "mma_bf16_1688", 16 * 8 * 8},
-      k16{"mma_bf16_16816_tile", "mma_bf16_16816", 16 * 8 * 16};
+  static constexpr MeasuredForm s8{"mma_s8_16832", 16 * 8 * 32}, tf32{"mma_tf32_1688", 16 * 8 * 8},
+      k8{"mma_bf16_1688", 16 * 8 * 8}, k16{"mma_bf16_16816", 16 * 8 * 16};
   if (operands == Type::s8) return s8;
   if (operands == Type::tf32) return tf32;
   return multiply_adds <= k8.multiply_adds ? k8 : k16;
@@ -105,7 +104,7 @@ double Calibration::mma_share(const Gpu& gpu, Type operands, double multiply_add
   if (operands == Type::e4m3)
     return mma_share(gpu, Type::f16, multiply_adds / 2) * gpu.tensor_f16_flop_per_clk / gpu.tensor_fp8_flop_per_clk;
   const MeasuredForm& form = measured_form(operands, multiply_adds);
-  const auto tile = find(form.name), cycles = tile ? tile : find(form.same_operands);
+  const auto tile = find(fmt::format("{}_tile", form.name)), cycles = tile ? tile : find(form.name);
   constexpr double documented = 0.629;
   if (!cycles) return documented;
   return std::min(1.0, 2 * form.multiply_adds * schedulers / tensor_flop_per_clk(gpu, operands) / *cycles);
@@ -117,9 +116,11 @@ double Calibration::wgmma_slowdown() const {
 }
 
 double Calibration::stored_line(double bytes) const {
-  constexpr double sector = 32;
-  const double lookup = (*this)["l1_32_32_lines"] / 32;
-  return bytes < sector ? std::max(lookup, find("store_8_lines").value_or(0) / 8) : lookup;
+  constexpr double sector = 32, measured = 16;
+  const double lookup = (*this)["l1_32_32_lines"] / 32, part = find("store_8_lines").value_or(0) / 8;
+  // As many of them are taken to be half sectors, as were measured, as make the mean, and the others whole ones.
+  const double halves = std::clamp((sector - bytes) / (sector - measured), 0.0, 1.0);
+  return lookup + halves * std::max(0.0, part - lookup);
 }
 
 bool Calibration::has_tensor_cores() const { return find("mma_bf16_16816") && find("wgmma_n256"); }

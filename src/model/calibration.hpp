@@ -47,8 +47,8 @@ class Calibration {
   double mma_share(const Gpu& gpu, Type operands, double multiply_adds) const;
   /// What a wgmma m64n256k16 takes over what the peak rate says: 1 unless it was measured.
   double wgmma_slowdown() const;
-  /// Cycles of a line of which threads store so many bytes: what L1's lookup takes, and if they are less than a sector
-  /// and it was measured, what L2 does while all multiprocessors store.
+  /// Cycles of a line of which threads store so many bytes, in the mean of all lines: of 16 bytes what was measured
+  /// while all multiprocessors store, if it was; of a whole sector, which was not, what L1's lookup takes.
   double stored_line(double bytes) const;
   /// Whether mma.sync and wgmma are measured rather than documented.
   bool has_tensor_cores() const;
