@@ -246,18 +246,22 @@ COLUMNS_IN_64S = {
 }
 
 
+def gains_of(names, is_new):
+    """Of lists: cuBLAS's time over that of the best way without kernels that are new and with them, and whether one of them is
+    the best; where cuBLAS was timed."""
+    for problem in (p for name in names for p in load(f"results/h200/regret/{name}.json")["problems"]):
+        ways = sorted((way["measured_s"], is_new(way["kernel"])) for way in problem["ways"] if way["kernel"] in held())
+        if problem["cublas_s"]:
+            without = next(seconds for seconds, new in ways if not new)
+            yield problem["cublas_s"] / without, problem["cublas_s"] / ways[0][0], ways[0][1]
+
+
 def columns_in_64s():
-    """cuBLAS's time over that of the best way, without wgmma_turned and with it."""
+    """With wgmma_turned and without."""
     rows = []
     for text, names in COLUMNS_IN_64S.items():
-        without, of_all, turned = [], [], 0
-        for problem in (p for name in names for p in load(f"results/h200/regret/{name}.json")["problems"]):
-            ways = sorted((way["measured_s"], rung_of(way["kernel"])) for way in problem["ways"] if way["kernel"] in held())
-            if problem["cublas_s"]:
-                without.append(problem["cublas_s"] / next(seconds for seconds, rung in ways if rung != "wgmma_turned"))
-                of_all.append(problem["cublas_s"] / ways[0][0])
-                turned += ways[0][1] == "wgmma_turned"
-        rows.append([text, f"{len(of_all)}", f"{mean(without):.3f}", f"{mean(of_all):.3f}", f"{turned}"])
+        without, of_all, turned = zip(*gains_of(names, lambda kernel: rung_of(kernel) == "wgmma_turned"))
+        rows.append([text, f"{len(of_all)}", f"{mean(without):.3f}", f"{mean(of_all):.3f}", f"{sum(turned)}"])
     return table(["f16, A and B row-major", "problems:", "without:", "with:", "quickest of all:"], rows)
 
 
@@ -265,14 +269,10 @@ TILES_OF_F32 = re.compile(r"wgmma_shared_(128x112\w+_c2x4|128x128\w+_c2x1|128x16
 
 
 def tiles_of_f32():
-    """bf16 with results of f32: cuBLAS's time over that of the best way without tiles of wgmma_shared that came later, and with."""
+    """bf16 with results of f32, with tiles of wgmma_shared that came later and without."""
     rows = []
     for text, name in (("gradients of weights", "fitted_gradients_bf16_f32_again"), ("cubes", "fitted_cubes_bf16_f32_again")):
-        without, of_all = [], []
-        for problem in load(f"results/h200/regret/{name}.json")["problems"]:
-            ways = sorted((way["measured_s"], way["kernel"]) for way in problem["ways"])
-            without.append(problem["cublas_s"] / next(seconds for seconds, kernel in ways if not TILES_OF_F32.match(kernel)))
-            of_all.append(problem["cublas_s"] / ways[0][0])
+        without, of_all, _ = zip(*gains_of([name], lambda kernel: bool(TILES_OF_F32.match(kernel))))
         rows.append([text, f"{len(of_all)}", f"{mean(without):.2f}", f"{mean(of_all):.2f}"])
     return table(["bf16, results of f32", "problems:", "without:", "with:"], rows)
 
