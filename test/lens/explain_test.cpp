@@ -35,7 +35,7 @@ TEST(LeastTime, IsBytesOverDramAndFlopOverCudaCores) {
   const LeastTime h200 =
       explained("vectorized", "128x128x8", {.M = 512, .N = 1024, .K = 256, .beta = Factor::any}, "h200").least;
   EXPECT_TRUE(h200.dram_measured);
-  EXPECT_NEAR(h200.memory_seconds, 1.26946e-6, 1e-11);  // at the 4543 GB/s of its calibration's dram_bytes_all
+  EXPECT_NEAR(h200.memory_seconds, 1.24480e-6, 1e-11);  // at the 4633 GB/s of its calibration's dram_bytes_all
 }
 
 TEST(LeastTime, IsOverTensorCoresWhereTheyMultiply) {
@@ -48,8 +48,8 @@ TEST(LeastTime, IsOverTensorCoresWhereTheyMultiply) {
   EXPECT_FALSE(v100.least.compute_seconds);
 }
 
-// By the H200's calibration m16n8k16 takes 6.02 cycles, where the peak rate would be 4, and m16n8k8 4.13, where it
-// would be 2. The peak is 132 x 4096 x 1.98 GHz = 1070.5 TFLOP/s.
+// By the H200's calibration m16n8k16 of other operands each time takes 6.22 cycles, where the peak rate would be 4, and
+// m16n8k8 4.35, where it would be 2. The peak is 132 x 4096 x 1.98 GHz = 1070.5 TFLOP/s.
 TEST(LeastTime, IsByTheFormOfMmaThatIsExecuted) {
   const auto peak = [](const char* kernel, const char* gpu) {
     return explained(kernel, "128x128x32", {.M = 128, .N = 256, .K = 64}, gpu).least.peak;
@@ -57,12 +57,12 @@ TEST(LeastTime, IsByTheFormOfMmaThatIsExecuted) {
   for (const char* const kernel : {"mma_k8", "mma_k8_plain", "mma_k8_padded"}) {
     const Peak k8 = peak(kernel, "h200");
     EXPECT_EQ(k8.name, "mma.sync m16n8k8 bf16");
-    EXPECT_NEAR(k8.flops, 518.6e12, 0.1e12) << kernel;
+    EXPECT_NEAR(k8.flops, 492.0e12, 0.1e12) << kernel;
   }
   for (const char* const kernel : {"wmma", "mma_swizzled"}) {
     const Peak k16 = peak(kernel, "h200");
     EXPECT_EQ(k16.name, "mma.sync bf16");
-    EXPECT_NEAR(k16.flops, 711.5e12, 0.1e12) << kernel;
+    EXPECT_NEAR(k16.flops, 687.9e12, 0.1e12) << kernel;
   }
   EXPECT_EQ(peak("mma_k8", "a100 pcie 80gb").flops, peak("mma_swizzled", "a100 pcie 80gb").flops);
 
@@ -72,8 +72,8 @@ TEST(LeastTime, IsByTheFormOfMmaThatIsExecuted) {
     return explain({&rung, &kernel, {.kind = kernel.kind, .M = 128, .N = 256, .K = 128}, model::find_gpu("h200")})
         .least.peak.flops;
   };
-  EXPECT_NEAR(of_type(Type::e4m3), 711.5e12, 0.1e12) << "FP8 passes as f16";
-  EXPECT_NEAR(of_type(Type::s8), 1421.7e12, 0.1e12);  // 6.024 cycles of 16 x 8 x 32
+  EXPECT_NEAR(of_type(Type::e4m3), 687.9e12, 0.1e12) << "FP8 passes as f16";
+  EXPECT_NEAR(of_type(Type::s8), 1421.3e12, 0.1e12);  // 6.026 cycles of 16 x 8 x 32
 }
 
 /// What is said of the accesses of a kind, line by line: merged, split, or neither.
@@ -105,8 +105,9 @@ TEST(RungTexts, SayWhatIsOnRecord) {
   const model::Calibration calibration = model::calibration_of(h200, own);
   ASSERT_TRUE(own);
   const double mma = calibration.mma_share(h200, Type::bf16, 16 * 8 * 16);
-  EXPECT_NEAR(mma, 2.0 / 3, 0.01) << "mma_multistage: two thirds of the rate";
-  EXPECT_NEAR(1 / calibration.wgmma_slowdown() / mma, 1.5, 0.02) << "wgmma_tma: one and a half times that of mma.sync";
+  // Texts round to halves and thirds.
+  EXPECT_NEAR(mma, 2.0 / 3, 0.03) << "mma_multistage: two thirds of the rate";
+  EXPECT_NEAR(1 / calibration.wgmma_slowdown() / mma, 1.5, 0.05) << "wgmma_tma: one and a half times that of mma.sync";
 
   const std::vector<model::MeasuredRate> rates = model::measured_rates(h200);
   const auto burst = [&](const char* kernel) {

@@ -472,7 +472,8 @@ class Page:
             clock = self.find(r"^in a burst (\d+) MHz", True)
             rate = p.tensor_flop() * p.card["sm_count"] * (number(clock[0]) * 1e6 if clock else p.clock())
             products = number(found[0][0]) * UNITS[found[0][1]]
-            expect(0.97 <= products / (p.flop / rate) < 1.2, self.where, f"products take {products}")
+            # A page has them to a tenth of a microsecond.
+            expect(0.97 * p.flop / rate - 5e-8 <= products < 1.2 * p.flop / rate + 5e-8, self.where, f"products take {products}")
         held = rf"(\d+) MHz at (\d+) W, {SECONDS}, ([\d.]+) TFLOP/s"
         if clocks := self.find(rf"^in a burst {held}(?:, which power limits)?; launch after launch {held}(, at the limit of \d+ W)?", True):
             for clock, watts, time, unit, rate in (clocks[:5], clocks[5:10]):
