@@ -176,28 +176,40 @@ WayTime time_of_warps(const Way& way, const BuiltInCard& card, int resident) {
   return {cycles / gpu.clock_hz + k.launch_gap * 1e-9, limiter};
 }
 
+/// Lines of A and of B that a block asks for, step by step, in the mean over all blocks: a cluster copies none for
+/// tiles that D has nothing of.
+struct AskedFor {
+  double a, b;
+};
+AskedFor asked_for(const Problem& p, const KernelEntry& kernel) {
+  const auto& [m, n, k] = kernel.tile;
+  const auto [rows, columns] = tiles_of(kernel, p.M, p.N);
+  const double of_d = number(ceil_div<std::int64_t>(p.M, m)), across = number(ceil_div<std::int64_t>(p.N, n));
+  return {m * of_d / number(rows) / kernel.cluster.across, n * across / number(columns) / kernel.cluster.down};
+}
+
 /// Pieces of 128 bytes that blocks ask for of what lies outside of A and B.
 double pieces_outside(const Problem& p, const KernelEntry& kernel, const LibraryKernel::Work& work) {
   const auto [rows, columns] = tiles_of(kernel, p.M, p.N);
-  const auto& [m, n, k] = kernel.tile;
-  const double lines = (m - number(p.M) / number(rows)) / kernel.cluster.across +
-                       (n - number(p.N) / number(columns)) / kernel.cluster.down;
-  return work.blocks * work.steps * lines * k * size_of(p.kind.type) / 128;
+  const AskedFor lines = asked_for(p, kernel);
+  const double outside = lines.a - number(p.M) / number(rows) / kernel.cluster.across + lines.b -
+                         number(p.N) / number(columns) / kernel.cluster.down;
+  return work.blocks * work.steps * outside * kernel.tile.k * size_of(p.kind.type) / 128;
 }
 
 /// Microseconds for which L2 is busy with what all blocks ask it for of lines that begin at no multiples of 128 bytes.
 double crooked_microseconds(const Problem& p, const KernelEntry& kernel, const LibraryKernel::Work& work,
                             bool in_bulk) {
-  const auto& [m, n, k] = kernel.tile;
   const auto of_each = [&](const MatrixShape& x, bool along_k) {
     const std::int64_t pitch = x.ld * size_of(x.type) | 128, begins = pitch & -pitch,
                        line = x.length() * size_of(x.type);
     const bool is_short = in_bulk && !along_k && line < 128;
     return begins == 128 ? 0 : MeasuredCost::of_short_line(is_short ? line : 128) / MeasuredCost::crooked_rows(begins);
   };
-  const double lines = 1.0 * m / kernel.cluster.across * of_each(shape_of(p, Matrix::A), p.kind.a == Order::row_major) +
-                       1.0 * n / kernel.cluster.down * of_each(shape_of(p, Matrix::B), p.kind.b == Order::column_major);
-  return work.blocks * work.steps * lines * k * size_of(p.kind.type) / 128;
+  const AskedFor lines = asked_for(p, kernel);
+  const double crooked = lines.a * of_each(shape_of(p, Matrix::A), p.kind.a == Order::row_major) +
+                         lines.b * of_each(shape_of(p, Matrix::B), p.kind.b == Order::column_major);
+  return work.blocks * work.steps * crooked * kernel.tile.k * size_of(p.kind.type) / 128;
 }
 
 /// How far results are from being stored in whole lines: 1 if one by one.

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "core/gemm.hpp"
@@ -130,8 +131,15 @@ LAPIDARY_DEVICE WgmmaBlock<Config> begin_block(const typename Config::A::Map& ma
 template <class Config>
 struct TilesOfBlock {
   using Cluster = typename Config::Cluster;
+  using Tile = typename Config::Tile;
+  static constexpr std::int64_t endless = std::numeric_limits<std::int64_t>::max();
+  /// Clusters go over the edges of D, and of each product's, as a whole, where tiles are in a grid.
+  static constexpr bool hang_over = Cluster::down * Cluster::across > 1 && requires(const typename Config::Walk& walk) {
+    walk.rows, walk.cols;
+  };
   const typename Config::Walk& walk;
-  const int rank;  ///< of the block, in the cluster
+  const int rank;                                       ///< of the block, in the cluster
+  const RowCol<std::int64_t> extent{endless, endless};  ///< of D, or of each product's
   const int first = static_cast<int>(blockIdx.x) / Cluster::blocks,
             stride = static_cast<int>(gridDim.x) / Cluster::blocks;
 
@@ -139,11 +147,33 @@ struct TilesOfBlock {
   LAPIDARY_DEVICE int next(int number) const { return walk.next(number, stride); }
   LAPIDARY_DEVICE auto tile(int number) const { return Cluster::tile(walk.tile(number), rank); }
 
+  /// Whether D has rows of a tile, and whether it has columns of it.
+  template <class At>
+  LAPIDARY_DEVICE RowCol<bool> in_d(const At& at) const {
+    if constexpr (hang_over) {
+      const std::int64_t row = at.row % (walk.rows * Cluster::down), col = at.col % (walk.cols * Cluster::across);
+      return {row * Tile::BM < extent.row, col * Tile::BN < extent.col};
+    } else {
+      return {true, true};
+    }
+  }
+  template <class At>
+  LAPIDARY_DEVICE bool has_results(const At& at) const {
+    const RowCol<bool> in = in_d(at);
+    return in.row && in.col;
+  }
+
   /// Asks for the operands of all.
   template <class Position>
   LAPIDARY_DEVICE void load(const WgmmaBlock<Config>& block, Position& p) const {
     int round = 0;
-    for (int number = first; has(number); number = next(number)) Config::Loop::load(block, p, tile(number), round++);
+    for (int number = first; has(number); number = next(number)) {
+      const auto at = tile(number);
+      if constexpr (hang_over)
+        Config::Loop::load(block, p, at, round++, in_d(at));
+      else
+        Config::Loop::load(block, p, at, round++);
+    }
     Cluster::drain(block.pipeline, p);
   }
 };
@@ -155,13 +185,17 @@ __global__ void __launch_bounds__(Config::threads, 1)
                  const __grid_constant__ typename Config::Epilogue::Map mapD, const Gemm<T, R> g,
                  const typename Config::Walk walk) {
   using Tile = typename Config::Tile;
-  const TilesOfBlock<Config> tiles = {walk, Config::Cluster::rank()};
+  const TilesOfBlock<Config> tiles = {walk, Config::Cluster::rank(), {g.M, g.N}};
   const auto block = begin_block<Config>(mapA, mapB, g);
   RingPosition<Config::stages> p;
 
   const auto produce = [&] { tiles.load(block, p); };
   const auto consume = [&](int warpgroup) {
     for (int number = tiles.first; tiles.has(number); number = tiles.next(number)) {
+      if (!tiles.has_results(tiles.tile(number))) {
+        Config::Loop::pass(block, p);
+        continue;
+      }
       // In a function of their own, which is inlined, ptxas keeps the last tile's results for the next one, and spills.
       typename Tile::Accumulators rD;  // (WM, BN)
       const auto origin_of = [&] {

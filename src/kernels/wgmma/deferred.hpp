@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(Config::threads, 1)
   using Tile = typename Config::Tile;
   using Epilogue = typename Config::Epilogue;
   const auto block = begin_block<Config>(mapA, mapB, g);
-  const TilesOfBlock<Config> tiles = {walk, block.rank};
+  const TilesOfBlock<Config> tiles = {walk, block.rank, {g.M, g.N}};
   RingPosition<Config::stages> p;
 
   const auto produce = [&] { tiles.load(block, p); };
@@ -38,14 +38,19 @@ __global__ void __launch_bounds__(Config::threads, 1)
     auto at = tiles.tile(tiles.first);
     for (int number = tiles.first, next; tiles.has(number); number = next) {
       next = tiles.next(number);
+      const auto first = [&] {
+        // Which tile a number is takes divisions.
+        if (tiles.has(next)) at = tiles.tile(next);
+      };
+      if (!tiles.has_results(at)) {
+        Config::Loop::pass(block, p);
+        first();
+        continue;
+      }
       Config::Widths::visit(
           at, [&]<class Wide>(std::type_identity<Wide>, RowCol<int> origin) __attribute__((always_inline)) {
             typename Wide::Accumulators rD;  // (WM, columns of the tile)
             origin.row += warpgroup * Wide::WM;
-            const auto first = [&] {
-              // Which tile a number is takes divisions.
-              if (tiles.has(next)) at = tiles.tile(next);
-            };
             Config::Loop::template multiply<Wide, held.across>(block, p, rD, warpgroup, first, store);
             Epilogue::template hold<Wide>(g, origin, rD, held);
           });

@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(Config::threads, 1)
                     const __grid_constant__ typename Config::Epilogue::Map mapD, const Gemm<T, R> g,
                     const typename Config::Walk walk) {
   using Tile = typename Config::Tile;
-  const TilesOfBlock<Config> tiles = {walk, Config::Cluster::rank()};
+  const TilesOfBlock<Config> tiles = {walk, Config::Cluster::rank(), {g.M, g.N}};
   const auto block = begin_block<Config>(mapA, mapB, g);
   RingPosition<Config::stages> p;
 
@@ -93,11 +93,19 @@ __global__ void __launch_bounds__(Config::threads, 1)
     }
     for (int other; tiles.has(number); number = tiles.next(other)) {
       other = tiles.next(number);
+      const auto give = [&] {
+        if (tiles.has(other)) Turns::give(1 - warpgroup);
+      };
+      if (!tiles.has_results(tiles.tile(number))) {
+        Turns::wait(warpgroup);
+        Config::Loop::pass(block, p);
+        give();
+        p.advance(block.steps);
+        continue;
+      }
       typename Tile::Accumulators rD;  // (BM, BN)
       Turns::wait(warpgroup);
-      Config::Loop::multiply(block, p, rD, [&] {
-        if (tiles.has(other)) Turns::give(1 - warpgroup);
-      });
+      Config::Loop::multiply(block, p, rD, give);
       // Past the stages of the other one's tile.
       p.advance(block.steps);
       const auto [row, col] = tiles.tile(number);

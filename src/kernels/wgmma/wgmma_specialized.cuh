@@ -49,9 +49,11 @@ struct Specialized {
 struct MainLoop {
   static constexpr bool promotes = false;
 
-  /// Asks for the operands of the tile `at` of D, as soon as stages are free.
+  /// Asks for the operands of the tile `at` of D, as soon as stages are free: for rows of A and columns of B that D
+  /// has.
   template <class Config, class Position>
-  LAPIDARY_DEVICE static void load(const WgmmaBlock<Config>& block, Position& p, const RowCol<int>& at, int round) {
+  LAPIDARY_DEVICE static void load(const WgmmaBlock<Config>& block, Position& p, const RowCol<int>& at, int round,
+                                   const RowCol<bool>& in_d = {true, true}) {
     using A = typename Config::A;
     using B = typename Config::B;
     using Cluster = typename Config::Cluster;
@@ -59,11 +61,22 @@ struct MainLoop {
     for (int step = 0; step < block.steps; ++step, p.advance()) {
       const int k = Config::Steps::at(step, block.steps, round) * A::BK;
       pipeline.wait_empty(p);
-      pipeline.expect(p, A::bytes + B::bytes);
-      Cluster::template copy_a<A>(&block.shared.a[p.stage * A::size], block.mapA, at.row * A::MN, k, pipeline.full(p),
-                                  block.rank);
-      Cluster::template copy_b<B>(&block.shared.b[p.stage * B::size], block.mapB, at.col * B::MN, k, pipeline.full(p),
-                                  block.rank);
+      pipeline.expect(p, (in_d.row ? A::bytes : 0) + (in_d.col ? B::bytes : 0));
+      if (in_d.row)
+        Cluster::template copy_a<A>(&block.shared.a[p.stage * A::size], block.mapA, at.row * A::MN, k, pipeline.full(p),
+                                    block.rank);
+      if (in_d.col)
+        Cluster::template copy_b<B>(&block.shared.b[p.stage * B::size], block.mapB, at.col * B::MN, k, pipeline.full(p),
+                                    block.rank);
+    }
+  }
+
+  /// Lets pass what other blocks of the cluster need, for a tile of which D has nothing.
+  template <class Config, class Position>
+  LAPIDARY_DEVICE static void pass(const WgmmaBlock<Config>& block, Position& p) {
+    for (int step = 0; step < block.steps; ++step, p.advance()) {
+      block.pipeline.wait_full(p);
+      Config::Cluster::release(block.pipeline, p, block.rank);
     }
   }
 

@@ -11,7 +11,7 @@ constexpr RungInfo info = {
     .idea = "wgmma's 64 rows lie along D's columns",
     .change =
         "The transposed product: columns of B are the rows of what wgmma multiplies, so that a tile has 64 to 256 columns "
-        "in steps of 64, and any multiple of 8 rows; results are turned back on their way to shared memory",
+        "in steps of 64, and any multiple of 8 rows up to 256; results are turned back on their way to shared memory",
     .why =
         "A tile of 64 rows has them whether D does or not: of three tiles of 128 for 288 rows a quarter hangs over, is "
         "multiplied and, with other columns of B, asked for; three of 96 have none that does",
@@ -34,9 +34,10 @@ struct Epilogue : wgmma_batched::Epilogue<t, Staged> {
   LAPIDARY_DEVICE static void store(const Gemm<T, R>& g, const RowCol<std::int64_t>& block, int thread,
                                     typename Tile::Accumulators& rD, const Map& map, typename Staged::Storage& shared) {
     const int product = static_cast<int>(block.row) / map.rows;
-    const RowCol<int> origin = {
-        static_cast<int>(block.row) - product * map.rows,
-        static_cast<int>(block.col) - product * map.cols + warp_of_block() / 4 * Tile::Turned::WM};
+    // Of the tile's columns a warpgroup has as many, or all.
+    const int first = Tile::Turned::WM < Tile::BN ? warp_of_block() / 4 * Tile::Turned::WM : 0;
+    const RowCol<int> origin = {static_cast<int>(block.row) - product * map.rows,
+                                static_cast<int>(block.col) - product * map.cols + first};
     Gemm<T, R> own = g;
     if (g.beta != 0) own.C += product * map.stride_c;
 #pragma unroll
@@ -70,10 +71,10 @@ Prepared prepare(const Problem& problem, const Card& card) {
 
 constexpr Order row = Order::row_major, column = Order::column_major;
 /// With all the stages that there is room for: B's columns are in whole spans, and A is along K.
-constexpr KernelTraits of(const GemmKind& kind, const MenuTile& tile) {
+constexpr KernelTraits with_room(const GemmKind& kind, const MenuTile& tile, int warpgroups) {
   constexpr int line = 128, barriers = 1024;  // as far as the next array's alignment
   const int slice = tile.cols * 64 * size_of(kind.result);
-  const int staged = wgmma_waves::warpgroups_of(tile.BN) * tile.slices * slice;
+  const int staged = warpgroups * tile.slices * slice;
   const int room = static_cast<int>(LaunchLimits::shared_bytes_opt_in) - staged - barriers;
   return {.tile = {tile.BM, tile.BN, line / size_of(kind.type)},
           .kind = kind,
@@ -81,6 +82,9 @@ constexpr KernelTraits of(const GemmKind& kind, const MenuTile& tile) {
           .cluster = {.down = tile.down, .across = tile.across},
           .slices = tile.slices,
           .cols = tile.cols};
+}
+constexpr KernelTraits of(const GemmKind& kind, const MenuTile& tile) {
+  return with_room(kind, tile, wgmma_waves::warpgroups_of(tile.BN));
 }
 /// Few rows are in one row of tiles, of whose clusters all blocks have the same rows of A, or in two.
 constexpr MenuTile column_major_b[] = {{96, 128, 2, 48, 1, 4},  {96, 64, 1, 96, 1, 4},    {72, 64, 1, 72},
