@@ -139,6 +139,8 @@ void mbarrier_inval(void* barrier, CallSite where);
 /// fence.mbarrier_init: bulk copies that are ordered after it find the barriers that this thread has initialised.
 void fence_mbarrier_init();
 void mbarrier_arrive(void* barrier, unsigned arrivals, unsigned bytes, CallSite where);
+/// mbarrier.complete_tx.
+void mbarrier_complete_tx(void* barrier, unsigned bytes, CallSite where);
 /// mbarrier.try_wait.parity, and .test_wait.parity, which does not suspend: whether the phase of that parity, the
 /// current one or the one before, is complete.
 bool mbarrier_try_wait(void* barrier, unsigned parity, CallSite where);

@@ -84,6 +84,9 @@ void mbarrier_inval(void* barrier, CallSite where) {
 void mbarrier_arrive(void* barrier, unsigned arrivals, unsigned bytes, CallSite where) {
   running_block().mbarriers().arrive(address_of(barrier), arrivals, bytes, where, CALLER);
 }
+void mbarrier_complete_tx(void* barrier, unsigned bytes, CallSite where) {
+  running_block().mbarriers().complete(address_of(barrier), bytes, where, CALLER);
+}
 bool mbarrier_try_wait(void* barrier, unsigned parity, CallSite where) {
   return running_block().mbarriers().wait(address_of(barrier), parity, true, where, CALLER);
 }

@@ -120,6 +120,16 @@ void Mbarriers::arrive(std::uintptr_t address, unsigned arrivals, unsigned bytes
     scheduler_.suspend(*running, LaneState::ready);
 }
 
+void Mbarriers::complete(std::uintptr_t address, unsigned bytes, CallSite where, std::uintptr_t pc) {
+  const auto [owner, entry] = find(address, "mbarrier.complete_tx", where);
+  races_.touch(Event(address, 8, Access::shared_atomic, pc));
+  if (auto refused = entry->barrier.expect(-std::int64_t{bytes})) {
+    refused->mbarrier = owner->place_of(address);
+    faults_.stop(*refused, where);
+  }
+  owner->update(address, *entry);
+}
+
 bool Mbarriers::wait(std::uintptr_t address, unsigned parity, bool may_suspend, CallSite where, std::uintptr_t pc) {
   Lane& lane = *running;
   const char* const instruction = may_suspend ? "mbarrier.try_wait" : "mbarrier.test_wait";

@@ -36,6 +36,8 @@ class Mbarriers {
   void fence_init();
   /// Expects bytes, then counts arrivals; either may be 0.
   void arrive(std::uintptr_t address, unsigned arrivals, unsigned bytes, CallSite where, std::uintptr_t pc);
+  /// Of so many bytes none is pending any more.
+  void complete(std::uintptr_t address, unsigned bytes, CallSite where, std::uintptr_t pc);
   /// @returns whether the phase of that parity is complete
   bool wait(std::uintptr_t address, unsigned parity, bool may_suspend, CallSite where, std::uintptr_t pc);
 

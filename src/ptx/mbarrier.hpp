@@ -99,6 +99,24 @@ LAPIDARY_DEVICE void mbarrier_expect_tx(Mbarrier& barrier, unsigned bytes,
 #endif
 }
 
+/// mbarrier.complete_tx on the barrier at the same place in the shared memory of block `rank` of the cluster: the phase
+/// waits for so many bytes less, as if a bulk copy had brought them. What this thread did before is not ordered.
+LAPIDARY_DEVICE void mbarrier_complete_tx(Mbarrier& barrier, unsigned rank, unsigned bytes,
+                                          [[maybe_unused]] CallSite where = std::source_location::current()) {
+#if defined(__CUDACC__)
+  asm volatile(
+      "{\n"
+      ".reg .b32 remote;\n"
+      "mapa.shared::cluster.u32 remote, %0, %1;\n"
+      "mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [remote], %2;\n"
+      "}" ::"r"(shared_address(&barrier)),
+      "r"(rank), "r"(bytes)
+      : "memory");
+#else
+  emulator::abi::mbarrier_complete_tx(emulator::abi::map_shared_rank(&barrier, rank, where), bytes, where);
+#endif
+}
+
 /// mbarrier.arrive.expect_tx: the same, then one arrival.
 LAPIDARY_DEVICE void mbarrier_arrive_expect_tx(Mbarrier& barrier, unsigned bytes,
                                                [[maybe_unused]] CallSite where = std::source_location::current()) {

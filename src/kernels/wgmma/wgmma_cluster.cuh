@@ -68,6 +68,17 @@ struct ClusterGrid {
                                      int rank, CallSite where = std::source_location::current()) {
     multicast<B>(to, map, col_, k, full, row(rank), below(rank), where);
   }
+  /// In place of a copy that no block of the same row, or column, needs, as D has nothing of their tiles: a block goes
+  /// on when all of them would have copied. Who did not wait for them would release a stage to them once more before
+  /// others have released it once.
+  LAPIDARY_DEVICE static void skip_a(Mbarrier& full, int rank, CallSite where = std::source_location::current()) {
+    for (int i = 0; i < across; ++i)
+      if (i != col(rank)) mbarrier_complete_tx(full, static_cast<unsigned>(row(rank) + i * down), 1, where);
+  }
+  LAPIDARY_DEVICE static void skip_b(Mbarrier& full, int rank, CallSite where = std::source_location::current()) {
+    for (int i = 0; i < down; ++i)
+      if (i != row(rank)) mbarrier_complete_tx(full, static_cast<unsigned>(i + col(rank) * down), 1, where);
+  }
   template <class Operand>
   LAPIDARY_DEVICE static void multicast(typename Operand::T* tile, const typename Operand::Map& maps, int mn, int k,
                                         Mbarrier& full, int share, std::uint16_t mask, CallSite where) {

@@ -61,13 +61,18 @@ struct MainLoop {
     for (int step = 0; step < block.steps; ++step, p.advance()) {
       const int k = Config::Steps::at(step, block.steps, round) * A::BK;
       pipeline.wait_empty(p);
-      pipeline.expect(p, (in_d.row ? A::bytes : 0) + (in_d.col ? B::bytes : 0));
+      pipeline.expect(p, (in_d.row ? A::bytes : Cluster::across - 1) + (in_d.col ? B::bytes : Cluster::down - 1));
+      Mbarrier& full = pipeline.full(p);
       if (in_d.row)
-        Cluster::template copy_a<A>(&block.shared.a[p.stage * A::size], block.mapA, at.row * A::MN, k, pipeline.full(p),
+        Cluster::template copy_a<A>(&block.shared.a[p.stage * A::size], block.mapA, at.row * A::MN, k, full,
                                     block.rank);
+      else
+        Cluster::skip_a(full, block.rank);
       if (in_d.col)
-        Cluster::template copy_b<B>(&block.shared.b[p.stage * B::size], block.mapB, at.col * B::MN, k, pipeline.full(p),
+        Cluster::template copy_b<B>(&block.shared.b[p.stage * B::size], block.mapB, at.col * B::MN, k, full,
                                     block.rank);
+      else
+        Cluster::skip_b(full, block.rank);
     }
   }
 
