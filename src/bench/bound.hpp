@@ -45,14 +45,15 @@ LAPIDARY_HD inline double error_bound(const GemmKind& kind, std::int64_t K, doub
   if (type == Type::s32) return 0;
   constexpr double u32 = 0x1p-24, sum_factor = 8;
   const double u = kind.type == Type::e4m3 ? 0x1p-14 : kind.type == Type::s8 ? 0 : u32;
-  const double unit_roundoff = type == Type::f32 ? u32 : type == Type::f16 ? 0x1p-11 : 0x1p-8;
+  // By alpha and by the sum with C, and once more to fewer bits: a result that is cut off to them is not right.
+  const double rounded = 2 * u32 + (type == Type::f32 ? 0 : type == Type::f16 ? 0x1p-11 : 0x1p-8);
   // The spacing of the smallest numbers of the type.
   const double smallest = type == Type::f32 ? 0x1p-149 : type == Type::f16 ? 0x1p-24 : 0x1p-133;
   const double length = static_cast<double>(K), product = fabs(alpha) * sqrt(square);
   const double steps = kind.type == Type::f32 ? 0 : length * size_of(kind.type) / 32;
   const double cut_off = steps * u * (product + fabs(result - scaled_c));
-  return sum_factor * u * sqrt(length) * product + cut_off + 2 * u32 * fabs(scaled_c) +
-         2 * unit_roundoff * fabs(result) + smallest;
+  return sum_factor * u * sqrt(length) * product + cut_off + 2 * u32 * fabs(scaled_c) + rounded * fabs(result) +
+         smallest;
 }
 
 /// alpha * A * B + beta * C as results of a kind have it: sums of integers modulo 2^32, and others as they are.

@@ -308,7 +308,8 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& 
   const auto tries = [&](const char* what, const char* factors) {
     return sums ? what : fmt::format("{}; {}", what, factors);
   };
-  // Sizes of which no two are equal; of the even ones, in whole vectors, less than a tile or more.
+  // Sizes of which no two are equal; of the even ones, in whole vectors, less than a tile or more. Numbers of 16 bits
+  // are neither 0.7 nor 0.6.
   const RandomProblem odd = sized(kind, m + 1, n - 1, 2 * k), small = apart(3 * vector, 5 * vector, 2 * vector);
   const std::int64_t M = m + vector, N = n + 2 * vector, K = 2 * k + 3 * vector;
   std::vector<CheckProblem> problems = {
@@ -321,8 +322,8 @@ std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& 
       {with_unread_c(with_factors(small, 1, 0)), "C is NaN, and beta is 0"},
       {with_unread_c(with_factors(odd, 0.75f, 0)), "C is NaN, and beta is 0; edges beside whole tiles"},
       {with_factors(apart(M + vector / 2, N, K), 2.5f, -0.5f), tries("M between whole vectors", "beta is negative")},
-      {with_factors(apart(M, N + vector / 2, K), 0.75f, 1), tries("N between whole vectors", "beta is 1")},
-      {with_factors(apart(M, N, K + vector / 2), 1, 1.75f), tries("K between whole vectors", "alpha is 1")},
+      {with_factors(apart(M, N + vector / 2, K), 0.7f, 1), tries("N between whole vectors", "beta is 1")},
+      {with_factors(apart(M, N, K + vector / 2), 1, 0.6f), tries("K between whole vectors", "alpha is 1")},
       {apart(M - 1, N + 1, K + 1), "all sizes off whole vectors, lines on them"},
       {with_factors(apart(3 * vector, 5 * vector + 1, 2 * vector), 0, 0.5f), "beta alone; N is odd"},
       {apart(2 * vector, 3 * vector, 4 * k + vector), "a sum that is longer than rows of D"},

@@ -77,20 +77,16 @@ constexpr MenuTile column_major_a[] = {{64, 64, 1, 64, 2, 2},   {64, 128, 2, 64,
                                        {64, 96, 3, 32, 2, 4},   {128, 128, 2, 64, 2, 2}, {192, 160, 2, 32, 2, 4},
                                        {64, 128, 2, 64, 4, 1},  {128, 112, 2, 32, 2, 4}, {64, 144, 2, 32, 4, 1},
                                        {192, 192, 2, 32, 2, 1}, {64, 80, 2, 32, 4, 2},   {192, 96, 3, 32, 1, 2}};
-/// Results of 32 bits: those of all orders, and what others have beside. Of gradients of weights, column-major A by
-/// row-major B, there are many results and few products.
+/// Results of 32 bits, of which those of all orders come first.
 constexpr MenuTile wide[] = {{128, 192, 1, 72, 2, 2},
                              {64, 64, 1, 40, 2, 2},
                              {128, 128, 1, 72, 2, 2},
                              {64, 96, 1, 56, 2, 4},
                              {128, 96, 1, 56, 2, 4}};
-constexpr MenuTile wide_column_major_b[] = {{128, 128, 2, 24, 2, 1}, {192, 96, 2, 24, 1, 2}};
-constexpr MenuTile wide_of_one_major[] = {{128, 112, 1, 56, 2, 4}, {128, 160, 1, 40, 2, 4}};
-constexpr MenuTile wide_gradients[] = {{128, 128, 2, 24, 2, 1},
-                                       {192, 96, 2, 24, 1, 2},
-                                       {128, 160, 1, 40, 2, 1},
-                                       {128, 112, 1, 56, 2, 4},
-                                       {128, 160, 1, 40, 2, 4}};
+constexpr MenuTile wide_in_pairs[] = {{128, 128, 2, 24, 2, 1}, {192, 96, 2, 24, 1, 2}};
+constexpr MenuTile wide_in_eights[] = {{128, 112, 1, 56, 2, 4}, {128, 160, 1, 40, 2, 4}};
+/// Of gradients of weights, column-major A by row-major B, there are many results and few products.
+constexpr MenuTile wide_gradients[] = {{128, 160, 1, 40, 2, 1}};
 constexpr auto all_traits = joined(
     menu_of(of, kinds_of_16_bits(row, column), column_major_b), menu_of(of, kinds_of_16_bits(row, row), row_major),
     menu_of(of, joined(kinds_of_16_bits(column, row), kinds_of_16_bits(column, column)), column_major_a),
@@ -98,8 +94,9 @@ constexpr auto all_traits = joined(
             joined(kinds_with_f32(row, column), kinds_with_f32(row, row), kinds_with_f32(column, row),
                    kinds_with_f32(column, column)),
             wide),
-    menu_of(of, kinds_with_f32(row, column), wide_column_major_b),
-    menu_of(of, joined(kinds_with_f32(row, row), kinds_with_f32(column, column)), wide_of_one_major),
+    menu_of(of, joined(kinds_with_f32(row, column), kinds_with_f32(column, row)), wide_in_pairs),
+    menu_of(of, joined(kinds_with_f32(row, row), kinds_with_f32(column, column), kinds_with_f32(column, row)),
+            wide_in_eights),
     menu_of(of, kinds_with_f32(column, row), wide_gradients));
 constexpr auto build = [](auto t) { return built_wgmma<info, Config<t.value>>(); };
 template <class Unit>

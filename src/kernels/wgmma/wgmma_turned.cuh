@@ -11,7 +11,8 @@ constexpr RungInfo info = {
     .idea = "wgmma's 64 rows lie along D's columns",
     .change =
         "The transposed product: columns of B are the rows of what wgmma multiplies, so that a tile has 64 to 256 columns "
-        "in steps of 64, and any multiple of 8 rows up to 256; results are turned back on their way to shared memory",
+        "in steps of 64, and any multiple of 8 rows up to 256, of 16 above; results are turned back on their way to "
+        "shared memory",
     .why =
         "A tile of 64 rows has them whether D does or not: of three tiles of 128 for 288 rows a quarter hangs over, is "
         "multiplied and, with other columns of B, asked for; three of 96 have none that does",
@@ -55,6 +56,7 @@ struct Config : wgmma_overlapped::Config<t> {
   using Parent = wgmma_overlapped::Config<t>;
   static constexpr int warpgroups = wgmma_waves::warpgroups_of(t.tile.n),
                        threads = wgmma_waves::Roles<warpgroups>::threads;
+  static_assert(warpgroups <= 3 && t.tile.m % (t.tile.m > 256 ? 16 : 8) == 0);
   using A = BatchTile<typename Parent::A, t.cluster.down>;
   using B = BatchTile<typename Parent::B, t.cluster.across>;
   using Tile = wgmma_skinny::TransposedTile<A, B, warpgroups>;
