@@ -284,6 +284,27 @@ __global__ void token_ring(int*, int* b, int*, int n) {
   if (threadIdx.x == 0) b[blockIdx.x] = data[0];
 }
 
+/// Bytes that two other blocks say have come, n times: b counts for how often each block has waited for all of them.
+__global__ void told_bytes(int*, int* b, int*, int n) {
+  auto& [data, sum, barrier] = shared_storage<ClusterStorage>();
+  const unsigned rank = cluster_ctarank(), blocks = cluster_nctarank();
+  if (threadIdx.x == 0) {
+    mbarrier_init(barrier[0], 1);
+    fence_mbarrier_init();
+    b[blockIdx.x] = 0;
+  }
+  for (int turn = 0; turn < n; ++turn) {
+    cluster_sync();
+    if (threadIdx.x != 0) continue;
+    mbarrier_arrive_expect_tx(barrier[0], 3);
+    mbarrier_complete_tx(barrier[0], (rank + 1) % blocks, 1);
+    mbarrier_complete_tx(barrier[0], (rank + 2) % blocks, 2);
+    wait(barrier[0], static_cast<unsigned>(turn) & 1);
+    ++b[blockIdx.x];
+  }
+  cluster_sync();
+}
+
 constexpr TestKernel async_table[] = {
     {{"load_box", 1, 128, sizeof(BoxStorage)}, launch_box<true>, 0, 0},
     {{"store_box", 1, 128, sizeof(BoxStorage)}, launch_box<false>, 0, 0},
@@ -294,6 +315,7 @@ constexpr TestKernel async_table[] = {
     entry<registers>("registers", 1, 384),
     {{"neighbours", {4, 2}, 64, sizeof(ClusterStorage), {2, 2}}, Launch<neighbours>::launch, 0, 0},
     {{"token_ring", 4, 32, sizeof(ClusterStorage), 4}, Launch<token_ring>::launch, 0, 0},
+    {{"told_bytes", 4, 32, sizeof(ClusterStorage), 4}, Launch<told_bytes>::launch, 0, 0},
     {{"ring", {}, {}}, launch_ring<1, Bug::none>, 0, 0},
     {{"ring_of_cluster", {}, {}}, launch_ring<2, Bug::none>, 0, 0},
 };

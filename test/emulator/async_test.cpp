@@ -316,6 +316,12 @@ TEST_P(Async, RemoteArrivalsPassATokenAround) {
   EXPECT_EQ(b.content(), (std::vector<int>{20, 17, 18, 19}));
 }
 
+TEST_P(Async, BytesMayBeToldByOtherBlocks) {
+  auto b = array(std::vector<int>(4));
+  run("told_bytes", nullptr, b.data(), nullptr, 5);
+  EXPECT_EQ(b.content(), std::vector<int>(4, 5));
+}
+
 TEST_P(Async, ARingOfStagesMultiplies) {
   for (const char* const kernel : {"ring", "ring_of_cluster"})
     for (const int n : {64, 100, 200}) {
