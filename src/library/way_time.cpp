@@ -285,7 +285,7 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
 /// Launches ahead of a kernel, or behind it, as parts of the time from one empty launch to the next: on an H200 with
 /// a first copy of a few bytes a kernel took 2.5 to 2.9 microseconds longer than it is fitted to alone, with a second
 /// one 1.4 to 1.6 more: medians of 1600 and 850 timings.
-constexpr double first_launch = 0.8, next_launch = 0.5;
+constexpr double first_launch = 0.7, next_launch = 0.4;
 
 /// A copy reads and writes each element once.
 double time_of(const PackedMatrix& packed, const BuiltInCard& card) {
