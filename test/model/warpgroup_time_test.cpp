@@ -95,6 +95,28 @@ TEST(WarpgroupTime, TakesAMeasuredRateWhereThereIsOne) {
   EXPECT_NEAR(predict_time(card(), measured, alone, 1e9).seconds * 1e9, 1.1 * products + epilogue + start + drain, 1);
 }
 
+TEST(Calibration, OfALineThatIsStoredIsL1sLookUpAndOfHalfSectorsWhatWasMeasured) {
+  const Calibration looked_up = calibration(R"(, {"name": "l1_32_32_lines", "median": 32})");
+  EXPECT_DOUBLE_EQ(looked_up.stored_line(16), 1);
+  const Calibration measured = calibration(
+      R"(, {"name": "l1_32_32_lines", "median": 32}, {"name": "store_8_lines", "median": 28})");
+  EXPECT_DOUBLE_EQ(measured.stored_line(16), 3.5);
+  EXPECT_DOUBLE_EQ(measured.stored_line(8), 3.5);
+  EXPECT_DOUBLE_EQ(measured.stored_line(24), 2.25) << "as many lines of half a sector as of a whole one";
+  EXPECT_DOUBLE_EQ(measured.stored_line(32), 1);
+  EXPECT_DOUBLE_EQ(measured.stored_line(128), 1);
+}
+
+// m16n8k16 takes 4 cycles of the four schedulers at this card's peak rate.
+TEST(Calibration, OfMmaIsByOperandsThatDifferWhereThoseWereMeasured) {
+  constexpr double m16n8k16 = 16 * 8 * 16;
+  EXPECT_DOUBLE_EQ(calibration().mma_share(card(), Type::bf16, m16n8k16), 0.629) << "what is documented";
+  const char* const same = R"(, {"name": "mma_bf16_16816", "median": 5})";
+  EXPECT_DOUBLE_EQ(calibration(same).mma_share(card(), Type::bf16, m16n8k16), 4.0 / 5);
+  const std::string both = std::string(same) + R"(, {"name": "mma_bf16_16816_tile", "median": 8})";
+  EXPECT_DOUBLE_EQ(calibration(both.c_str()).mma_share(card(), Type::bf16, m16n8k16), 4.0 / 8);
+}
+
 TEST(WarpgroupTime, ReadsCInTheEpilogueOrBesideAnotherBlocksMainLoop) {
   WarpgroupLaunch launch_of_two = launch(8, 8), reads = launch_of_two;
   const auto more = [&] {
