@@ -60,10 +60,12 @@ int resident_blocks(const KernelCost& cost, const Gpu& gpu) {
   return cost.persistent ? std::min(blocks, 1) : blocks;
 }
 
-/// Multiply-adds of a multiprocessor in a clock, of threads or of mma.sync; 0: it has no tensor cores for the type.
+/// Multiply-adds of threads of a multiprocessor in a clock, or FLOP of mma.sync; 0: it has no tensor cores for the
+/// type.
 double multiply_adds(const BuiltInCard& card, Type type) {
   if (type == Type::f32) return card.gpu.fp32_lanes;
-  return model::tensor_flop_per_clk(card.gpu, type) * card.calibration->mma_share(card.gpu, type, 16 * 8 * 16);
+  const double form = type == Type::e4m3 ? 16 * 8 * 32 : 16 * 8 * 16;  // of s8 and tf32 one alone was measured
+  return model::tensor_flop_per_clk(card.gpu, type) * card.calibration->mma_share(card.gpu, type, form);
 }
 
 /// What times ask of a card for each way anew, and is looked up by names or counted by rules.
