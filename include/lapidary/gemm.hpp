@@ -195,12 +195,14 @@ Plan plan(const Problem& problem, std::string_view card, const GemmOptions& opti
 Plan plan_of(std::string_view id);
 
 /// Alpha or beta: a number, or an f32 in device memory that is read when a product is computed. It may not lie in D.
+/// @throws InvalidArgument if there is no such memory
 struct Scalar {
   float value = 0;
   const float* device = nullptr;
 
   constexpr Scalar(float number) : value(number) {}
   static constexpr Scalar in_device_memory(const float* at) {
+    if (!at) throw Refusal(RefusalId::pointer_null, "alpha or beta is in device memory at a null pointer");
     Scalar scalar(0);
     scalar.device = at;
     return scalar;

@@ -114,6 +114,27 @@ def agreement_clocks():
     )
 
 
+def agreement_power():
+    """What an H200 took of kernels on CUDA cores, launch after launch, and by how much clocks of wgmma were below those told."""
+    measured, rows = {}, []
+    for name in ("ladder", "f32"):
+        for r in load(f"results/h200/{name}.json")["results"]:
+            if r["mode"] == "sustained" and r.get("power_w"):
+                measured.setdefault((r["id"], r["size"]), r["power_w"])
+    times = [time for time in load("results/h200/predictions.json")["times"] if time.get("power")]
+    for time in times:
+        told, took = time["power"]["sustained"]["predicted_w"], measured.get((time["id"], time["size"]))
+        if time["type"] == "f32" and time["size"] == 4096 and took:
+            rows.append([f"`{time['kernel']}`", time["tile"], f"{told:.0f}", f"{took:.0f}", f"{took / told - 1:+.0%}"])
+    of_wgmma = [time["power"]["sustained"] for time in times if time["kernel"].startswith("wgmma")]
+    below = [1 - s["measured_mhz"] / s["predicted_mhz"] for s in of_wgmma if s.get("predicted_mhz") and s["measured_mhz"]]
+    return (
+        f"Launch after launch an H200 had clocks of kernels by wgmma that were {min(below):.0%} to {max(below):.0%} below those predicted, "
+        f"{len(below)} of them. Of kernels in f32 at 4096³ it took, launch after launch:\n\n"
+        + table(["kernel", "tile", "W, predicted:", "W, measured:", "more:"], rows)
+    )
+
+
 def agreement_counters():
     rows, exact, zero = [], 0, 0
     for launch in load("results/h200/predictions.json")["counters"]:
@@ -185,6 +206,7 @@ def agreement_addresses():
 REGIONS = {
     "agreement-times": agreement_times,
     "agreement-clocks": agreement_clocks,
+    "agreement-power": agreement_power,
     "agreement-counters": agreement_counters,
     "agreement-cards": agreement_cards,
     "agreement-dram": agreement_dram,

@@ -159,9 +159,14 @@ ExitCode raster(const RasterArguments& arguments) {
   }
   fmt::print("{} x {} x {} in {}, {} x {} tiles of {}, on {} with {:g} MiB of L2\n", gemm.M, gemm.N, gemm.K, type, down,
              across, tile, gpu.name, static_cast<double>(gpu.l2_bytes) / (1 << 20));
-  fmt::print("{} tiles, {} at a time: {} waves, the last one {} full, {} of all time used\n\n", down * across,
+  // Blocks that stay are no more than as few rounds need.
+  const double of_card = waves.efficiency * static_cast<double>(waves.per_wave) / gpu.sms;
+  fmt::print("{} tiles, {} at a time: {} waves, the last one {} full, {} of all time used{}\n\n", down * across,
              waves.per_wave, waves.count, report::counted_percent(waves.last),
-             report::counted_percent(waves.efficiency));
+             report::counted_percent(waves.efficiency),
+             waves.per_wave < gpu.sms
+                 ? fmt::format(", of that of all {} multiprocessors {}", gpu.sms, report::counted_percent(of_card))
+                 : "");
   fmt::print("{}", table_of(entries, compulsory, gpu).render(report::wants_colour(stdout)));
   if (entries.size() == 1) {
     const std::string map = map_of(down, across, entries.front().order, waves.per_wave);

@@ -184,9 +184,9 @@ void hold_clocks(Explanation& e, bool tensor, const model::Activity& activity,
   power.sustained = held(model::Load::sustained);
   e.time = power.burst.limited ? time_at(power.burst.clock_hz) : first;
   power.burst.seconds = e.time->seconds;
-  power.joules = model->joules(gpu, activity, power.sustained.clock_hz);
+  power.joules = model->joules(activity, power.sustained.clock_hz);
   for (model::HeldClock* const clock : {&power.burst, &power.sustained})
-    clock->watts = model->watts(gpu, activity, clock->seconds, clock->clock_hz);
+    clock->watts = model->watts(activity, clock->seconds, clock->clock_hz);
   double sum = 0;
   for (const auto& [thing, joules] : power.joules) sum += joules;
   power.idle_joules = power.sustained.watts * power.sustained.seconds - sum;

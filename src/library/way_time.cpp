@@ -60,10 +60,12 @@ int resident_blocks(const KernelCost& cost, const Gpu& gpu) {
   return cost.persistent ? std::min(blocks, 1) : blocks;
 }
 
-/// Multiply-adds of a multiprocessor in a clock, of threads or of mma.sync; 0: it has no tensor cores for the type.
+/// Multiply-adds of threads of a multiprocessor in a clock, or FLOP of mma.sync; 0: it has no tensor cores for the
+/// type.
 double multiply_adds(const BuiltInCard& card, Type type) {
   if (type == Type::f32) return card.gpu.fp32_lanes;
-  return model::tensor_flop_per_clk(card.gpu, type) * card.calibration->mma_share(card.gpu, type, 16 * 8 * 16);
+  const double form = type == Type::e4m3 ? 16 * 8 * 32 : 16 * 8 * 16;  // of s8 and tf32 one alone was measured
+  return model::tensor_flop_per_clk(card.gpu, type) * card.calibration->mma_share(card.gpu, type, form);
 }
 
 /// What times ask of a card for each way anew, and is looked up by names or counted by rules.
@@ -297,7 +299,7 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
 /// Launches ahead of a kernel, or behind it, as parts of the time from one empty launch to the next: on an H200 with
 /// a first copy of a few bytes a kernel took 2.5 to 2.9 microseconds longer than it is fitted to alone, with a second
 /// one 1.4 to 1.6 more: medians of 1600 and 850 timings.
-constexpr double first_launch = 0.8, next_launch = 0.5;
+constexpr double first_launch = 0.7, next_launch = 0.4;
 
 /// A copy reads and writes each element once.
 double time_of(const PackedMatrix& packed, const BuiltInCard& card) {

@@ -49,6 +49,8 @@ Calibration::Calibration(std::string_view json, std::string_view file) : file_(f
     const nlohmann::json document = nlohmann::json::parse(json);
     for (const auto& constant : document.at("constants"))
       constants_[constant.at("name").get<std::string>()] = constant.at("median").get<double>();
+    const nlohmann::json::json_pointer highest("/receipt/card/max_sm_clock_mhz");
+    if (document.contains(highest)) highest_hz_ = document.at(highest).get<double>() * 1e6;
   } catch (const nlohmann::json::exception& error) {
     throw InvalidArgument(fmt::format("{} is no file that lapidary calibrate writes: {}", file, error.what()));
   }
@@ -65,7 +67,8 @@ double Calibration::operator[](std::string_view name) const {
 }
 
 double Calibration::either(std::string_view name, std::string_view otherwise) const {
-  return find(name).value_or((*this)[otherwise]);
+  const auto value = find(name);
+  return value ? *value : (*this)[otherwise];
 }
 
 Calibration Calibration::at_clock(double share) const {
@@ -81,8 +84,12 @@ Calibration Calibration::at_clock(double share) const {
 Calibration Calibration::on_card(const Gpu& gpu, const Gpu& own) const {
   Calibration there = *this;
   const auto of_one = [](const Gpu& card, double bytes_per_s) { return bytes_per_s / card.sms / card.clock_hz; };
-  if (gpu.l2_read_measured_bytes_per_s)
-    there.constants_["l2_bytes_all"] = of_one(gpu, *gpu.l2_read_measured_bytes_per_s);
+  if (gpu.l2_read_measured_bytes_per_s) {
+    const double all = of_one(gpu, *gpu.l2_read_measured_bytes_per_s);
+    if (const auto boxes = find("tensor_bytes_4"))
+      there.constants_["tensor_bytes_4"] = *boxes * all / (*this)["l2_bytes_all"];
+    there.constants_["l2_bytes_all"] = all;
+  }
   const double reached = (*this)["dram_bytes_all"] / of_one(own, own.dram_bytes_per_s);
   there.constants_["dram_bytes_all"] = gpu.dram_read_measured_bytes_per_s
                                            ? of_one(gpu, *gpu.dram_read_measured_bytes_per_s)
@@ -162,7 +169,9 @@ Calibration calibration_of(const Gpu& gpu, bool& measured) {
   const std::optional<std::string> text = read_file(file);
   if (!text) throw InvalidArgument(fmt::format("{} cannot be read", file.string()));
   const Calibration found(*text, file.string());
-  return measured ? found : found.on_card(gpu, find_gpu("H200"));
+  if (!measured) return found.on_card(gpu, find_gpu("H200"));
+  // A driver may let a card run faster than its data sheet says.
+  return found.highest_hz() ? found.at_clock(gpu.clock_hz / *found.highest_hz()) : found;
 }
 
 }  // namespace lapidary::model

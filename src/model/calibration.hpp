@@ -27,12 +27,16 @@ class Calibration {
   /// The same; of another one if the file lacks the first. @throws InvalidArgument if it lacks both
   double either(std::string_view name, std::string_view otherwise) const;
 
+  /// The clock of which cycles are told, the card's highest one; none if the file does not say.
+  std::optional<double> highest_hz() const { return highest_hz_; }
+
   /// As it is at another clock of the multiprocessors, of which cycles are told: what L2 and DRAM take in time and give
   /// in it stays. @param share  of the clock that it was measured at
   Calibration at_clock(double share) const;
 
   /// As it is taken for another card, on which it was not measured: with the bandwidths that the card's data sheet has.
-  /// L2 gives what was measured there, if it was; DRAM the part of what is published that its own card's reads get.
+  /// L2 gives what was measured there, if it was, and to bulk copies that much more or less; DRAM the part of what is
+  /// published that its own card's reads get.
   /// @param own  the card that it was measured on
   Calibration on_card(const Gpu& gpu, const Gpu& own) const;
 
@@ -61,6 +65,7 @@ class Calibration {
   std::optional<double> find(std::string_view name) const;
 
   std::map<std::string, double, std::less<>> constants_;
+  std::optional<double> highest_hz_;
   std::string file_;
 };
 

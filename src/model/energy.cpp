@@ -27,7 +27,8 @@ PowerModel::PowerModel(std::string_view json, std::string_view file) : file_(fil
   } catch (const nlohmann::json::exception& error) {
     throw InvalidArgument(fmt::format("{} is no file that script/fit-energy writes: {}", file, error.what()));
   }
-  for (const char* const name : {"idle", "voltage", "tensor_clock", "burst_limit"}) constant(name);
+  for (const char* const name : {"idle", "voltage", "highest_clock", "tensor_clock", "burst_limit"}) constant(name);
+  if (constant("highest_clock") < 1) throw InvalidArgument(fmt::format("{} has a highest clock below 1 MHz", file));
 }
 
 double PowerModel::constant(std::string_view name) const {
@@ -48,8 +49,8 @@ std::optional<double> PowerModel::energy(std::string_view thing) const {
   return *measured * *here / *there;
 }
 
-std::map<std::string, double> PowerModel::joules(const Gpu& gpu, const Activity& activity, double clock_hz) const {
-  const double volts = 1 + constant("voltage") * (clock_hz / gpu.clock_hz - 1);
+std::map<std::string, double> PowerModel::joules(const Activity& activity, double clock_hz) const {
+  const double volts = 1 + constant("voltage") * (clock_hz / (1e6 * constant("highest_clock")) - 1);
   std::map<std::string, double> found;
   for (const auto& [thing, count] : activity)
     if (const auto each = energy(thing); each && count > 0)
@@ -57,16 +58,16 @@ std::map<std::string, double> PowerModel::joules(const Gpu& gpu, const Activity&
   return found;
 }
 
-double PowerModel::watts(const Gpu& gpu, const Activity& activity, double seconds, double clock_hz) const {
+double PowerModel::watts(const Activity& activity, double seconds, double clock_hz) const {
   double sum = 0;
-  for (const auto& [thing, each] : joules(gpu, activity, clock_hz)) sum += each;
+  for (const auto& [thing, each] : joules(activity, clock_hz)) sum += each;
   return constant("idle") + sum / seconds;
 }
 
-double PowerModel::core_watts(const Gpu& gpu, const Activity& activity, double seconds, double clock_hz) const {
+double PowerModel::core_watts(const Activity& activity, double seconds, double clock_hz) const {
   Activity core = activity;
   if (const auto found = core.find(dram); found != core.end()) core.erase(found);
-  return watts(gpu, core, seconds, clock_hz);
+  return watts(core, seconds, clock_hz);
 }
 
 std::optional<PowerModel> power_of(const Gpu& gpu, bool& measured) {
@@ -82,13 +83,12 @@ std::optional<PowerModel> power_of(const Gpu& gpu, bool& measured) {
 HeldClock held_clock(const Gpu& gpu, const PowerModel& power, const Activity& activity, Load load, double highest,
                      const std::function<double(double)>& seconds_at) {
   const auto too_much = [&](const HeldClock& held) {
-    if (load == Load::burst)
-      return power.core_watts(gpu, activity, held.seconds, held.clock_hz) > power.burst_limit_w();
+    if (load == Load::burst) return power.core_watts(activity, held.seconds, held.clock_hz) > power.burst_limit_w();
     return gpu.power_limit_w > 0 && held.watts > gpu.power_limit_w;
   };
   const auto at = [&](double clock_hz) {
     const double seconds = seconds_at(clock_hz);
-    return HeldClock{clock_hz, seconds, power.watts(gpu, activity, seconds, clock_hz), false};
+    return HeldClock{clock_hz, seconds, power.watts(activity, seconds, clock_hz), false};
   };
   HeldClock held = at(highest);
   if (!too_much(held)) return held;

@@ -127,7 +127,7 @@ void add_products(Document& page, const Explanation& e) {
   // A card without wgmma has a peak, too, but none of these.
   if (const double rate = model::tensor_flop_per_clk(gpu, e.question.kernel->kind.type);
       rate > 0 && e.least.compute_seconds)
-    text += fmt::format(" from shared memory: {:.0f} of its {:.0f} bytes a cycle at the peak rate",
+    text += fmt::format(" from shared memory: {:.0f} bytes a cycle at the peak rate, where it has {:.0f}",
                         bytes / (flop / rate), gpu.shared_bytes_per_clk);
   page.paragraph(text);
 }

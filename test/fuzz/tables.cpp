@@ -29,10 +29,8 @@ void read_gpus(const std::string& input) {
 }
 
 void read_power(const std::string& input) {
-  static const model::Gpu h200 = model::find_gpu(model::parse_gpus(file("data/gpus.csv"), "gpus.csv"), "h200");
   const model::PowerModel power(input, "power.json");
-  if (!(power.watts(h200, {{"wgmma bf16 flop", 1e12}}, 1e-3, h200.clock_hz) >= 0))
-    throw Violation("a card that gives power");
+  if (!(power.watts({{"wgmma bf16 flop", 1e12}}, 1e-3, 1e9) >= 0)) throw Violation("a card that gives power");
 }
 
 std::string written(const std::vector<bench::TimedProblem>& problems) {

@@ -336,6 +336,7 @@ std::vector<Case> Refusals::of_operands() {
        ran([](Operands& o) { o.D = const_cast<char*>(static_cast<const char*>(o.C)) + 4; })},
       {pointer_null, "the bias is null; it must point to 1 x 5 elements",
        ran([](Operands&) {}, [](Problem& p) { p.epilogue.bias = Bias::of_columns; })},
+      {pointer_null, "alpha or beta is in device memory at a null pointer", [] { Scalar::in_device_memory(nullptr); }},
       {pointer_null, "device_alpha is null; the problem says that alpha is in device memory",
        ran([](Operands&) {}, [](Problem& p) { p.alpha = Factor::in_device_memory; })},
       {alignment_element, "device_beta is 0x10000002; its address must be a multiple of the 4 bytes of an f32",

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/error.hpp"
 #include "model/energy.hpp"
 
 namespace lapidary::model {
@@ -95,6 +96,43 @@ TEST(WarpgroupTime, TakesAMeasuredRateWhereThereIsOne) {
   EXPECT_NEAR(predict_time(card(), measured, alone, 1e9).seconds * 1e9, 1.1 * products + epilogue + start + drain, 1);
 }
 
+TEST(Calibration, OfALineThatIsStoredIsL1sLookUpAndOfHalfSectorsWhatWasMeasured) {
+  const Calibration looked_up = calibration(R"(, {"name": "l1_32_32_lines", "median": 32})");
+  EXPECT_DOUBLE_EQ(looked_up.stored_line(16), 1);
+  const Calibration measured = calibration(
+      R"(, {"name": "l1_32_32_lines", "median": 32}, {"name": "store_8_lines", "median": 28})");
+  EXPECT_DOUBLE_EQ(measured.stored_line(16), 3.5);
+  EXPECT_DOUBLE_EQ(measured.stored_line(8), 3.5);
+  EXPECT_DOUBLE_EQ(measured.stored_line(24), 2.25) << "as many lines of half a sector as of a whole one";
+  EXPECT_DOUBLE_EQ(measured.stored_line(32), 1);
+  EXPECT_DOUBLE_EQ(measured.stored_line(128), 1);
+}
+
+TEST(Calibration, AsksForAnotherConstantWhereTheFirstIsNotThereAlone) {
+  EXPECT_EQ(calibration().either("l2_bytes_all", "nothing"), 32);
+  EXPECT_EQ(calibration().either("nothing", "l2_bytes_all"), 32);
+  EXPECT_THROW(calibration().either("nothing", "neither"), InvalidArgument);
+}
+
+TEST(Calibration, OfAnotherCardHasItsBandwidthsWhoeverAsksForThem) {
+  Gpu other = card();
+  other.dram_bytes_per_s = 64e9;
+  other.l2_read_measured_bytes_per_s = 64e9;  // 16 bytes a cycle of each multiprocessor
+  const Calibration there = calibration(R"(, {"name": "tensor_bytes_4", "median": 48})").on_card(other, other);
+  EXPECT_DOUBLE_EQ(there["l2_bytes_all"], 16);
+  EXPECT_DOUBLE_EQ(there["tensor_bytes_4"], 24) << "half, as of all";
+}
+
+// m16n8k16 takes 4 cycles of the four schedulers at this card's peak rate.
+TEST(Calibration, OfMmaIsByOperandsThatDifferWhereThoseWereMeasured) {
+  constexpr double m16n8k16 = 16 * 8 * 16;
+  EXPECT_DOUBLE_EQ(calibration().mma_share(card(), Type::bf16, m16n8k16), 0.629) << "what is documented";
+  const char* const same = R"(, {"name": "mma_bf16_16816", "median": 5})";
+  EXPECT_DOUBLE_EQ(calibration(same).mma_share(card(), Type::bf16, m16n8k16), 4.0 / 5);
+  const std::string both = std::string(same) + R"(, {"name": "mma_bf16_16816_tile", "median": 8})";
+  EXPECT_DOUBLE_EQ(calibration(both.c_str()).mma_share(card(), Type::bf16, m16n8k16), 4.0 / 8);
+}
+
 TEST(WarpgroupTime, ReadsCInTheEpilogueOrBesideAnotherBlocksMainLoop) {
   WarpgroupLaunch launch_of_two = launch(8, 8), reads = launch_of_two;
   const auto more = [&] {
@@ -129,7 +167,7 @@ TEST(WarpgroupTime, IsNoLessThanWhatHasToCrossDram) {
 // 10 W idle, 1 pJ a FLOP and 20 a byte at 1 GHz; the voltage falls by half as much as the clock.
 PowerModel power() {
   return PowerModel(R"({"constants": [
-    {"name": "idle", "value": 10}, {"name": "voltage", "value": 0.5}, {"name": "tensor_clock", "value": 900},
+    {"name": "idle", "value": 10}, {"name": "voltage", "value": 0.5}, {"name": "tensor_clock", "value": 900}, {"name": "highest_clock", "value": 1000},
     {"name": "burst_limit", "value": 130}, {"name": "wgmma bf16 flop", "value": 1}, {"name": "wgmma f16 flop", "value": 2},
     {"name": "mma bf16 flop", "value": 3}, {"name": "bytes of DRAM", "value": 20}]})",
                     "test");
@@ -137,10 +175,10 @@ PowerModel power() {
 
 TEST(Power, IsIdleAndWhatTheCoreSwitchesAtItsVoltageAndDram) {
   const Activity activity{{"wgmma bf16 flop", 1e12}, {"bytes of DRAM", 1e10}, {"something else", 1e20}};
-  EXPECT_DOUBLE_EQ(power().watts(card(), activity, 1e-2, 1e9), 10 + (1 + 0.2) / 1e-2);
-  EXPECT_DOUBLE_EQ(power().watts(card(), activity, 1e-2, 0.5e9), 10 + (0.75 * 0.75 + 0.2) / 1e-2);
-  EXPECT_DOUBLE_EQ(power().core_watts(card(), activity, 1e-2, 0.5e9), 10 + 0.75 * 0.75 / 1e-2);
-  EXPECT_DOUBLE_EQ(power().joules(card(), {{"mma f16 flop", 1e12}}, 1e9).at("mma f16 flop"), 6)
+  EXPECT_DOUBLE_EQ(power().watts(activity, 1e-2, 1e9), 10 + (1 + 0.2) / 1e-2);
+  EXPECT_DOUBLE_EQ(power().watts(activity, 1e-2, 0.5e9), 10 + (0.75 * 0.75 + 0.2) / 1e-2);
+  EXPECT_DOUBLE_EQ(power().core_watts(activity, 1e-2, 0.5e9), 10 + 0.75 * 0.75 / 1e-2);
+  EXPECT_DOUBLE_EQ(power().joules({{"mma f16 flop", 1e12}}, 1e9).at("mma f16 flop"), 6)
       << "of mma.sync in f16 none was measured: it is to bf16 as wgmma's";
 }
 

@@ -333,7 +333,7 @@ class Page:
             same(number(found[0]) * number(found[1]), padded, self.where, "multiply-adds of tensor cores")
         if found := self.find(
             r"^products of tensor cores: ([\d,]+) wgmma, (\d+) multiply-adds each, on ([\d.]+) (\w+) of operands from "
-            r"shared memory: (\d+) of its (\d+) bytes a cycle at the peak rate$",
+            r"shared memory: (\d+) bytes a cycle at the peak rate, where it has (\d+)$",
             True,
         ):
             count, each, k = number(found[0]), number(found[1]), 32 / p.element
