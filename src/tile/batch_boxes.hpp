@@ -51,33 +51,27 @@ struct BatchTile : Tile {
             matrix};
   }
 
-  template <class Copy>
-  LAPIDARY_DEVICE static void for_each_box(T* tile, const Map& map, int mn, int k, int share, Copy&& copy) {
+  /// Where in a matrix of a product a tile begins, which takes a division to say.
+  struct Origin {
+    int mn, k, matrix;
+  };
+  LAPIDARY_DEVICE static Origin origin(const Map& map, int mn) {
     const int product = mn / map.extent;
-    for_each_box_of(product, tile, map, mn % map.extent, product * map.part + k, share, copy);
+    return {mn - product * map.extent, product * map.part, map.shared ? 0 : product};
   }
   template <class Copy>
-  LAPIDARY_DEVICE static void for_each_box_of(int product, T* tile, const Map& map, int mn, int k, int share,
-                                              Copy&& copy) {
-    Tile::for_each_box(tile, map.of, mn, k, share, [&](T* to, const TensorMap& of, const Coordinates<2>& from) {
-      copy(to, of, Coordinates<3>{from.at[0], from.at[1], map.shared ? 0 : product});
-    });
+  LAPIDARY_DEVICE static void for_each_box(T* tile, const Map& map, const Origin& at, int k, int share, Copy&& copy) {
+    Tile::for_each_box(tile, map.of, at.mn, at.k + k, share,
+                       [&](T* to, const TensorMap& of, const Coordinates<2>& from) {
+                         copy(to, of, Coordinates<3>{from.at[0], from.at[1], at.matrix});
+                       });
   }
-  LAPIDARY_DEVICE static void copy(T* tile, const Map& map, int mn, int k, Mbarrier& full,
+  LAPIDARY_DEVICE static void copy(T* tile, const Map& map, const Origin& at, int k, Mbarrier& full,
                                    CallSite where = std::source_location::current()) {
-    for_each_box(tile, map, mn, k, 0, load(full, where));
-  }
-  LAPIDARY_DEVICE static void copy_of(int product, T* tile, const Map& map, int mn, int k, Mbarrier& full,
-                                      CallSite where = std::source_location::current()) {
-    for_each_box_of(product, tile, map, mn, k, 0, load(full, where));
-  }
-
- private:
-  LAPIDARY_DEVICE static auto load(Mbarrier& full, CallSite where) {
     static_assert(Tile::sharers == 1);
-    return [&full, where](T* to, const TensorMap& of, const Coordinates<3>& from) {
+    for_each_box(tile, map, at, k, 0, [&](T* to, const TensorMap& of, const Coordinates<3>& from) {
       cp_async_bulk_tensor_load(to, of, from, full, CachePolicy::evict_normal, where);
-    };
+    });
   }
 };
 

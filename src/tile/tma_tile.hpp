@@ -94,6 +94,9 @@ struct TmaTile {
   /// address is filled in.
   static MatrixMap<Map> map(const Problem& problem, Matrix matrix) { return {map_of(tensor(problem, matrix)), matrix}; }
 
+  /// What a tile's copies begin from, at mn along M or N, whatever k is.
+  LAPIDARY_HD static constexpr int origin(const Map&, int mn) { return mn; }
+
   /// Calls copy(to, map, coordinates) for each box of a block's share, number `share`, of the tile at (mn, k).
   template <class Copy>
   LAPIDARY_DEVICE static void for_each_box(T* tile, const Map& maps, int mn, int k, int share, Copy&& copy) {

@@ -56,15 +56,15 @@ struct Alone {
   LAPIDARY_DEVICE static void sync() { __syncthreads(); }
   LAPIDARY_HD static constexpr RowCol<int> tile(const RowCol<int>& at, int) { return at; }
 
-  template <class A>
-  LAPIDARY_DEVICE static void copy_a(typename A::T* to, const typename A::Map& map, int row, int k, Mbarrier& full, int,
-                                     CallSite where = std::source_location::current()) {
-    A::copy(to, map, row, k, full, where);
+  template <class A, class Origin>
+  LAPIDARY_DEVICE static void copy_a(typename A::T* to, const typename A::Map& map, const Origin& at, int k,
+                                     Mbarrier& full, int, CallSite where = std::source_location::current()) {
+    A::copy(to, map, at, k, full, where);
   }
-  template <class B>
-  LAPIDARY_DEVICE static void copy_b(typename B::T* to, const typename B::Map& map, int col, int k, Mbarrier& full, int,
-                                     CallSite where = std::source_location::current()) {
-    B::copy(to, map, col, k, full, where);
+  template <class B, class Origin>
+  LAPIDARY_DEVICE static void copy_b(typename B::T* to, const typename B::Map& map, const Origin& at, int k,
+                                     Mbarrier& full, int, CallSite where = std::source_location::current()) {
+    B::copy(to, map, at, k, full, where);
   }
   /// Every block has a tile of D's.
   LAPIDARY_DEVICE static void skip_a(Mbarrier&, int) {}

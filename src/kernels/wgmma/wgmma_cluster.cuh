@@ -58,15 +58,15 @@ struct ClusterGrid {
 
   /// Copies this block's share of a tile to all that need it. In each of them its bytes are taken off those that `full`
   /// waits for.
-  template <class A>
-  LAPIDARY_DEVICE static void copy_a(typename A::T* to, const typename A::Map& map, int row_, int k, Mbarrier& full,
-                                     int rank, CallSite where = std::source_location::current()) {
-    multicast<A>(to, map, row_, k, full, col(rank), beside(rank), where);
+  template <class A, class Origin>
+  LAPIDARY_DEVICE static void copy_a(typename A::T* to, const typename A::Map& map, const Origin& at, int k,
+                                     Mbarrier& full, int rank, CallSite where = std::source_location::current()) {
+    multicast<A>(to, map, at, k, full, col(rank), beside(rank), where);
   }
-  template <class B>
-  LAPIDARY_DEVICE static void copy_b(typename B::T* to, const typename B::Map& map, int col_, int k, Mbarrier& full,
-                                     int rank, CallSite where = std::source_location::current()) {
-    multicast<B>(to, map, col_, k, full, row(rank), below(rank), where);
+  template <class B, class Origin>
+  LAPIDARY_DEVICE static void copy_b(typename B::T* to, const typename B::Map& map, const Origin& at, int k,
+                                     Mbarrier& full, int rank, CallSite where = std::source_location::current()) {
+    multicast<B>(to, map, at, k, full, row(rank), below(rank), where);
   }
   /// In place of a copy that no block of the same row, or column, needs, as D has nothing of their tiles: a block goes
   /// on when all of them would have copied. Who did not wait for them would release a stage to them once more before
@@ -79,11 +79,11 @@ struct ClusterGrid {
     for (int i = 0; i < down; ++i)
       if (i != row(rank)) mbarrier_complete_tx(full, static_cast<unsigned>(i + col(rank) * down), 1, where);
   }
-  template <class Operand>
-  LAPIDARY_DEVICE static void multicast(typename Operand::T* tile, const typename Operand::Map& maps, int mn, int k,
-                                        Mbarrier& full, int share, std::uint16_t mask, CallSite where) {
+  template <class Operand, class Origin>
+  LAPIDARY_DEVICE static void multicast(typename Operand::T* tile, const typename Operand::Map& maps, const Origin& at,
+                                        int k, Mbarrier& full, int share, std::uint16_t mask, CallSite where) {
     Operand::for_each_box(
-        tile, maps, mn, k, share, [&](typename Operand::T* to, const TensorMap& map, const auto& from) {
+        tile, maps, at, k, share, [&](typename Operand::T* to, const TensorMap& map, const auto& from) {
           if constexpr (Operand::sharers == 1)
             cp_async_bulk_tensor_load(to, map, from, full, CachePolicy::evict_normal, where);
           else

@@ -71,14 +71,10 @@ struct WideLoop : wgmma_deferred::DeferringLoop {
   template <class Config, class Position>
   LAPIDARY_DEVICE static void load(const WgmmaBlock<Config>& block, Position& p, const WideTile& at, int round) {
     constexpr int column = 64 * sizeof(typename A::T);  // bytes of a stage
-    for (int step = 0; step < block.steps; ++step, p.advance()) {
-      const int k = Config::Steps::at(step, block.steps, round) * A::BK;
-      block.pipeline.wait_empty(p);
-      block.pipeline.expect(p, A::bytes + at.width * column);
-      Mbarrier& full = block.pipeline.full(p);
+    for_each_stage(block, p, round, A::bytes + at.width * column, [&](int k, Mbarrier& full) {
       Pair::copy_a<A>(&block.shared.a[p.stage * A::size], block.mapA, at.row * A::MN, k, full, block.rank);
       Config::B::copy(&block.shared.b[p.stage * Config::B::size], block.mapB, at.col, at.width, k, full, block.rank);
-    }
+    });
   }
 };
 

@@ -40,13 +40,11 @@ struct Loop : wgmma_specialized::MainLoop {
   LAPIDARY_DEVICE static void load(const WgmmaBlock<Config>& block, Position& p, const GroupTile& at) {
     using A = typename Config::A;
     using B = typename Config::B;
-    for (int step = 0; step < block.steps; ++step, p.advance()) {
-      block.pipeline.wait_empty(p);
-      block.pipeline.expect(p, A::bytes + B::bytes);
-      Mbarrier& full = block.pipeline.full(p);
-      A::copy(&block.shared.a[p.stage * A::size], block.mapA, at.row, step * A::BK, full);
-      B::copy_of(at.group, &block.shared.b[p.stage * B::size], block.mapB, at.col, step * A::BK, full);
-    }
+    const typename B::Origin of_b = {.mn = at.col, .k = 0, .matrix = at.group};
+    for_each_stage(block, p, 0, A::bytes + B::bytes, [&](int k, Mbarrier& full) {
+      A::copy(&block.shared.a[p.stage * A::size], block.mapA, at.row, k, full);
+      B::copy(&block.shared.b[p.stage * B::size], block.mapB, of_b, k, full);
+    });
   }
 };
 

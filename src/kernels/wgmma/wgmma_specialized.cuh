@@ -57,22 +57,39 @@ struct MainLoop {
     using A = typename Config::A;
     using B = typename Config::B;
     using Cluster = typename Config::Cluster;
-    const auto& pipeline = block.pipeline;
+    const auto of_a = A::origin(block.mapA, at.row * A::MN);
+    const auto of_b = B::origin(block.mapB, at.col * B::MN);
+    const auto copy_a = [&](int k, Mbarrier& full) {
+      Cluster::template copy_a<A>(&block.shared.a[p.stage * A::size], block.mapA, of_a, k, full, block.rank);
+    };
+    const auto copy_b = [&](int k, Mbarrier& full) {
+      Cluster::template copy_b<B>(&block.shared.b[p.stage * B::size], block.mapB, of_b, k, full, block.rank);
+    };
+    // Of small tiles a step's products take a hundred cycles, in which its copies have to be asked for.
+    if (in_d.row && in_d.col) {
+      for_each_stage(block, p, round, A::bytes + B::bytes, [&](int k, Mbarrier& full) {
+        copy_a(k, full);
+        copy_b(k, full);
+      });
+    } else {
+      const int bytes = (in_d.row ? A::bytes : Cluster::across - 1) + (in_d.col ? B::bytes : Cluster::down - 1);
+      for_each_stage(block, p, round, bytes, [&](int k, Mbarrier& full) {
+        in_d.row ? copy_a(k, full) : Cluster::skip_a(full, block.rank);
+        in_d.col ? copy_b(k, full) : Cluster::skip_b(full, block.rank);
+      });
+    }
+  }
+
+  /// Calls copy(where along k, the stage's full barrier) for each step of a tile, when its stage is free: so many bytes
+  /// come.
+  template <class Config, class Position, class Copy>
+  LAPIDARY_DEVICE static void for_each_stage(const WgmmaBlock<Config>& block, Position& p, int round, int bytes,
+                                             Copy&& copy) {
     for (int step = 0; step < block.steps; ++step, p.advance()) {
-      const int k = Config::Steps::at(step, block.steps, round) * A::BK;
-      pipeline.wait_empty(p);
-      pipeline.expect(p, (in_d.row ? A::bytes : Cluster::across - 1) + (in_d.col ? B::bytes : Cluster::down - 1));
-      Mbarrier& full = pipeline.full(p);
-      if (in_d.row)
-        Cluster::template copy_a<A>(&block.shared.a[p.stage * A::size], block.mapA, at.row * A::MN, k, full,
-                                    block.rank);
-      else
-        Cluster::skip_a(full, block.rank);
-      if (in_d.col)
-        Cluster::template copy_b<B>(&block.shared.b[p.stage * B::size], block.mapB, at.col * B::MN, k, full,
-                                    block.rank);
-      else
-        Cluster::skip_b(full, block.rank);
+      const int k = Config::Steps::at(step, block.steps, round) * Config::A::BK;
+      block.pipeline.wait_empty(p);
+      block.pipeline.expect(p, static_cast<unsigned>(bytes));
+      copy(k, block.pipeline.full(p));
     }
   }
 
