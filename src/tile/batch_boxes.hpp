@@ -4,6 +4,7 @@
 #include "core/batch.hpp"
 #include "core/math.hpp"
 #include "core/problem.hpp"
+#include "tile/quotient.hpp"
 #include "tile/tma_tile.hpp"
 
 // Bulk copies of the matrices of a batch (core/problem.hpp): tensors of three modes.
@@ -56,7 +57,7 @@ struct BatchTile : Tile {
     int mn, k, matrix;
   };
   LAPIDARY_DEVICE static Origin origin(const Map& map, int mn) {
-    const int product = mn / map.extent;
+    const int product = quotient_of(mn, map.extent);
     return {mn - product * map.extent, product * map.part, map.shared ? 0 : product};
   }
   template <class Copy>

@@ -2,14 +2,17 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "core/gemm.hpp"
 #include "core/math.hpp"
 #include "device/launch.hpp"
 #include "device/shared.hpp"
+#include "ptx/compute_here.hpp"
 #include "ptx/fence.hpp"
 #include "tile/mma_tile.hpp"
 #include "tile/pipeline.hpp"
+#include "tile/quotient.hpp"
 
 // A kernel of which some warps copy what others multiply, put together from parts. A configuration names them:
 //
@@ -108,6 +111,14 @@ struct AtOnce {
   LAPIDARY_DEVICE static void wait() {}
 };
 
+/// A tile of which the compiler computes here where it is.
+template <class At>
+LAPIDARY_DEVICE At computed_here(At at) {
+  compute_here(at.row);
+  compute_here(at.col);
+  return at;
+}
+
 /// A block whose barriers are ready, and that may read.
 template <class Config, class T, class R>
 LAPIDARY_DEVICE WgmmaBlock<Config> begin_block(const typename Config::A::Map& mapA, const typename Config::B::Map& mapB,
@@ -130,37 +141,42 @@ LAPIDARY_DEVICE WgmmaBlock<Config> begin_block(const typename Config::A::Map& ma
   return block;
 }
 
-/// The tiles of D that a block takes one after the other, by their numbers in Config::Walk.
+/// The tiles of D that a block takes one after the other, by their numbers in Config::Walk. Which tile a number is
+/// takes divisions; of the first one they are made here, while one warp makes the block's barriers ready.
 template <class Config>
 struct TilesOfBlock {
   using Cluster = typename Config::Cluster;
   using Tile = typename Config::Tile;
+  using At = decltype(Cluster::tile(std::declval<typename Config::Walk>().tile(0), 0));
   static constexpr std::int64_t endless = std::numeric_limits<std::int64_t>::max();
   /// Clusters go over the edges of D, and of each product's, as a whole, where tiles are in a grid.
   static constexpr bool hang_over = Cluster::down * Cluster::across > 1 && requires(const typename Config::Walk& walk) {
     walk.rows, walk.cols;
   };
   const typename Config::Walk& walk;
-  const int rank;                                       ///< of the block, in the cluster
   const RowCol<std::int64_t> extent{endless, endless};  ///< of D, or of each product's
+  const int rank = Cluster::rank();                     ///< of the block, in the cluster
   const int first = static_cast<int>(blockIdx.x) / Cluster::blocks,
             stride = static_cast<int>(gridDim.x) / Cluster::blocks;
+  const bool makes_barriers = threadIdx.x < 32;
+  const At first_tile = makes_barriers ? At{} : computed_here(find(first));
+  const bool beyond = some_beyond();  ///< D has nothing of some tiles of clusters
 
   LAPIDARY_DEVICE bool has(int number) const { return walk.has(number); }
   LAPIDARY_DEVICE int next(int number) const { return walk.next(number, stride); }
-  LAPIDARY_DEVICE auto tile(int number) const { return Cluster::tile(walk.tile(number), rank); }
+  LAPIDARY_DEVICE At tile(int number) const { return number == first && !makes_barriers ? first_tile : find(number); }
 
   /// Whether D has rows of a tile, and whether it has columns of it.
-  template <class At>
   LAPIDARY_DEVICE RowCol<bool> in_d(const At& at) const {
     if constexpr (hang_over) {
-      const std::int64_t row = at.row % (walk.rows * Cluster::down), col = at.col % (walk.cols * Cluster::across);
-      return {row * Tile::BM < extent.row, col * Tile::BN < extent.col};
+      if (!beyond) return {true, true};
+      const int row = remainder_of(at.row, walk.rows * Cluster::down);
+      const int col = remainder_of(at.col, walk.cols * Cluster::across);
+      return {std::int64_t{row} * Tile::BM < extent.row, std::int64_t{col} * Tile::BN < extent.col};
     } else {
       return {true, true};
     }
   }
-  template <class At>
   LAPIDARY_DEVICE bool has_results(const At& at) const {
     const RowCol<bool> in = in_d(at);
     return in.row && in.col;
@@ -179,7 +195,30 @@ struct TilesOfBlock {
     }
     Cluster::drain(block.pipeline, p);
   }
+
+ private:
+  LAPIDARY_DEVICE At find(int number) const { return Cluster::tile(walk.tile(number), rank); }
+  LAPIDARY_DEVICE bool some_beyond() const {
+    if constexpr (hang_over)
+      return (std::int64_t{walk.rows} * Cluster::down - 1) * Tile::BM >= extent.row ||
+             (std::int64_t{walk.cols} * Cluster::across - 1) * Tile::BN >= extent.col;
+    else
+      return false;
+  }
 };
+
+/// What Config::Epilogue has to know of where a tile is. It takes divisions, which are made here: where the compiler
+/// would make them, behind the products, nothing else is left to do meanwhile.
+template <class Config, class At>
+LAPIDARY_DEVICE auto place_of(const At& tile, const typename Config::Epilogue::Map& map) {
+  using Tile = typename Config::Tile;
+  const At at = computed_here(tile);
+  const RowCol<std::int64_t> origin = {std::int64_t{at.row} * Tile::BM, std::int64_t{at.col} * Tile::BN};
+  if constexpr (requires { Config::Epilogue::place(origin, map); })
+    return Config::Epilogue::place(origin, map);
+  else
+    return origin;
+}
 
 template <class Config, class T = typename Config::Element, class R = typename Config::Result>
 __global__ void __launch_bounds__(Config::threads, 1)
@@ -188,26 +227,24 @@ __global__ void __launch_bounds__(Config::threads, 1)
                  const __grid_constant__ typename Config::Epilogue::Map mapD, const Gemm<T, R> g,
                  const typename Config::Walk walk) {
   using Tile = typename Config::Tile;
-  const TilesOfBlock<Config> tiles = {walk, Config::Cluster::rank(), {g.M, g.N}};
+  const TilesOfBlock<Config> tiles = {walk, {g.M, g.N}};
   const auto block = begin_block<Config>(mapA, mapB, g);
   RingPosition<Config::stages> p;
 
   const auto produce = [&] { tiles.load(block, p); };
   const auto consume = [&](int warpgroup) {
     for (int number = tiles.first; tiles.has(number); number = tiles.next(number)) {
-      if (!tiles.has_results(tiles.tile(number))) {
+      const auto at = tiles.tile(number);
+      if (!tiles.has_results(at)) {
         Config::Loop::pass(block, p);
         continue;
       }
       // In a function of their own, which is inlined, ptxas keeps the last tile's results for the next one, and spills.
       typename Tile::Accumulators rD;  // (WM, BN)
-      const auto origin_of = [&] {
-        const auto [row, col] = tiles.tile(number);
-        return RowCol<std::int64_t>{std::int64_t{row} * Tile::BM, std::int64_t{col} * Tile::BN};
-      };
-      if constexpr (Config::Epilogue::finishes) Config::Epilogue::template prefetch<Tile>(g, origin_of(), mapD);
+      const auto place = place_of<Config>(at, mapD);
+      if constexpr (Config::Epilogue::finishes) Config::Epilogue::template prefetch<Tile>(g, place, mapD);
       Config::Loop::multiply(block, p, rD, warpgroup);
-      Config::Epilogue::template store<Tile>(g, origin_of(), static_cast<int>(threadIdx.x), rD, mapD, block.shared);
+      Config::Epilogue::template store<Tile>(g, place, static_cast<int>(threadIdx.x), rD, mapD, block.shared);
     }
     Config::Epilogue::finish();
   };

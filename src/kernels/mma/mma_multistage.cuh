@@ -20,7 +20,7 @@ constexpr RungInfo info = {
         "in excess; global_store: a quarter of the requests, as lanes trade their pairs for 8 neighbours",
     .cost =
         "One block a multiprocessor, for 128 registers of a thread are sums: nobody multiplies while they are stored. "
-        "And mma.sync, which on Hopper feeds tensor cores at two thirds of their rate",
+        "And mma.sync, which on Hopper feeds tensor cores at 64 % of their rate",
     .exercise = "`lapidary explain mma_multistage --tile 128x128x32`: two blocks fit. Which moves more bytes from L2?",
     .architecture = 80,
 };

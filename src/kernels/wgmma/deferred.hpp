@@ -25,8 +25,8 @@ __global__ void __launch_bounds__(Config::threads, 1)
                     const typename Config::Walk walk) {
   using Tile = typename Config::Tile;
   using Epilogue = typename Config::Epilogue;
+  const TilesOfBlock<Config> tiles = {walk, {g.M, g.N}};
   const auto block = begin_block<Config>(mapA, mapB, g);
-  const TilesOfBlock<Config> tiles = {walk, block.rank, {g.M, g.N}};
   RingPosition<Config::stages> p;
 
   const auto produce = [&] { tiles.load(block, p); };

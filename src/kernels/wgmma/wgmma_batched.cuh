@@ -2,6 +2,7 @@
 #include "kernels/wgmma/built_batch.hpp"
 #include "kernels/wgmma/wgmma_pingpong.cuh"
 #include "tile/batch_boxes.hpp"
+#include "tile/quotient.hpp"
 
 namespace lapidary::inline LAPIDARY_BUILD::wgmma_batched {
 
@@ -38,8 +39,8 @@ struct OnDiagonal : Tiles {
   }
   LAPIDARY_HD constexpr int tiles() const { return products * Tiles::tiles(); }
   LAPIDARY_HD constexpr RowCol<int> tile(int number) const {
-    const int product = number / Tiles::tiles();
-    const auto [row, col] = Tiles::tile(number % Tiles::tiles());
+    const int product = quotient_of(number, Tiles::tiles());
+    const auto [row, col] = Tiles::tile(number - product * Tiles::tiles());
     return {product * this->rows + row, product * this->cols + col};
   }
 };
@@ -67,16 +68,24 @@ struct Epilogue : Staged {
             Matrix::D};
   }
 
+  /// A tile by where it is in its product.
+  struct Place : RowCol<std::int64_t> {
+    int product;
+  };
+  LAPIDARY_DEVICE static Place place(const RowCol<std::int64_t>& origin, const Map& map) {
+    int product = quotient_of(static_cast<int>(origin.row), map.rows);
+    compute_here(product);
+    return {{origin.row - product * map.rows, origin.col - product * map.cols}, product};
+  }
+
   template <class Tile, class T, class R>
-  LAPIDARY_DEVICE static void store(const Gemm<T, R>& g, const RowCol<std::int64_t>& block, int thread,
+  LAPIDARY_DEVICE static void store(const Gemm<T, R>& g, const Place& place, int thread,
                                     typename Tile::Accumulators& rD, const Map& map, typename Staged::Storage& shared) {
-    const int product = static_cast<int>(block.row) / map.rows;
-    const RowCol<int> origin = Staged::template origin_of<Tile>(
-        {block.row - product * map.rows, block.col - product * map.cols});
+    const RowCol<int> origin = Staged::template origin_of<Tile>(place);
     Gemm<T, R> own = g;
-    if (g.beta != 0) own.C += product * map.stride_c;
+    if (g.beta != 0) own.C += place.product * map.stride_c;
     scale_warpgroup(own, origin, rD);
-    const auto at = [&](int row, int col) { return Coordinates{col, row, product}; };
+    const auto at = [&](int row, int col) { return Coordinates{col, row, place.product}; };
     Staged::template stage<Tile>(origin, thread, rD, BulkStore{map.d, at}, shared, [](int, int) {});
   }
 };

@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(Config::threads, 1)
                     const __grid_constant__ typename Config::Epilogue::Map mapD, const Gemm<T, R> g,
                     const typename Config::Walk walk) {
   using Tile = typename Config::Tile;
-  const TilesOfBlock<Config> tiles = {walk, Config::Cluster::rank(), {g.M, g.N}};
+  const TilesOfBlock<Config> tiles = {walk, {g.M, g.N}};
   const auto block = begin_block<Config>(mapA, mapB, g);
   RingPosition<Config::stages> p;
 
@@ -96,7 +96,8 @@ __global__ void __launch_bounds__(Config::threads, 1)
       const auto give = [&] {
         if (tiles.has(other)) Turns::give(1 - warpgroup);
       };
-      if (!tiles.has_results(tiles.tile(number))) {
+      const auto at = tiles.tile(number);
+      if (!tiles.has_results(at)) {
         Turns::wait(warpgroup);
         Config::Loop::pass(block, p);
         give();
@@ -104,13 +105,12 @@ __global__ void __launch_bounds__(Config::threads, 1)
         continue;
       }
       typename Tile::Accumulators rD;  // (BM, BN)
+      const auto place = place_of<Config>(at, mapD);
       Turns::wait(warpgroup);
       Config::Loop::multiply(block, p, rD, give);
       // Past the stages of the other one's tile.
       p.advance(block.steps);
-      const auto [row, col] = tiles.tile(number);
-      Config::Epilogue::template store<Tile>(g, {std::int64_t{row} * Tile::BM, std::int64_t{col} * Tile::BN},
-                                             static_cast<int>(threadIdx.x), rD, mapD, block.shared);
+      Config::Epilogue::template store<Tile>(g, place, static_cast<int>(threadIdx.x), rD, mapD, block.shared);
     }
     Config::Epilogue::finish();
   };

@@ -19,7 +19,8 @@ constexpr RungInfo info = {
         "bits the 108 tiles of 128 x 96 wait for 224 rows a step each; in clusters of 2 x 4 they copy 80",
     .counter = "reads of L2: of A and of B a block's share alone",
     .cost =
-        "Clusters hang over the edges of D as a whole; those of four or eight have room on 120 of 132 multiprocessors. "
+        "Clusters hang over the edges of D as a whole, and blocks beyond them wait for the others; those of four or eight "
+        "have room on 120 of 132 multiprocessors. "
         "Where lines begin at multiples of 128 bytes they gain more than 1 % for one cube in three of those that were timed",
     .exercise =
         "`lapidary gemm -m 1432 -n 1432 -k 1432 --type \"f16 RC\" --gpu h200`, then with 1408 three times: what is chosen "

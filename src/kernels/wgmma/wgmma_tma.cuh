@@ -19,7 +19,7 @@ constexpr RungInfo info = {
         "where they lie in shared memory",
     .why =
         "No thread computes addresses, copies elements or loads fragments: the tensor cores read both operands by "
-        "themselves, at one and a half times the rate that mma.sync reaches",
+        "themselves, at 1.55 times the rate that mma.sync reaches",
     .counter = "shared_load and shared_store go to zero: operands pass no register any more",
     .cost =
         "A swizzle of 128 bytes, and matrices whose bases and lines lie at multiples of 16 bytes; the warps that "

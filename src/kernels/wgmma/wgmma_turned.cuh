@@ -30,23 +30,22 @@ constexpr RungInfo info = {
 template <KernelTraits t, class Staged>
 struct Epilogue : wgmma_batched::Epilogue<t, Staged> {
   using Map = typename wgmma_batched::Epilogue<t, Staged>::Map;
+  using Place = typename wgmma_batched::Epilogue<t, Staged>::Place;
 
   template <class Tile, class T, class R>
-  LAPIDARY_DEVICE static void store(const Gemm<T, R>& g, const RowCol<std::int64_t>& block, int thread,
+  LAPIDARY_DEVICE static void store(const Gemm<T, R>& g, const Place& place, int thread,
                                     typename Tile::Accumulators& rD, const Map& map, typename Staged::Storage& shared) {
-    const int product = static_cast<int>(block.row) / map.rows;
     // Of the tile's columns a warpgroup has as many, or all.
     const int first = Tile::Turned::WM < Tile::BN ? warp_of_block() / 4 * Tile::Turned::WM : 0;
-    const RowCol<int> origin = {static_cast<int>(block.row) - product * map.rows,
-                                static_cast<int>(block.col) - product * map.cols + first};
+    const RowCol<int> origin = {static_cast<int>(place.row), static_cast<int>(place.col) + first};
     Gemm<T, R> own = g;
-    if (g.beta != 0) own.C += product * map.stride_c;
+    if (g.beta != 0) own.C += place.product * map.stride_c;
 #pragma unroll
     for (int i = 0; i < Tile::Turned::down; ++i)
 #pragma unroll
       for (int j = 0; j < Tile::Turned::across; ++j)
         scale_turned(own, {origin.row + j * Tile::Turned::Form::N, origin.col + i * 64}, thread, rD[i][j]);
-    const auto at = [&](int row, int col) { return Coordinates{col, row, product}; };
+    const auto at = [&](int row, int col) { return Coordinates{col, row, place.product}; };
     Staged::template stage<Tile>(origin, thread, rD, BulkStore{map.d, at}, shared);
   }
 };
