@@ -143,7 +143,8 @@ LAPIDARY_DEVICE WgmmaBlock<Config> begin_block(const typename Config::A::Map& ma
 
 /// The tiles of D that a block takes one after the other, by their numbers in Config::Walk. Which tile a number is
 /// takes divisions; of the first one they are made here, while one warp makes the block's barriers ready.
-template <class Config>
+/// @param early  if not, they are made where they are needed, and two registers are free until then
+template <class Config, bool early = true>
 struct TilesOfBlock {
   using Cluster = typename Config::Cluster;
   using Tile = typename Config::Tile;
@@ -158,13 +159,13 @@ struct TilesOfBlock {
   const int rank = Cluster::rank();                     ///< of the block, in the cluster
   const int first = static_cast<int>(blockIdx.x) / Cluster::blocks,
             stride = static_cast<int>(gridDim.x) / Cluster::blocks;
-  const bool makes_barriers = threadIdx.x < 32;
-  const At first_tile = makes_barriers ? At{} : computed_here(find(first));
+  const bool has_first = early && threadIdx.x >= 32;
+  const At first_tile = has_first ? computed_here(find(first)) : At{};
   const bool beyond = some_beyond();  ///< D has nothing of some tiles of clusters
 
   LAPIDARY_DEVICE bool has(int number) const { return walk.has(number); }
   LAPIDARY_DEVICE int next(int number) const { return walk.next(number, stride); }
-  LAPIDARY_DEVICE At tile(int number) const { return number == first && !makes_barriers ? first_tile : find(number); }
+  LAPIDARY_DEVICE At tile(int number) const { return has_first && number == first ? first_tile : find(number); }
 
   /// Whether D has rows of a tile, and whether it has columns of it.
   LAPIDARY_DEVICE RowCol<bool> in_d(const At& at) const {
@@ -177,8 +178,11 @@ struct TilesOfBlock {
       return {true, true};
     }
   }
-  LAPIDARY_DEVICE bool has_results(const At& at) const {
-    const RowCol<bool> in = in_d(at);
+  /// Whether D has results of a tile. By nothing that the compiler was to compute at some place: it does not know of
+  /// such a value that all lanes have the same, and where they could part, addresses go through registers of each lane.
+  LAPIDARY_DEVICE bool has_results(int number) const {
+    if (!beyond) return true;
+    const RowCol<bool> in = in_d(find(number));
     return in.row && in.col;
   }
 
@@ -234,14 +238,13 @@ __global__ void __launch_bounds__(Config::threads, 1)
   const auto produce = [&] { tiles.load(block, p); };
   const auto consume = [&](int warpgroup) {
     for (int number = tiles.first; tiles.has(number); number = tiles.next(number)) {
-      const auto at = tiles.tile(number);
-      if (!tiles.has_results(at)) {
+      if (!tiles.has_results(number)) {
         Config::Loop::pass(block, p);
         continue;
       }
       // In a function of their own, which is inlined, ptxas keeps the last tile's results for the next one, and spills.
       typename Tile::Accumulators rD;  // (WM, BN)
-      const auto place = place_of<Config>(at, mapD);
+      const auto place = place_of<Config>(tiles.tile(number), mapD);
       if constexpr (Config::Epilogue::finishes) Config::Epilogue::template prefetch<Tile>(g, place, mapD);
       Config::Loop::multiply(block, p, rD, warpgroup);
       Config::Epilogue::template store<Tile>(g, place, static_cast<int>(threadIdx.x), rD, mapD, block.shared);

@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(Config::threads, 1)
                     const typename Config::Walk walk) {
   using Tile = typename Config::Tile;
   using Epilogue = typename Config::Epilogue;
-  const TilesOfBlock<Config> tiles = {walk, {g.M, g.N}};
+  const TilesOfBlock<Config, false> tiles = {walk, {g.M, g.N}};
   const auto block = begin_block<Config>(mapA, mapB, g);
   RingPosition<Config::stages> p;
 
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(Config::threads, 1)
         // Which tile a number is takes divisions.
         if (tiles.has(next)) at = tiles.tile(next);
       };
-      if (!tiles.has_results(at)) {
+      if (!tiles.has_results(number)) {
         Config::Loop::pass(block, p);
         first();
         continue;

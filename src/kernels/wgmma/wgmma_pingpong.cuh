@@ -96,8 +96,7 @@ __global__ void __launch_bounds__(Config::threads, 1)
       const auto give = [&] {
         if (tiles.has(other)) Turns::give(1 - warpgroup);
       };
-      const auto at = tiles.tile(number);
-      if (!tiles.has_results(at)) {
+      if (!tiles.has_results(number)) {
         Turns::wait(warpgroup);
         Config::Loop::pass(block, p);
         give();
@@ -105,7 +104,7 @@ __global__ void __launch_bounds__(Config::threads, 1)
         continue;
       }
       typename Tile::Accumulators rD;  // (BM, BN)
-      const auto place = place_of<Config>(at, mapD);
+      const auto place = place_of<Config>(tiles.tile(number), mapD);
       Turns::wait(warpgroup);
       Config::Loop::multiply(block, p, rD, give);
       // Past the stages of the other one's tile.

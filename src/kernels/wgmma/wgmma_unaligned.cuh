@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(Config::threads, Config::split.fit)
            const __grid_constant__ typename Config::Epilogue::Map mapD, const Gemm<T, R> g,
            const typename Config::Walk walk) {
   using Tile = typename Config::Tile;
-  const TilesOfBlock<Config> tiles = {walk};
+  const TilesOfBlock<Config, false> tiles = {walk};
   auto block = begin_block<Config>(mapA, mapB, g);
   if (block.steps == 0) block.steps = 1;  // of zeros, with which sums begin
   const int warp = warp_of_block();
