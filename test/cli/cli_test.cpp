@@ -263,6 +263,10 @@ TEST_F(Program, RasterComparesOrders) {
   EXPECT_EQ(beyond["tiles"], 128);
   EXPECT_EQ(beyond["blocks_per_wave"], 128);
   EXPECT_EQ(beyond["waves"], 2);
+  // 169 tiles on 85 of 132 multiprocessors, twice.
+  const char* const few =
+      "raster --gpu h200 --kernel wgmma_waves --tile 128x128x64 -m 1664 -n 1664 -k 1664 --order rows";
+  EXPECT_NE(run(few).out.find("99.4 % of all time used, of that of all 132 multiprocessors 64 %"), std::string::npos);
   const std::string drawn = run("raster --gpu h200 -m 256 -n 384 -k 8 --order rows").out;
   EXPECT_NE(drawn.find("\n111\n111\n"), std::string::npos) << drawn;
   expect_refused("raster --tile 128", "'128' is no tile; it is written as in 128x128 or 128x128x8");

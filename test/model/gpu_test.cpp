@@ -87,6 +87,19 @@ TEST(Gpu, MeasuredBandwidthsAreThoseOfTheCalibration) {
   }
 }
 
+// What L2 and DRAM give in a second does not go with the clock that a table says.
+TEST(Gpu, ACalibrationIsToldInTheCyclesOfTheTablesClock) {
+  Gpu slower = find_gpu("H200");
+  bool own = false;
+  const Calibration measured = calibration_of(slower, own);
+  slower.clock_hz /= 2;
+  const Calibration there = calibration_of(slower, own);
+  EXPECT_TRUE(own);
+  EXPECT_DOUBLE_EQ(there["dram_bytes_all"], 2 * measured["dram_bytes_all"]);
+  EXPECT_DOUBLE_EQ(there["l2_latency"], measured["l2_latency"] / 2);
+  EXPECT_EQ(there["barrier_4"], measured["barrier_4"]);
+}
+
 TEST(Gpu, TheH200IsTheCardThatWasMeasured) {
   std::ifstream file(data_file("results/h200/ladder.json"));
   const nlohmann::json card = nlohmann::json::parse(file)["receipt"]["card"];

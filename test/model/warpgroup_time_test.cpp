@@ -167,7 +167,8 @@ TEST(WarpgroupTime, IsNoLessThanWhatHasToCrossDram) {
 // 10 W idle, 1 pJ a FLOP and 20 a byte at 1 GHz; the voltage falls by half as much as the clock.
 PowerModel power() {
   return PowerModel(R"({"constants": [
-    {"name": "idle", "value": 10}, {"name": "voltage", "value": 0.5}, {"name": "tensor_clock", "value": 900}, {"name": "highest_clock", "value": 1000},
+    {"name": "idle", "value": 10}, {"name": "voltage", "value": 0.5}, {"name": "highest_clock", "value": 1000},
+    {"name": "tensor_clock", "value": 900},
     {"name": "burst_limit", "value": 130}, {"name": "wgmma bf16 flop", "value": 1}, {"name": "wgmma f16 flop", "value": 2},
     {"name": "mma bf16 flop", "value": 3}, {"name": "bytes of DRAM", "value": 20}]})",
                     "test");
