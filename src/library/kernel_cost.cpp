@@ -23,10 +23,11 @@ constexpr KernelCost costs[] = {
 };
 
 constexpr std::string_view rungs[] = {
-    "multistage",    "bulk_transposed", "split_k",       "mma_multistage",   "wgmma_specialized", "wgmma_persistent",
-    "wgmma_staged",  "wgmma_cluster",   "wgmma_energy",  "wgmma_staged_f32", "wgmma_overlapped",  "wgmma_shared",
-    "wgmma_waves",   "wgmma_pingpong",  "wgmma_batched", "wgmma_turned",     "wgmma_grouped",     "wgmma_promoted",
-    "wgmma_split_k", "wgmma_unaligned", "wgmma_skinny",  "wgmma_deferred",   "wgmma_equal_areas"};
+    "multistage",       "bulk_transposed",       "split_k",        "mma_multistage",   "wgmma_specialized",
+    "wgmma_persistent", "wgmma_staged",          "wgmma_cluster",  "wgmma_energy",     "wgmma_staged_f32",
+    "wgmma_overlapped", "wgmma_shared",          "wgmma_waves",    "wgmma_pingpong",   "wgmma_batched",
+    "wgmma_turned",     "wgmma_turned_pingpong", "wgmma_grouped",  "wgmma_promoted",   "wgmma_split_k",
+    "wgmma_unaligned",  "wgmma_skinny",          "wgmma_deferred", "wgmma_equal_areas"};
 
 /// Null if the library does not choose it.
 const KernelCost* cost_of(const KernelEntry& kernel, const std::string& id) {

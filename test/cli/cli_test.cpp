@@ -308,8 +308,9 @@ TEST_F(Program, DiffShowsTheIdeaOfEachHopperRung) {
         {"wgmma_shared", "wgmma_overlapped", {"t.cluster = {.down = tile.down, .across = tile.across}"}},
         {"wgmma_waves", "wgmma_overlapped", {"setmaxnreg_inc<consumer>", "warpgroups_of(t.tile.m)"}},
         {"wgmma_pingpong", "wgmma_shared", {"Turns::wait(warpgroup)", "Turns::give(1 - warpgroup)"}},
-        {"wgmma_batched", "wgmma_pingpong", {"product * this->rows + row", "Coordinates{col, row, product}"}},
+        {"wgmma_batched", "wgmma_pingpong", {"product * this->rows + row", "Coordinates{col, row, place.product}"}},
         {"wgmma_turned", "wgmma_batched", {"wgmma_skinny::TransposedTile", "scale_turned(own, {origin.row"}},
+        {"wgmma_turned_pingpong", "wgmma_turned", {"wgmma_pingpong::Roles", "pingpong_kernel<Config>"}},
         {"wgmma_promoted", "wgmma_energy", {"for (int step = 0; step < block.steps", "add(rD[0][1], right)"}},
         {"wgmma_split_k", "wgmma_overlapped", {"part_begin(block.steps, block.rank, ranks)", "Sums::add_up("}},
         {"wgmma_skinny", "wgmma_split_k", {"return {at.col, at.row}", "CachePolicy::evict_first"}}}) {
