@@ -2,8 +2,10 @@
 import json
 import math
 import re
+import statistics
 
-from lib.timed import KERNEL, TIMES, held, mean, plan_of, way_name, work
+from lib.project import ROOT
+from lib.timed import KERNEL, TIMES, ceil_div, held, mean, plan_of, way_name, work
 from pages.markdown import table
 from pages.recorded import load
 
@@ -308,4 +310,60 @@ def in_turns():
     return table(columns, lines) + "\nBy K, in all orders that were timed, in the geometric mean: " + "; ".join(text) + ".\n"
 
 
-REGIONS = {"in-turns": in_turns, "tiles-of-f32": tiles_of_f32, "columns-in-64s": columns_in_64s, "turned-in-clusters": turned_in_clusters, "asked-for-by-all": asked_for_by_all, "beside-second-launch": beside_second_launch, "block-order": block_order, "overlapping": overlapping, "promotion": promotion, "tile-order": tile_order, "slices": slices, "crooked-lines": crooked_lines, "clusters-of-cublas": shapes_of_clusters, "rows-by-alignment": rows_by_alignment, "rows-beyond": rows_beyond}
+CHANGES = ROOT / "results/h200/changes"  # what one program took and the one with the change, list by list, in turns
+BEYOND = 0.2  # of a launch's tiles are in clusters, and beyond D
+
+
+def beyond(kernel, plan):
+    """Of the tiles of a launch those that D has nothing of."""
+    bm, bn, _, down, across = (int(n or 1) for n in KERNEL.match(kernel).groups())
+    rows, cols = ceil_div(plan.M, bm), ceil_div(plan.N, bn)
+    return 1 - rows * cols / (ceil_div(rows, down) * down * ceil_div(cols, across) * across)
+
+
+def taken_twice():
+    """Of each problem that both programs took: its list, the plan, cuBLAS's times, and by way what it took before and after."""
+    for path in sorted(CHANGES.glob("*.before.json")):
+        before = {plan_of(problem["plan"]): problem for problem in load(path)["problems"]}
+        for problem in load(str(path).replace(".before.", ".after."))["problems"]:
+            plan = plan_of(problem["plan"])
+            if plan in before:
+                both = before[plan], problem
+                times = [{way_name(way): way["measured_s"] for way in of["ways"]} for of in both]
+                cublas = [of["cublas_s"] for of in both]
+                yield path.name.split(".")[0], plan, cublas, {name: (old, times[1][name]) for name, old in times[0].items() if name in times[1]}
+
+
+def group_of(kernel, plan):
+    bm, bn = (int(n) for n in KERNEL.match(kernel).groups()[:2])
+    if beyond(kernel, plan) >= BEYOND:
+        return "a fifth or more of the tiles beyond D"
+    if rung_of(kernel) in ("wgmma_batched", "wgmma_turned"):
+        return "`wgmma_batched` and `wgmma_turned`, " + ("up to 96 x 128" if bm * bn <= 96 * 128 else "larger tiles")
+    return "all others"
+
+
+def less_for_producers():
+    """What kernels took when producers divide no more and copy nothing for tiles beyond D, over what they took before."""
+    ratios = {}
+    for _, plan, _, ways in taken_twice():
+        for way, (old, new) in ways.items():
+            ratios.setdefault(group_of(way.split()[0], plan), []).append(new / old)
+    rows = []
+    for group, of in sorted(ratios.items(), key=lambda each: statistics.median(each[1])):
+        tenths = statistics.quantiles(of, n=10)
+        rows.append([group, f"{len(of)}", f"{statistics.median(of):.3f}", f"{tenths[0]:.2f}", f"{tenths[-1]:.2f}"])
+    return table(["timings of", "timed:", "median:", "tenth:", "ninth tenth:"], rows)
+
+
+def quickest_for_producers():
+    """By list: what the quickest way of all took after over before, and cuBLAS over either."""
+    lists = {}
+    for name, _, cublas, ways in taken_twice():
+        best = [min(times[i] for times in ways.values()) for i in range(2)]
+        lists.setdefault(name, []).append((best[1] / best[0], cublas[0] / best[0], cublas[1] / best[1]))
+    rows = [[name, f"{len(of)}", *(f"{mean([each[i] for each in of]):.3f}" for i in range(3))] for name, of in lists.items()]
+    return table(["list", "problems:", "after over before:", "cuBLAS over before:", "cuBLAS over after:"], rows)
+
+
+REGIONS = {"less-for-producers": less_for_producers, "quickest-for-producers": quickest_for_producers, "in-turns": in_turns, "tiles-of-f32": tiles_of_f32, "columns-in-64s": columns_in_64s, "turned-in-clusters": turned_in_clusters, "asked-for-by-all": asked_for_by_all, "beside-second-launch": beside_second_launch, "block-order": block_order, "overlapping": overlapping, "promotion": promotion, "tile-order": tile_order, "slices": slices, "crooked-lines": crooked_lines, "clusters-of-cublas": shapes_of_clusters, "rows-by-alignment": rows_by_alignment, "rows-beyond": rows_beyond}
