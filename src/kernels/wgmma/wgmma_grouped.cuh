@@ -40,7 +40,7 @@ struct Loop : wgmma_specialized::MainLoop {
   LAPIDARY_DEVICE static void load(const WgmmaBlock<Config>& block, Position& p, const GroupTile& at) {
     using A = typename Config::A;
     using B = typename Config::B;
-    const typename B::Origin of_b = {.mn = at.col, .k = 0, .matrix = at.group};
+    const typename B::Origin of_b = {.mn = at.col, .k = 0, .matrix = block.mapB.shared ? 0 : at.group};
     for_each_stage(block, p, 0, A::bytes + B::bytes, [&](int k, Mbarrier& full) {
       A::copy(&block.shared.a[p.stage * A::size], block.mapA, at.row, k, full);
       B::copy(&block.shared.b[p.stage * B::size], block.mapB, of_b, k, full);
