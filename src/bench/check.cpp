@@ -21,7 +21,7 @@ namespace {
 /// For kernels that do not cut the sum into tiles.
 constexpr std::int64_t some_k = 8;
 /// More tiles of the sum than any ring has stages.
-constexpr std::int64_t many_tiles = 9;
+constexpr std::int64_t many_tiles = 14;
 /// More rows of tiles than any kernel walks together, and than the persistent blocks of so many multiprocessors take at
 /// a time.
 constexpr std::int64_t many_rows = 17;
@@ -378,6 +378,18 @@ std::vector<CheckProblem> check_problems(const KernelEntry& kernel) {
     for (CheckProblem& problem : batches(kernel)) problems.push_back(std::move(problem));
   if (kernel.groups)
     for (CheckProblem& problem : groups(kernel)) problems.push_back(std::move(problem));
+  const auto [down, across] = kernel.cluster;
+  if (down * across > 1) {
+    // Of the last tiles as little as may be, and of others of their clusters nothing; of steps more than there are
+    // stages, and than TilesOfBlock::few_steps.
+    const auto whole = [](int tile, int blocks) { return std::int64_t{tile} * (blocks == 2 ? 2 : 1); };
+    const std::int64_t M = whole(kernel.tile.m, down) + 1,
+                       N = whole(kernel.tile.n, across) + 16 / size_of(kernel.kind.type),
+                       K = std::int64_t{std::max(kernel.stages, 9) + 1} * kernel.tile.k;
+    problems.push_back(
+        {with_four_lengths(kernel.kind, M, N, K), "a row of the last tiles; D has nothing of others beside"});
+    if (kernel.kind.result == Type::s32) keep_sums(problems);
+  }
   // A cluster takes a multiprocessor for each block, and clusters that stay take several of a problem's tiles each.
   for (CheckProblem& problem : problems)
     problem.multiprocessors = std::max(problem.multiprocessors, kernel.cluster.down * kernel.cluster.across);

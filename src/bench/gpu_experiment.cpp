@@ -21,7 +21,7 @@ T element(Device& device, const void* data, std::int64_t index) {
 }
 
 std::string describe(const Verification& v, double value, double expected) {
-  const std::string allowed = fmt::format("{:.2g} where {:.2g} is allowed", v.max_error, v.bound);
+  const std::string allowed = fmt::format("{:.3g} where {:.3g} is allowed", v.max_error, v.bound);
   std::string text = fmt::format("all {} results are right; the largest error is {}", v.results, allowed);
   if (v.wrong > 0) {
     text = fmt::format("{} of {} results are wrong; the worst is D({}, {}) = {:.7g} instead of {:.7g}", v.wrong,

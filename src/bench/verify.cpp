@@ -155,14 +155,14 @@ std::string describe(const Problem& p, const Findings& found) {
     text += fmt::format("; the worst is D({}, {}) = {:.{}g}", worst.row, worst.col, worst.value, digits);
     if (!std::isnan(worst.expected)) text += fmt::format(" instead of {:.{}g}", worst.expected, digits);
     if (!std::isnan(worst.error))
-      text += fmt::format(", off by {:.2g} where {:.2g} is allowed", worst.error, worst.bound);
+      text += fmt::format(", off by {:.3g} where {:.3g} is allowed", worst.error, worst.bound);
   } else if (results == 0) {
     text = "D has no elements";
   } else {
     text = found.compared == results
                ? fmt::format("all {} results are right", results)
                : fmt::format("{} of {} results were compared and are right", found.compared, results);
-    text += fmt::format("; the largest error is {:.2g} where {:.2g} is allowed", worst.error, worst.bound);
+    text += fmt::format("; the largest error is {:.3g} where {:.3g} is allowed", worst.error, worst.bound);
   }
   if (found.outside > 0) text += fmt::format("; {} elements between the lines of D were changed", found.outside);
   return text;

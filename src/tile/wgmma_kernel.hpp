@@ -150,18 +150,21 @@ struct TilesOfBlock {
   using Tile = typename Config::Tile;
   using At = decltype(Cluster::tile(std::declval<typename Config::Walk>().tile(0), 0));
   static constexpr std::int64_t endless = std::numeric_limits<std::int64_t>::max();
+  /// Which tiles are beyond D takes divisions, too. Of so many steps they take longer than the steps that they save.
+  static constexpr int few_steps = 9;
   /// Clusters go over the edges of D, and of each product's, as a whole, where tiles are in a grid.
   static constexpr bool hang_over = Cluster::down * Cluster::across > 1 && requires(const typename Config::Walk& walk) {
     walk.rows, walk.cols;
   };
   const typename Config::Walk& walk;
   const RowCol<std::int64_t> extent{endless, endless};  ///< of D, or of each product's
+  const std::int64_t K = 0;                             ///< of the product
   const int rank = Cluster::rank();                     ///< of the block, in the cluster
   const int first = static_cast<int>(blockIdx.x) / Cluster::blocks,
             stride = static_cast<int>(gridDim.x) / Cluster::blocks;
   const bool has_first = early && threadIdx.x >= 32;
   const At first_tile = has_first ? computed_here(find(first)) : At{};
-  const bool beyond = some_beyond();  ///< D has nothing of some tiles of clusters
+  const bool beyond = some_beyond();  ///< D has nothing of some tiles of clusters, which are passed
 
   LAPIDARY_DEVICE bool has(int number) const { return walk.has(number); }
   LAPIDARY_DEVICE int next(int number) const { return walk.next(number, stride); }
@@ -204,8 +207,9 @@ struct TilesOfBlock {
   LAPIDARY_DEVICE At find(int number) const { return Cluster::tile(walk.tile(number), rank); }
   LAPIDARY_DEVICE bool some_beyond() const {
     if constexpr (hang_over)
-      return (std::int64_t{walk.rows} * Cluster::down - 1) * Tile::BM >= extent.row ||
-             (std::int64_t{walk.cols} * Cluster::across - 1) * Tile::BN >= extent.col;
+      return K > std::int64_t{few_steps} * Tile::BK &&
+             ((std::int64_t{walk.rows} * Cluster::down - 1) * Tile::BM >= extent.row ||
+              (std::int64_t{walk.cols} * Cluster::across - 1) * Tile::BN >= extent.col);
     else
       return false;
   }
@@ -231,7 +235,7 @@ __global__ void __launch_bounds__(Config::threads, 1)
                  const __grid_constant__ typename Config::Epilogue::Map mapD, const Gemm<T, R> g,
                  const typename Config::Walk walk) {
   using Tile = typename Config::Tile;
-  const TilesOfBlock<Config> tiles = {walk, {g.M, g.N}};
+  const TilesOfBlock<Config> tiles = {walk, {g.M, g.N}, g.K};
   const auto block = begin_block<Config>(mapA, mapB, g);
   RingPosition<Config::stages> p;
 

@@ -114,7 +114,7 @@ void KernelData::verify_double(const MatrixImage& D, bench::Verification& found)
                                              "{} of {} results are right to single precision only, so "
                                              "something that they are computed with is float",
                                              found.wrong, found.results);
-  found.message = fmt::format("{}; the largest error is {:.2g} where {:.2g} is allowed", verdict, found.max_error,
+  found.message = fmt::format("{}; the largest error is {:.3g} where {:.3g} is allowed", verdict, found.max_error,
                               found.bound);
 }
 
@@ -129,7 +129,7 @@ void KernelData::verify_narrow(const MatrixImage& D, bench::Verification& found)
                         name_of(operands_.sums), found.max_error)
           : fmt::format("{} of {} results are wrong for sums in {}; the worst is D({}, {}), off by {:.2g}", found.wrong,
                         found.results, name_of(operands_.sums), found.row, found.col, found.max_error);
-  found.message = fmt::format("{} where {:.2g} is allowed", verdict, found.bound);
+  found.message = fmt::format("{} where {:.3g} is allowed", verdict, found.bound);
 }
 
 }  // namespace lapidary::trial

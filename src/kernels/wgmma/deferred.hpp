@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(Config::threads, 1)
                     const typename Config::Walk walk) {
   using Tile = typename Config::Tile;
   using Epilogue = typename Config::Epilogue;
-  const TilesOfBlock<Config, false> tiles = {walk, {g.M, g.N}};
+  const TilesOfBlock<Config, false> tiles = {walk, {g.M, g.N}, g.K};
   const auto block = begin_block<Config>(mapA, mapB, g);
   RingPosition<Config::stages> p;
 

@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(Config::threads, 1)
                     const __grid_constant__ typename Config::Epilogue::Map mapD, const Gemm<T, R> g,
                     const typename Config::Walk walk) {
   using Tile = typename Config::Tile;
-  const TilesOfBlock<Config> tiles = {walk, {g.M, g.N}};
+  const TilesOfBlock<Config> tiles = {walk, {g.M, g.N}, g.K};
   const auto block = begin_block<Config>(mapA, mapB, g);
   RingPosition<Config::stages> p;
 

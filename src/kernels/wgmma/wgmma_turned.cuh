@@ -36,7 +36,8 @@ struct Epilogue : wgmma_batched::Epilogue<t, Staged> {
   LAPIDARY_DEVICE static void store(const Gemm<T, R>& g, const Place& place, int thread,
                                     typename Tile::Accumulators& rD, const Map& map, typename Staged::Storage& shared) {
     // Of the tile's columns a warpgroup has as many, or all.
-    const int first = Tile::Turned::WM < Tile::BN ? warp_of_block() / 4 * Tile::Turned::WM : 0;
+    constexpr bool has_all = Tile::Turned::WM == Tile::BN;
+    const int first = has_all ? 0 : warp_of_block() / 4 * Tile::Turned::WM;
     const RowCol<int> origin = {static_cast<int>(place.row), static_cast<int>(place.col) + first};
     Gemm<T, R> own = g;
     if (g.beta != 0) own.C += place.product * map.stride_c;
@@ -97,9 +98,8 @@ constexpr MenuTile column_major_b[] = {{96, 128, 2, 48, 1, 4},  {96, 64, 1, 96, 
 constexpr MenuTile wide[] = {{72, 128, 1, 32}, {144, 128, 1, 32, 2, 4}, {88, 192, 1, 24, 2, 1}};
 /// Of a row-major B columns come in spans of 64 anyway.
 constexpr MenuTile row_major_b[] = {{160, 256, 2, 16, 2, 1}, {120, 256, 2, 40, 2, 1}, {208, 128, 2, 16, 4, 2},
-                                    {272, 128, 2, 48, 1, 2}, {160, 128, 2, 80, 4, 2}, {176, 192, 1, 88, 2, 1},
-                                    {88, 192, 1, 88, 4, 1},  {88, 128, 1, 88, 4, 1},  {96, 128, 2, 48, 2, 1},
-                                    {112, 64, 1, 112, 4, 2}, {200, 128, 2, 40, 1, 2}};
+                                    {272, 128, 2, 48, 1, 2}, {176, 192, 1, 88, 2, 1}, {88, 192, 1, 88, 4, 1},
+                                    {88, 128, 1, 88, 4, 1},  {96, 128, 2, 48, 2, 1},  {200, 128, 2, 40, 1, 2}};
 constexpr auto all_traits = joined(menu_of(of, kinds_of_16_bits(row, column), column_major_b),
                                    menu_of(of, kinds_of_16_bits(row, row), row_major_b),
                                    menu_of(of, kinds_with_f32(row, row), wide));

@@ -40,9 +40,8 @@ Prepared prepare(const Problem& problem, const Card& card) {
 /// Two warpgroups stage results, whatever a tile's columns.
 constexpr KernelTraits of(const GemmKind& kind, const MenuTile& tile) { return wgmma_turned::with_room(kind, tile, 2); }
 constexpr Order row = Order::row_major, column = Order::column_major;
-constexpr MenuTile row_major_b[] = {{88, 192, 1, 88, 2, 1},  {104, 128, 1, 104, 4, 1}, {88, 128, 1, 88, 4, 1},
-                                    {136, 64, 1, 136, 4, 1}, {104, 192, 1, 104, 2, 1}, {128, 128, 1, 128, 2, 1}};
-constexpr MenuTile column_major_b[] = {{88, 192, 1, 88, 2, 1}, {104, 128, 1, 104, 4, 1}};
+constexpr MenuTile row_major_b[] = {{104, 192, 1, 104, 2, 1}, {128, 128, 1, 128, 2, 1}};
+constexpr MenuTile column_major_b[] = {{104, 128, 1, 104, 4, 1}, {88, 192, 1, 88, 2, 1}};
 constexpr auto all_traits = joined(menu_of(of, kinds_of_16_bits(row, row), row_major_b),
                                    menu_of(of, kinds_of_16_bits(row, column), column_major_b));
 constexpr auto build = [](auto t) {
