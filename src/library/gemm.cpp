@@ -91,6 +91,12 @@ Product product_of(Scalar alpha, const ConstMatrixView& A, const ConstMatrixView
                     fmt::format("{} is {} x {}; sizes are 0 or more", name_of(matrix), x->rows, x->cols));
   require_shape(RefusalId::shape_b, "B", B.rows, B.cols, "as A and D are", A.cols, D.cols);
   require_shape(RefusalId::shape_d, "D", D.rows, D.cols, "as A and B are", A.rows, B.cols);
+  for (const auto& [matrix, type] : {std::pair(Matrix::A, A.type), std::pair(Matrix::B, B.type)})
+    if (type > Type::s32)
+      throw Refusal(RefusalId::type_value,
+                    fmt::format("the element type of {} has value {}; it must be f32, f16, bf16, "
+                                "tf32, e4m3 or s8",
+                                name_of(matrix), static_cast<int>(type)));
   if (A.type != B.type)
     throw Refusal(RefusalId::type_b,
                   fmt::format("A is of {} and B of {}; they must be of one type", name_of(A.type), name_of(B.type)));

@@ -319,9 +319,11 @@ const Gpu& find_gpu(std::span<const Gpu> gpus, std::string_view name, std::strin
   };
   const auto nearest = std::min_element(gpus.begin(), gpus.end(),
                                         [&](const Gpu& a, const Gpu& b) { return distance(a) < distance(b); });
-  throw Refusal(
-      RefusalId::card_unknown,
-      fmt::format("no GPU is named '{}'; the nearest is {}. lapidary gpus lists them{}", name, nearest->name, advice));
+  // Of a name most of which is another the nearest is none that was meant.
+  const bool is_near = 2 * distance(*nearest) <= joined(asked).size();
+  throw Refusal(RefusalId::card_unknown,
+                fmt::format("no GPU is named '{}'{}. lapidary gpus lists them{}", name,
+                            is_near ? fmt::format("; the nearest is {}", nearest->name) : "", advice));
 }
 
 Gpu find_gpu(std::string_view name) {

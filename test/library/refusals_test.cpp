@@ -177,6 +177,8 @@ std::vector<Case> Refusals::of_products() {
        })},
       {strides_order, "C has strides 1 and 4, D has 5 and 1; they must be of one order",
        viewed([](Views& v) { v.C = column_major_view(v.C.data, Type::f32, 4, 5); })},
+      {type_value, "the element type of A has value 99; it must be f32, f16",
+       viewed([](Views& v) { v.A.type = static_cast<Type>(99); })},
       {type_b, "A is of f32 and B of f16; they must be of one type", viewed([](Views& v) { v.B.type = Type::f16; })},
       {type_c, "C is of f16 and D of f32; they must be of one type", viewed([](Views& v) { v.C.type = Type::f16; })},
       {batch_matrices, "there are 2 matrices A; there must be 4, as of D, or 1 for all", viewed([](Views& v) {

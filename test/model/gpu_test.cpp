@@ -156,6 +156,7 @@ TEST(Gpu, AmbiguousAndUnknownNamesAreRefusedWithWhatWasMeant) {
   EXPECT_EQ(find("a100"), "'a100' may be A100 SXM4 40GB or A100 SXM4 80GB or A100 PCIe 80GB; name one of them");
   EXPECT_EQ(find("a100 80gb"), "'a100 80gb' may be A100 SXM4 80GB or A100 PCIe 80GB; name one of them");
   EXPECT_EQ(find("h20O").find("no GPU is named 'h20O'; the nearest is H200."), 0u) << find("h20O");
+  EXPECT_EQ(find("nonsense").find("no GPU is named 'nonsense'. lapidary gpus lists them"), 0u) << find("nonsense");
   EXPECT_EQ(find("rtx4080").find("no GPU is named 'rtx4080'; the nearest is RTX 4090."), 0u) << find("rtx4080");
   EXPECT_EQ(find("").find("no GPU is named ''"), 0u);
   EXPECT_EQ(find("nvidia").find("no GPU is named 'nvidia'"), 0u);
