@@ -8,6 +8,7 @@ from lib.project import ROOT
 
 TIMES = ROOT / "results/h200/regret"
 COSTS = ROOT / "src/library/kernel_costs.inc"
+MULTIPROCESSORS = 132
 SIZES = {"f32": 4, "tf32": 4, "f16": 2, "bf16": 2, "e4m3": 1, "s8": 1, "s32": 4}
 
 PLAN = re.compile(r"1\.\w+\.(\w+?)(?:-(\w+))?-([RC]{3})\.(\d+)x(\d+)x(\d+)\.ld(\d+)-(\d+)-(\d+)-(\d+)\.")

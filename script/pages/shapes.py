@@ -55,6 +55,7 @@ TEXTS = {
     "drawn9": "48 to 1500 rows and columns, 88 to 4000 steps, multiples of 8",
     "cubes": "cubes from 256 to 4096",
     "gradients": "gradients of weights of 768 x 768 to 14336 x 4096, of 512 to 8192 rows, and products of their sizes",
+    "hanging": "sizes of other lists, most of which kernels are near the best for whose clusters hang over D",
     "sixteen": "16 products in a batch, cubes and such as gradients of weights are",
 }
 

@@ -178,13 +178,14 @@ WayTime time_of_warps(const Way& way, const BuiltInCard& card, int resident) {
   return {cycles / gpu.clock_hz + k.launch_gap * 1e-9, limiter};
 }
 
-/// Lines of A and of B that a block asks for, step by step, in the mean over all blocks: a cluster copies none for
-/// tiles that D has nothing of.
+/// Lines of A and of B that a block asks for, step by step, in the mean over all blocks: of more than nine steps a
+/// cluster copies none for tiles that D has nothing of (TilesOfBlock).
 struct AskedFor {
   double a, b;
 };
-AskedFor asked_for(const Problem& p, const KernelEntry& kernel) {
+AskedFor asked_for(const Problem& p, const KernelEntry& kernel, const LibraryKernel::Work& work) {
   const auto& [m, n, k] = kernel.tile;
+  if (work.steps <= 9) return {1.0 * m / kernel.cluster.across, 1.0 * n / kernel.cluster.down};
   const auto [rows, columns] = tiles_of(kernel, p.M, p.N);
   const double of_d = number(ceil_div<std::int64_t>(p.M, m)), across = number(ceil_div<std::int64_t>(p.N, n));
   return {m * of_d / number(rows) / kernel.cluster.across, n * across / number(columns) / kernel.cluster.down};
@@ -193,7 +194,7 @@ AskedFor asked_for(const Problem& p, const KernelEntry& kernel) {
 /// Pieces of 128 bytes that blocks ask for of what lies outside of A and B.
 double pieces_outside(const Problem& p, const KernelEntry& kernel, const LibraryKernel::Work& work) {
   const auto [rows, columns] = tiles_of(kernel, p.M, p.N);
-  const AskedFor lines = asked_for(p, kernel);
+  const AskedFor lines = asked_for(p, kernel, work);
   const double outside = lines.a - number(p.M) / number(rows) / kernel.cluster.across + lines.b -
                          number(p.N) / number(columns) / kernel.cluster.down;
   return work.blocks * work.steps * outside * kernel.tile.k * size_of(p.kind.type) / 128;
@@ -208,7 +209,7 @@ double crooked_microseconds(const Problem& p, const KernelEntry& kernel, const L
     const bool is_short = in_bulk && !along_k && line < 128;
     return begins == 128 ? 0 : MeasuredCost::of_short_line(is_short ? line : 128) / MeasuredCost::crooked_rows(begins);
   };
-  const AskedFor lines = asked_for(p, kernel);
+  const AskedFor lines = asked_for(p, kernel, work);
   const double crooked = lines.a * of_each(shape_of(p, Matrix::A), p.kind.a == Order::row_major) +
                          lines.b * of_each(shape_of(p, Matrix::B), p.kind.b == Order::column_major);
   return work.blocks * work.steps * crooked * kernel.tile.k * size_of(p.kind.type) / 128;
