@@ -5,7 +5,7 @@ import re
 import statistics
 
 from lib.project import ROOT
-from lib.timed import KERNEL, TIMES, ceil_div, held, mean, plan_of, way_name, work
+from lib.timed import KERNEL, MULTIPROCESSORS, TIMES, ceil_div, held, mean, plan_of, way_name, work
 from pages.markdown import table
 from pages.recorded import load
 
@@ -311,7 +311,11 @@ def in_turns():
 
 
 CHANGES = ROOT / "results/h200/changes"  # what one program took and the one with the change, list by list, in turns
-BEYOND = 0.2  # of a launch's tiles are in clusters, and beyond D
+LISTS = {
+    "batches": "batches, f16 RC", "cubes": "cubes, f16", "random": "random sizes, f16", "f32": "cubes and gradients of weights, bf16 with results of f32",
+    "beyond": "kernels for whose clusters much is beyond D are near the best, f16 RC",
+}
+BEYOND_D = 0.2  # of a launch's tiles are in clusters, and beyond D
 
 
 def beyond(kernel, plan):
@@ -336,11 +340,33 @@ def taken_twice():
 
 def group_of(kernel, plan):
     bm, bn = (int(n) for n in KERNEL.match(kernel).groups()[:2])
-    if beyond(kernel, plan) >= BEYOND:
+    if beyond(kernel, plan) >= BEYOND_D:
         return "a fifth or more of the tiles beyond D"
     if rung_of(kernel) in ("wgmma_batched", "wgmma_turned"):
         return "`wgmma_batched` and `wgmma_turned`, " + ("up to 96 x 128" if bm * bn <= 96 * 128 else "larger tiles")
     return "all others"
+
+
+def turns_turned():
+    """Of wgmma_turned_pingpong over wgmma_turned, in the same tile and cluster, by how many tiles a multiprocessor has."""
+    ratios = {}
+    for path in sorted(TIMES.glob("*.json")):
+        for problem in json.loads(path.read_text())["problems"]:
+            plan = plan_of(problem["plan"])
+            ways = {way["kernel"]: way for way in problem["ways"] if not (way["packs_a"] or way["packs_b"])}
+            for name, way in ways.items():
+                other = next((ways[one] for one in ways if rung_of(one) == "wgmma_turned" and in_turns_too(one) == in_turns_too(name)), None)
+                if rung_of(name) == "wgmma_turned_pingpong" and other:
+                    tiles = way["blocks"] / MULTIPROCESSORS
+                    of = "at most one" if tiles <= 1 else "up to two" if tiles <= 2 else "up to four" if tiles <= 4 else "more"
+                    ratios.setdefault(of, {})[plan, name] = way["measured_s"] / other["measured_s"]
+    rows = [[of, f"{len(ratios[of])}", f"{statistics.median(ratios[of].values()):.3f}"] for of in ("at most one", "up to two", "up to four", "more")]
+    return table(["tiles for each multiprocessor", "timed:", "in turns over together, median:"], rows)
+
+
+def in_turns_too(kernel):
+    """Its tile, cluster and types: what both have the same."""
+    return re.sub(r"^\w+?(?=_\d+x)|_s\d+", "", kernel)
 
 
 def less_for_producers():
@@ -362,8 +388,8 @@ def quickest_for_producers():
     for name, _, cublas, ways in taken_twice():
         best = [min(times[i] for times in ways.values()) for i in range(2)]
         lists.setdefault(name, []).append((best[1] / best[0], cublas[0] / best[0], cublas[1] / best[1]))
-    rows = [[name, f"{len(of)}", *(f"{mean([each[i] for each in of]):.3f}" for i in range(3))] for name, of in lists.items()]
+    rows = [[LISTS[name], f"{len(of)}", *(f"{mean([each[i] for each in of]):.3f}" for i in range(3))] for name, of in lists.items()]
     return table(["list", "problems:", "after over before:", "cuBLAS over before:", "cuBLAS over after:"], rows)
 
 
-REGIONS = {"less-for-producers": less_for_producers, "quickest-for-producers": quickest_for_producers, "in-turns": in_turns, "tiles-of-f32": tiles_of_f32, "columns-in-64s": columns_in_64s, "turned-in-clusters": turned_in_clusters, "asked-for-by-all": asked_for_by_all, "beside-second-launch": beside_second_launch, "block-order": block_order, "overlapping": overlapping, "promotion": promotion, "tile-order": tile_order, "slices": slices, "crooked-lines": crooked_lines, "clusters-of-cublas": shapes_of_clusters, "rows-by-alignment": rows_by_alignment, "rows-beyond": rows_beyond}
+REGIONS = {"turns-turned": turns_turned, "less-for-producers": less_for_producers, "quickest-for-producers": quickest_for_producers, "in-turns": in_turns, "tiles-of-f32": tiles_of_f32, "columns-in-64s": columns_in_64s, "turned-in-clusters": turned_in_clusters, "asked-for-by-all": asked_for_by_all, "beside-second-launch": beside_second_launch, "block-order": block_order, "overlapping": overlapping, "promotion": promotion, "tile-order": tile_order, "slices": slices, "crooked-lines": crooked_lines, "clusters-of-cublas": shapes_of_clusters, "rows-by-alignment": rows_by_alignment, "rows-beyond": rows_beyond}
