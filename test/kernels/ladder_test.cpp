@@ -8,9 +8,12 @@
 #include <ostream>
 #include <set>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "bench/run.hpp"
+#include "core/batch.hpp"
 #include "core/math.hpp"
 #include "device/device.hpp"
 #include "kernels/registry.hpp"
@@ -51,6 +54,17 @@ bool is_as_with_bf16(const KernelEntry& kernel) {
 std::vector<Configuration> all_codes() {
   std::vector<Configuration> all = all_configurations();
   std::erase_if(all, [](const Configuration& one) { return is_as_with_bf16(*one.kernel); });
+  return all;
+}
+
+/// The first kernel of each rung that has clusters of a shape.
+std::vector<Configuration> all_clusters() {
+  std::vector<Configuration> all = all_configurations();
+  std::set<std::tuple<std::string_view, int, int>> known;
+  std::erase_if(all, [&](const Configuration& one) {
+    const auto [down, across] = one.kernel->cluster;
+    return down * across == 1 || !known.emplace(one.rung->name(), down, across).second;
+  });
   return all;
 }
 
@@ -125,6 +139,19 @@ std::vector<RandomProblem> around_a_tile(const KernelEntry& kernel) {
   return specs;
 }
 
+/// The same problem with lines that begin at multiples of 16 bytes and are no longer than they have to be for that, as
+/// bulk copies need them whatever the sizes are.
+RandomProblem with_whole_lines(RandomProblem spec) {
+  Problem& p = spec.problem;
+  spec.displacement = {};
+  for (const Matrix matrix : all_matrices) {
+    bench::leading_dimension(p, matrix) = 0;
+    const MatrixShape x = shape_of(resolved(p), matrix);
+    bench::leading_dimension(p, matrix) = round_up<std::int64_t>(x.length(), 16 / size_of(x.type));
+  }
+  return spec;
+}
+
 /// Of more than one tile, or cluster, in each direction, with vectors and without. More than three or four of small
 /// ones tell no more.
 std::vector<RandomProblem> large_cases(const KernelEntry& kernel) {
@@ -147,17 +174,19 @@ std::vector<RandomProblem> large_cases(const KernelEntry& kernel) {
   return specs;
 }
 
-/// The same problem with lines that begin at multiples of 16 bytes and are no longer than they have to be for that, as
-/// bulk copies need them whatever the sizes are.
-RandomProblem with_whole_lines(RandomProblem spec) {
-  Problem& p = spec.problem;
-  spec.displacement = {};
-  for (const Matrix matrix : all_matrices) {
-    bench::leading_dimension(p, matrix) = 0;
-    const MatrixShape x = shape_of(resolved(p), matrix);
-    bench::leading_dimension(p, matrix) = round_up<std::int64_t>(x.length(), 16 / size_of(x.type));
+/// Of clusters, of whose tiles D has some and not others, in many steps: much higher than wide, and the other way
+/// round, and three products of either.
+std::vector<RandomProblem> beyond_d(const KernelEntry& kernel) {
+  const std::int64_t m = kernel.tile.m * kernel.cluster.down, n = kernel.tile.n * kernel.cluster.across;
+  const std::int64_t K = 10 * kernel.tile.k + 8;
+  std::vector<RandomProblem> specs;
+  for (const Problem& p : {Problem{.M = m + 1, .N = 8, .K = K}, Problem{.M = 7, .N = n + 8, .K = K}}) {
+    RandomProblem spec = with_whole_lines(of_kind(kernel.kind, {.problem = p, .beta = 3}));
+    specs.push_back(spec);
+    spec.problem.batch = one_after_another(resolved(spec.problem), 3);
+    if (kernel.batches) specs.push_back(spec);
   }
-  return spec;
+  return specs;
 }
 
 class Ladder : public testing::TestWithParam<Configuration> {
@@ -193,6 +222,8 @@ class Ladder : public testing::TestWithParam<Configuration> {
 
 /// What depends on how a kernel's warps and blocks work together, and not on what they multiply.
 class Code : public Ladder {};
+/// And what on how clusters lie over D.
+class Clusters : public Ladder {};
 
 std::string name_of_test(const testing::TestParamInfo<Configuration>& info) {
   std::string name = info.param.kernel->id();
@@ -201,6 +232,7 @@ std::string name_of_test(const testing::TestParamInfo<Configuration>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(Rung, Ladder, testing::ValuesIn(all_configurations()), name_of_test);
 INSTANTIATE_TEST_SUITE_P(Rung, Code, testing::ValuesIn(all_codes()), name_of_test);
+INSTANTIATE_TEST_SUITE_P(Rung, Clusters, testing::ValuesIn(all_clusters()), name_of_test);
 
 #if LAPIDARY_WITH_INSTRUMENTED
 TEST_P(Ladder, IsRightAndWithoutFaultsWhenChecked) {
@@ -226,7 +258,18 @@ TEST_P(Code, IsRightOnSeveralTilesOfThePlainBuild) {
   expect_right(*device, large_cases(kernel));
 }
 
+TEST_P(Clusters, PassTilesBeyondD) {
+  const auto device = emulated();
+  expect_right(*device, beyond_d(kernel));
+}
+
 #if LAPIDARY_WITH_CUDA
+TEST_P(Clusters, PassTilesBeyondDOnAGpu) {
+  if (gpu_count() == 0) GTEST_SKIP() << "there is no GPU";
+  const auto device = open_gpu();
+  expect_right(*device, beyond_d(kernel));
+}
+
 TEST_P(Ladder, IsRightOnAGpu) {
   if (gpu_count() == 0) GTEST_SKIP() << "there is no GPU";
   const auto device = open_gpu();

@@ -35,9 +35,9 @@ struct Epilogue : wgmma_batched::Epilogue<t, Staged> {
   template <class Tile, class T, class R>
   LAPIDARY_DEVICE static void store(const Gemm<T, R>& g, const Place& place, int thread,
                                     typename Tile::Accumulators& rD, const Map& map, typename Staged::Storage& shared) {
-    // Of the tile's columns a warpgroup has as many, or all.
-    constexpr bool has_all = Tile::Turned::WM == Tile::BN;
-    const int first = has_all ? 0 : warp_of_block() / 4 * Tile::Turned::WM;
+    // A warpgroup has so many of the tile's columns, or all of them.
+    constexpr int apart = Tile::Turned::WM % Tile::BN;
+    const int first = warp_of_block() / 4 * apart;
     const RowCol<int> origin = {static_cast<int>(place.row), static_cast<int>(place.col) + first};
     Gemm<T, R> own = g;
     if (g.beta != 0) own.C += place.product * map.stride_c;
