@@ -341,7 +341,8 @@ def taken_twice():
 def group_of(kernel, plan):
     bm, bn = (int(n) for n in KERNEL.match(kernel).groups()[:2])
     if beyond(kernel, plan) >= BEYOND_D:
-        return "a fifth or more of the tiles beyond D"
+        steps = ceil_div(plan.K, int(KERNEL.match(kernel)[3]))
+        return "a fifth or more of the tiles beyond D, " + ("ten steps or more" if steps > 9 else "fewer steps")
     if rung_of(kernel) in ("wgmma_batched", "wgmma_turned"):
         return "`wgmma_batched` and `wgmma_turned`, " + ("up to 96 x 128" if bm * bn <= 96 * 128 else "larger tiles")
     return "all others"

@@ -536,7 +536,7 @@ std::vector<Case> Refusals::of_choices() {
        planned(aligned, e4m3, {.kernel = "wgmma_energy_128x256x128_s4_c2x1_e4m3-f32-RC"})},
       {option_batch_invariant,
        "with batch_invariant = true: the kernel for any number of rows does not take this one: "
-       "wgmma_shared_64x64x64_s13_c2x2_e1x64_f16-RC: M is 2147483648; bulk copies count elements in 31 bits, to 2147482624",
+       "wgmma_waves_64x64x64_s13_e1x64_f16-RC: M is 2147483648; bulk copies count elements in 31 bits, to 2147482624",
        planned([](Problem& p) { p = problem_of(p.kind, 2 * large, 256, 64); }, f16, {.batch_invariant = true})},
       // Several that leave no way by themselves, and such as leave one each.
       {option_workspace, "is 65536; and kernel = naive_32x32_f32: naive_32x32_f32 is a lesson",
