@@ -275,6 +275,38 @@ TEST(CuteTwin, MakesTheAccessesOfItsParent) {
 #endif
 
 // Tiles of 128 x 128 and 32 along K are computed whole, edges included, by products of 16 x 8 x 16.
+// Which tiles of its clusters D has nothing of a kernel finds out where K has more than nine steps.
+TEST(Clusters, CopyAndMultiplyInManyStepsForTilesOfDAlone) {
+  for (const char* id :
+       {"wgmma_cluster_128x256x64_s4_c2x1_e2x64_bf16-RC", "wgmma_shared_128x112x64_s7_c2x4_e2x32_bf16-RC",
+        "wgmma_pingpong_64x208x64_s6_c1x2_e2x32_bf16-RC", "wgmma_turned_96x128x64_s7_c1x4_e2x48_bf16-RC",
+        "wgmma_turned_pingpong_104x128x64_s6_c4x1_e1x104_bf16-RC", "wgmma_batched_64x64x64_s13_c2x2_e1x64_bf16-RC",
+        "wgmma_deferred_128x256x64_s4_c2x1_e2x64_bf16-RC", "wgmma_promoted_128x192x128_s5_c2x1_e4m3-f32-RC"}) {
+    const KernelEntry& kernel = find_kernel(id);
+    const auto& [m, n, k] = kernel.tile;
+    const auto [down, across] = kernel.cluster;
+    // Three rows of clusters, and two columns: warpgroups that take turns have tiles of both kinds.
+    const std::int64_t M = 2 * down * m + 1, N = across * n + 8, rows = ceil_div<std::int64_t>(M, m),
+                       cols = ceil_div<std::int64_t>(N, n);
+    const std::int64_t all_rows = 3 * down, all_cols = 2 * across;
+    for (const int steps : {9, 10}) {
+      const auto device = open_emulator({.count = true, .multiprocessors = down * across, .check = true});
+      const auto result = bench::run_gemm(*device, find_rung(kernel.rung), kernel, Build::instrumented,
+                                          {.problem = {.kind = kernel.kind, .M = M, .N = N, .K = steps * k}});
+      EXPECT_TRUE(result.verification.ok) << id << ": " << result.verification.message;
+      ASSERT_EQ(result.ran, id);
+      const Counters total = device->stream().machine->report().total;
+      const bool passes = steps > 9;
+      const std::int64_t of_rows = passes ? rows : all_rows, of_cols = passes ? cols : all_cols;
+      EXPECT_EQ(total.wgmma.flop, 2 * steps * k * m * n * of_rows * of_cols) << id << ", " << steps << " steps";
+      // What reaches shared memory: A where D has rows of the tile, B where it has columns.
+      const std::int64_t lines = of_rows * all_cols * m + of_cols * all_rows * n;
+      EXPECT_EQ(total.bulk_load.shared_bytes, steps * k * lines * size_of(kernel.kind.type))
+          << id << ", " << steps << " steps";
+    }
+  }
+}
+
 TEST(TensorCores, MultiplyWholeTiles) {
   const Rung& rung = find_rung("mma_tiles");
   const KernelEntry& kernel = rung.kernels.front();
