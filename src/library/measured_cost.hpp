@@ -12,19 +12,20 @@ namespace lapidary::library {
 ///
 ///   fixed + ragged * (longest(walk, D / writing) + (1 + (odd - 1) * apart) * D / d_rate)
 ///         + singly * max(unaligned, apart) * whole * rounds + summing
-///   walk = sum over rounds of blocks (longest(multiplying, arriving * share))
+///   walk = sum over rounds of blocks (longest(multiplying, arriving))
 ///   multiplying = start + steps * max(alone, loaded * busiest)
-///   arriving = longest(A / a_rate + B / b_rate + beyond / outside, crooked) / rounds
+///   arriving = longest((A / a_rate + B / b_rate + beyond / outside) * drawn(share), crooked * share) / rounds
 ///
 /// with A, B and D in bytes; longest(a, b) the longer one where they differ, and more where they do not, as what takes
 /// as long as something else is not hidden behind it altogether: (a^4 + b^4)^(1/4), or of kernels whose warps multiply
-/// the longer one; `share` the part of the card's places for blocks that a round fills, `busiest` that of the
-/// multiprocessor with the most blocks, or where each has one to itself the card's, or of those that stream that of the
-/// pair of multiprocessors with the most; `beyond` the pieces of 128 bytes that are asked for of what lies outside of
-/// the matrices, rows of A below its last one above all; `crooked` how long those take that are asked for of lines that
-/// begin at no multiples of that; `unaligned` 1 for kernels whose warps multiply where lines are not aligned, and
-/// otherwise 0; `apart` 1 where results cannot be stored in pairs, `apart_in_pairs` where they can and lines of D begin
-/// at no multiples of 16 bytes, and otherwise 0; `whole` the part of a tile that D fills.
+/// the longer one; `share` the part of the card's places for blocks that a round fills, drawn(share) how long what
+/// comes for its blocks takes of what it takes for blocks in all places, or of kernels whose warps multiply `share`,
+/// `busiest` that of the multiprocessor with the most blocks, or where each has one to itself the card's, or of those
+/// that stream that of the pair of multiprocessors with the most; `beyond` the pieces of 128 bytes that are asked for
+/// of what lies outside of the matrices, rows of A below its last one above all; `crooked` how long those take that are
+/// asked for of lines that begin at no multiples of that; `unaligned` 1 for kernels whose warps multiply where lines
+/// are not aligned, and otherwise 0; `apart` 1 where results cannot be stored in pairs, `apart_in_pairs` where they can
+/// and lines of D begin at no multiples of 16 bytes, and otherwise 0; `whole` the part of a tile that D fills.
 struct MeasuredCost {
   std::string_view kernel;  ///< its key_of()
   double fixed;             ///< from one launch to the next, if there is next to nothing to do
@@ -52,6 +53,10 @@ struct MeasuredCost {
   /// that copy in bulk: each row of 128 bytes begins and ends with half a sector. Those among them that store from
   /// registers are not told apart.
   static constexpr double half_sectors = 1.3;
+
+  /// Blocks in a part of the card's places do not draw all that DRAM gives: 64 that are alone came near it, 80 no
+  /// nearer than three quarters (docs/tried.md, "Fewer blocks than multiprocessors").
+  static constexpr double drawn(double share) { return share > 0.5 ? 0.5 + 0.5 * share : 0.1 + 0.9 * share; }
 
   /// Pieces that come to all multiprocessors together in a microsecond, whatever the kernel, of lines that begin at
   /// multiples of 16, 32 or 64 bytes and no more (docs/tried.md, "Lines that begin anywhere").

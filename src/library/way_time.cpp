@@ -251,7 +251,9 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   const auto longest = [&](double a, double b) {
     return cost.depth > 0 ? std::max(a, b) : std::sqrt(std::sqrt(a * a * a * a + b * b * b * b));
   };
-  const double arriving = longest(operands, crooked);
+  const auto arriving = [&](double share) {
+    return longest(operands * (cost.depth > 0 ? share : MeasuredCost::drawn(share)), crooked * share) / rounds;
+  };
   // A multiprocessor that has a block more than others is done last; what rounding adds to a whole number is none.
   // Where blocks have a multiprocessor to themselves `loaded` counts by the card's share, and of those that stream by
   // pairs of multiprocessors.
@@ -264,7 +266,7 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
     return slower * (m.start + work.steps * std::max(m.alone, m.loaded * busiest(share)));
   };
   const auto over_rounds = [&](const auto& round) { return full * round(1) + (rest > 0 ? round(rest) : 0); };
-  const double walk = over_rounds([&](double share) { return longest(multiplying(share), arriving / rounds * share); });
+  const double walk = over_rounds([&](double share) { return longest(multiplying(share), arriving(share)); });
   const int result_size = size_of(p.kind.result);
   const bool halves = in_bulk && p.ldd * result_size % 32 == 16;
   const double d = number(p.M) * number(p.N) * result_size * products(p, Matrix::D) *
@@ -289,12 +291,12 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
                                                                                                 : "steps along K";
   };
   // Results take longest where writing them makes the walk half as long again.
-  const char* const limiter = m.fixed > microseconds / 2              ? "launch overhead"
-                              : ragged > 1                            ? "lines that are not aligned"
-                              : results > walk || stored > 1.5 * walk ? "results"
-                              : over_rounds(multiplying) > arriving   ? of_steps()
-                              : operands > crooked                    ? "DRAM"
-                                                                      : "lines that begin anywhere";
+  const char* const limiter = m.fixed > microseconds / 2                         ? "launch overhead"
+                              : ragged > 1                                       ? "lines that are not aligned"
+                              : results > walk || stored > 1.5 * walk            ? "results"
+                              : over_rounds(multiplying) > over_rounds(arriving) ? of_steps()
+                              : operands > crooked                               ? "DRAM"
+                                                                                 : "lines that begin anywhere";
   return {microseconds * 1e-6, limiter};
 }
 
