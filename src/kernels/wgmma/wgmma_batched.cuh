@@ -48,7 +48,7 @@ struct OnDiagonal : Tiles {
 /// Whether two warpgroups take tiles in turns; of wider ones, and of those with results of 32 bits, each has half the
 /// rows.
 constexpr bool in_turns(const TileShape& tile, const GemmKind& kind) {
-  return tile.m <= 128 && tile.m * tile.n <= 128 * 176 && size_of(kind.result) == 2;
+  return tile.m <= 128 && tile.m * tile.n <= 128 * 192 && size_of(kind.result) == 2;
 }
 template <KernelTraits t>
 using Parent = std::conditional_t<in_turns(t.tile, t.kind), wgmma_pingpong::Config<t>, wgmma_shared::Config<t>>;
@@ -117,7 +117,7 @@ constexpr KernelTraits of(const GemmKind& kind, const MenuTile& tile) {
 constexpr Order row = Order::row_major, column = Order::column_major;
 /// Wide tiles in pairs have the fewest bytes for each product; small ones are for products that are small, and few.
 constexpr MenuTile column_major_b[] = {{128, 128, 2, 64},       {128, 256, 2, 64, 2, 1}, {128, 192, 2, 64, 2, 1},
-                                       {192, 128, 2, 32, 1, 2}, {128, 144, 2, 32, 1, 2}, {64, 176, 2, 32},
+                                       {128, 128, 2, 64, 2, 1}, {128, 144, 2, 32, 1, 2}, {64, 176, 2, 32},
                                        {64, 128, 2, 64, 2, 1},  {64, 96, 2, 32, 2, 2},   {64, 64, 1, 64, 2, 2},
                                        {64, 64, 1, 64}};
 constexpr MenuTile other_orders[] = {

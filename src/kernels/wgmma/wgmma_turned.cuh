@@ -12,14 +12,14 @@ constexpr RungInfo info = {
     .change =
         "The transposed product: columns of B are the rows of what wgmma multiplies, so that a tile has 64 to 256 columns "
         "in steps of 64, and any multiple of 8 rows up to 256, of 16 above; results are turned back on their way to "
-        "shared memory",
+        "shared memory, those of 16 bits by stmatrix",
     .why =
         "A tile of 64 rows has them whether D does or not: of three tiles of 128 for 288 rows a quarter hangs over, is "
         "multiplied and, with other columns of B, asked for; three of 96 have none that does",
     .counter = "wgmma instructions, and reads of L2: less by what hung over D",
     .cost =
-        "A lane has neighbours of a column of D: C is read, and results go to shared memory, one by one; columns are as "
-        "coarse as rows were",
+        "A lane has neighbours of a column of D: C is read, and results of 32 bits go to shared memory, one by one; columns "
+        "are as coarse as rows were",
     .exercise =
         "`lapidary raster --kernel wgmma_turned -m 288 -n 5112 -k 10960`, then `--kernel wgmma_waves --tile 128x128x64`: how "
         "much of what is computed lies in D?",

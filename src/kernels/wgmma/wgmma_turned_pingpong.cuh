@@ -11,8 +11,7 @@ constexpr RungInfo info = {
         "Each of two warpgroups has whole tiles of its own, as in wgmma_pingpong: while one stores results the other one "
         "multiplies",
     .why =
-        "Results of a turned tile are turned back one by one, for which tensor cores wait where a block has more tiles "
-        "than one",
+        "Tensor cores wait until a tile's last results are in shared memory, also where a block has more tiles than one",
     .counter = "none: the same accesses in another order; of all cycles tensor cores work in more",
     .cost = "A warpgroup holds the sums of a whole tile, and a block that has a single tile has one warpgroup for it",
     .exercise =
@@ -41,7 +40,8 @@ Prepared prepare(const Problem& problem, const Card& card) {
 constexpr KernelTraits of(const GemmKind& kind, const MenuTile& tile) { return wgmma_turned::with_room(kind, tile, 2); }
 constexpr Order row = Order::row_major, column = Order::column_major;
 constexpr MenuTile row_major_b[] = {{104, 192, 1, 104, 2, 1}, {128, 128, 1, 128, 2, 1}};
-constexpr MenuTile column_major_b[] = {{104, 128, 1, 104, 4, 1}, {88, 192, 1, 88, 2, 1}};
+constexpr MenuTile column_major_b[] = {{104, 128, 1, 104, 4, 1}, {88, 192, 1, 88, 2, 1},  {160, 128, 1, 80, 1, 2},
+                                       {152, 128, 1, 152, 2, 1}, {176, 128, 1, 88, 1, 2}, {72, 128, 1, 72}};
 constexpr auto all_traits = joined(menu_of(of, kinds_of_16_bits(row, row), row_major_b),
                                    menu_of(of, kinds_of_16_bits(row, column), column_major_b));
 constexpr auto build = [](auto t) {
