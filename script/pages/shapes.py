@@ -53,6 +53,8 @@ TEXTS = {
     "drawn7": "1 to 16384 rows, columns and steps, every fourth of them odd, of a third drawing",
     "drawn8": "1 to 16384 rows, columns and steps, every fourth of them odd, of a fourth drawing",
     "drawn9": "48 to 1500 rows and columns, 88 to 4000 steps, multiples of 8",
+    "drawn10": "8 to 8192 rows, columns and steps, multiples of 8, evenly by their logarithms",
+    "short": "sizes of other lists and of batches, of at most nine steps along K",
     "cubes": "cubes from 256 to 4096",
     "gradients": "gradients of weights of 768 x 768 to 14336 x 4096, of 512 to 8192 rows, and products of their sizes",
     "hanging": "sizes of other lists, most of which kernels are near the best for whose clusters hang over D",
