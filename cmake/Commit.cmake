@@ -1,26 +1,50 @@
-# LAPIDARY_COMMIT_ID and LAPIDARY_COMMIT_MODIFIED: which commit the sources are of, for the receipts of measurements, and
-# whether those of the program differ from it: yes, no or unknown.
+# lapidary_knows_commit(TARGET): TARGET finds lapidary_commit.hpp, which says which commit the sources are of, for the
+# receipts of measurements, and whether those of the program differ from it: yes, no or unknown. Git is asked at every
+# build.
 #
 # A checkout without its history, as a build machine may have, is told its commit by the environment variable
 # LAPIDARY_COMMIT.
-set(LAPIDARY_COMMIT_ID unknown)
-set(LAPIDARY_COMMIT_MODIFIED unknown)
+if(NOT CMAKE_SCRIPT_MODE_FILE)
+  set(LAPIDARY_COMMIT_SCRIPT "${CMAKE_CURRENT_LIST_FILE}")
+  function(lapidary_knows_commit target)
+    set(folder "${PROJECT_BINARY_DIR}/commit")
+    if(NOT TARGET lapidary_commit)
+      add_custom_target(lapidary_commit
+        COMMAND "${CMAKE_COMMAND}" -D "source=${PROJECT_SOURCE_DIR}" -D "header=${folder}/lapidary_commit.hpp"
+          -P "${LAPIDARY_COMMIT_SCRIPT}"
+        BYPRODUCTS "${folder}/lapidary_commit.hpp"
+        VERBATIM)
+    endif()
+    target_include_directories(${target} PRIVATE "${folder}")
+    add_dependencies(${target} lapidary_commit)
+  endfunction()
+  return()
+endif()
+
+set(id unknown)
+set(modified unknown)
 find_package(Git QUIET)
 if(NOT "$ENV{LAPIDARY_COMMIT}" STREQUAL "")
-  set(LAPIDARY_COMMIT_ID "$ENV{LAPIDARY_COMMIT}")
-elseif(GIT_FOUND AND EXISTS "${PROJECT_SOURCE_DIR}/.git")
+  set(id "$ENV{LAPIDARY_COMMIT}")
+elseif(GIT_FOUND AND EXISTS "${source}/.git")
   # git reads a repository that another user owns only if it is told that this one is safe.
-  set(git "${GIT_EXECUTABLE}" -c "safe.directory=${PROJECT_SOURCE_DIR}" -C "${PROJECT_SOURCE_DIR}")
+  set(git "${GIT_EXECUTABLE}" -c "safe.directory=${source}" -C "${source}")
   execute_process(COMMAND ${git} rev-parse --verify HEAD
-    RESULT_VARIABLE status OUTPUT_VARIABLE id ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+    RESULT_VARIABLE status OUTPUT_VARIABLE found ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
   if(status EQUAL 0)
-    set(LAPIDARY_COMMIT_ID "${id}")
+    set(id "${found}")
     execute_process(COMMAND ${git} status --porcelain -- CMakeLists.txt cmake include src
       RESULT_VARIABLE status OUTPUT_VARIABLE changes ERROR_QUIET)
     if(status EQUAL 0 AND changes STREQUAL "")
-      set(LAPIDARY_COMMIT_MODIFIED no)
+      set(modified no)
     elseif(status EQUAL 0)
-      set(LAPIDARY_COMMIT_MODIFIED yes)
+      set(modified yes)
     endif()
   endif()
 endif()
+# Who includes it is compiled anew only where it says something else.
+file(CONFIGURE OUTPUT "${header}" @ONLY CONTENT [[
+#pragma once
+#define LAPIDARY_COMMIT "@id@"
+#define LAPIDARY_COMMIT_MODIFIED "@modified@"
+]])

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <lapidary_commit.hpp>
 #include <utility>
 #include <vector>
 
@@ -29,7 +30,7 @@ Json version(cudaError_t (*query)(int*)) {
   return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
 }
 
-/// Whether the sources differed from the commit when the program was configured.
+/// Whether the sources differed from the commit when the program was built.
 Json modified() {
   const std::string_view value = LAPIDARY_COMMIT_MODIFIED;
   return value == "yes" ? Json(true) : value == "no" ? Json(false) : Json();

@@ -11,6 +11,7 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <lapidary_commit.hpp>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
