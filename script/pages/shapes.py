@@ -25,6 +25,7 @@ TEXTS = {
     "shapes_llm": "layers of language models, of `data/shapes/llm.txt`, 1 to 4096 rows",
     "shapes_deepbench": "products of DeepBench, of `data/shapes/deepbench.txt`",
     "shapes_skinny": "layers with the sizes of these and of other models, 1 to 64 rows",
+    "shapes_layers": "layers with the sizes of these and of other models, 1 to 3072 rows",
     "shapes_longk": "at most 512 rows, K up to 32768",
     "fewtiles": "at most 70 tiles of 128 x 256, K from 1536 to 32768",
     "fewtiles_losses": "losses of older lists, of few tiles and a long K",
@@ -184,7 +185,7 @@ CLASSES = {
         ("others from there on", lambda p: rows(p) >= 800 and not even(p)),
     )),
     "rectangles": Class("Rectangles of crooked sizes", ("shapes_rectangles", "shapes_thin"), "FLOP", lambda p: p.flop),
-    "layers": Class("Layers of language models, from one row on", ("shapes_llm", "shapes_skinny", "shapes_rows"), "M, rows", rows, (
+    "layers": Class("Layers of language models, from one row on", ("shapes_llm", "shapes_skinny", "shapes_rows", "shapes_layers"), "M, rows", rows, (
         ("up to 16 rows", lambda p: rows(p) <= 16),
         ("17 to 256", lambda p: 16 < rows(p) <= 256),
         ("more", lambda p: rows(p) > 256),

@@ -315,6 +315,8 @@ LISTS = {
     "batches": "batches, f16 RC", "cubes": "cubes, f16", "random": "random sizes, f16", "f32": "cubes and gradients of weights, bf16 with results of f32",
     "beyond": "kernels for whose clusters much is beyond D are near the best, f16 RC",
 }
+CHANGES_TURNED = ROOT / "results/h200/changes_turned"  # the same of another change
+LISTS_TURNED = {"batches_RC": "batches, f16 RC", "batches_RR": "batches, f16 RR", "others_RC": "other batches, f16 RC"}
 BEYOND_D = 0.2  # of a launch's tiles are in clusters, and beyond D
 
 
@@ -325,9 +327,9 @@ def beyond(kernel, plan):
     return 1 - rows * cols / (ceil_div(rows, down) * down * ceil_div(cols, across) * across)
 
 
-def taken_twice():
+def taken_twice(folder=CHANGES):
     """Of each problem that both programs took: its list, the plan, cuBLAS's times, and by way what it took before and after."""
-    for path in sorted(CHANGES.glob("*.before.json")):
+    for path in sorted(folder.glob("*.before.json")):
         before = {plan_of(problem["plan"]): problem for problem in load(path)["problems"]}
         for problem in load(str(path).replace(".before.", ".after."))["problems"]:
             plan = plan_of(problem["plan"])
@@ -370,17 +372,74 @@ def in_turns_too(kernel):
     return re.sub(r"^\w+?(?=_\d+x)|_s\d+", "", kernel)
 
 
+def spread_of(title, ratios):
+    """A table of what timings became over what they were, group by group."""
+    rows = []
+    for group, of in sorted(ratios.items(), key=lambda each: statistics.median(each[1])):
+        tenths = statistics.quantiles(of, n=10)
+        rows.append([group, f"{len(of)}", f"{statistics.median(of):.3f}", f"{tenths[0]:.2f}", f"{tenths[-1]:.2f}"])
+    return table([title, "timed:", "median:", "tenth:", "ninth tenth:"], rows)
+
+
 def less_for_producers():
     """What kernels took when producers divide no more and copy nothing for tiles beyond D, over what they took before."""
     ratios = {}
     for _, plan, _, ways in taken_twice():
         for way, (old, new) in ways.items():
             ratios.setdefault(group_of(way.split()[0], plan), []).append(new / old)
+    return spread_of("timings of", ratios)
+
+
+def of_few_steps():
+    """The same of products of at most nine steps, of which clusters copy and multiply all their tiles, by how many are beyond D."""
+    ratios = {}
+    for _, plan, _, ways in taken_twice(ROOT / "results/h200/changes_short"):
+        for way, (old, new) in ways.items():
+            kernel = way.split()[0]
+            if kernel.startswith("wgmma") and ceil_div(plan.K, int(KERNEL.match(kernel)[3])) <= 9:
+                part = beyond(kernel, plan)
+                of = "no tiles beyond D" if part == 0 else "less than a fifth beyond D" if part < BEYOND_D else "a fifth or more beyond D"
+                ratios.setdefault(of, []).append(new / old)
+    return spread_of("timings with", ratios)
+
+
+def turned_back():
+    """What kernels took when stmatrix turns results back, over what they took before."""
+    ratios = {}
+    for _, _, _, ways in taken_twice(CHANGES_TURNED):
+        for way, (old, new) in ways.items():
+            rung = rung_of(way.split()[0])
+            of = "`wgmma_batched`, 128 x 192, now in turns" if "batched_128x192x64_s4" in way else f"`{rung}`" if "turned" in rung else "all others"
+            ratios.setdefault(of, []).append(new / old)
+    return spread_of("timings of", ratios)
+
+
+def quickest_turned():
+    """By list: what the quickest way took after over before, tiles that there were not among them, and cuBLAS over either."""
     rows = []
-    for group, of in sorted(ratios.items(), key=lambda each: statistics.median(each[1])):
-        tenths = statistics.quantiles(of, n=10)
-        rows.append([group, f"{len(of)}", f"{statistics.median(of):.3f}", f"{tenths[0]:.2f}", f"{tenths[-1]:.2f}"])
-    return table(["timings of", "timed:", "median:", "tenth:", "ninth tenth:"], rows)
+    for path in sorted(CHANGES_TURNED.glob("*.before.json")):
+        before = {plan_of(problem["plan"]): problem for problem in load(path)["problems"]}
+        pairs = [(before[plan_of(p["plan"])], p) for p in load(str(path).replace(".before.", ".after."))["problems"] if plan_of(p["plan"]) in before]
+        best = [[min(way["measured_s"] for way in of["ways"] if i == 0 or way["kernel"] in held()) for i, of in enumerate(pair)] for pair in pairs]
+        cublas = [mean([pair[i]["cublas_s"] / times[i] for pair, times in zip(pairs, best)]) for i in range(2)]
+        rows.append([LISTS_TURNED[path.name.split(".")[0]], f"{len(pairs)}", f"{mean([new / old for old, new in best]):.3f}", *(f"{ratio:.3f}" for ratio in cublas)])
+    return table(["list", "problems:", "after over before:", "cuBLAS over before:", "cuBLAS over after:"], rows)
+
+
+def fewer_blocks():
+    """Of weights that are read once, by so many blocks of a kernel: how long it takes, and what it reads."""
+    timed = {}
+    for result in load("results/h200/fewer_blocks.json")["results"]:
+        timed.setdefault(result["blocks"], {})[result["kernel"]] = result
+    kernels = list(dict.fromkeys(kernel for of in timed.values() for kernel in of))
+    lines = []
+    for blocks, of in sorted(timed.items()):
+        cells = []
+        for kernel in kernels:
+            one = of.get(kernel)
+            cells += [f"{one['measured_s'] * 1e6:.1f}", f"{2 * one['N'] * one['K'] / one['measured_s'] * 1e-12:.2f}"] if one else ["", ""]
+        lines.append([f"{blocks}", *cells, f"{min(one['cublas_s'] for one in of.values()) * 1e6:.1f}"])
+    return table(["blocks:", *(column for kernel in kernels for column in (f"`{kernel}`, µs:", "TB/s:")), "cuBLAS, µs:"], lines)
 
 
 def quickest_for_producers():
@@ -393,4 +452,4 @@ def quickest_for_producers():
     return table(["list", "problems:", "after over before:", "cuBLAS over before:", "cuBLAS over after:"], rows)
 
 
-REGIONS = {"turns-turned": turns_turned, "less-for-producers": less_for_producers, "quickest-for-producers": quickest_for_producers, "in-turns": in_turns, "tiles-of-f32": tiles_of_f32, "columns-in-64s": columns_in_64s, "turned-in-clusters": turned_in_clusters, "asked-for-by-all": asked_for_by_all, "beside-second-launch": beside_second_launch, "block-order": block_order, "overlapping": overlapping, "promotion": promotion, "tile-order": tile_order, "slices": slices, "crooked-lines": crooked_lines, "clusters-of-cublas": shapes_of_clusters, "rows-by-alignment": rows_by_alignment, "rows-beyond": rows_beyond}
+REGIONS = {"fewer-blocks": fewer_blocks, "few-steps": of_few_steps, "turned-back": turned_back, "quickest-turned": quickest_turned, "turns-turned": turns_turned, "less-for-producers": less_for_producers, "quickest-for-producers": quickest_for_producers, "in-turns": in_turns, "tiles-of-f32": tiles_of_f32, "columns-in-64s": columns_in_64s, "turned-in-clusters": turned_in_clusters, "asked-for-by-all": asked_for_by_all, "beside-second-launch": beside_second_launch, "block-order": block_order, "overlapping": overlapping, "promotion": promotion, "tile-order": tile_order, "slices": slices, "crooked-lines": crooked_lines, "clusters-of-cublas": shapes_of_clusters, "rows-by-alignment": rows_by_alignment, "rows-beyond": rows_beyond}

@@ -178,14 +178,17 @@ WayTime time_of_warps(const Way& way, const BuiltInCard& card, int resident) {
   return {cycles / gpu.clock_hz + k.launch_gap * 1e-9, limiter};
 }
 
-/// Lines of A and of B that a block asks for, step by step, in the mean over all blocks: of more than nine steps a
-/// cluster copies none for tiles that D has nothing of (TilesOfBlock), but where tiles are in no grid.
+/// Of more steps clusters copy nothing for tiles that D has nothing of (TilesOfBlock of tile/wgmma_kernel.hpp).
+constexpr int few_steps = 9;
+
+/// Lines of A and of B that a block asks for, step by step, in the mean over all blocks; where tiles are in no grid
+/// none is beyond D.
 struct AskedFor {
   double a, b;
 };
 AskedFor asked_for(const Problem& p, const KernelEntry& kernel, const LibraryKernel::Work& work) {
   const auto& [m, n, k] = kernel.tile;
-  if (work.steps <= 9 || kernel.rung == "wgmma_equal_areas")
+  if (work.steps <= few_steps || kernel.rung == "wgmma_equal_areas")
     return {1.0 * m / kernel.cluster.across, 1.0 * n / kernel.cluster.down};
   const auto [rows, columns] = tiles_of(kernel, p.M, p.N);
   const double of_d = number(ceil_div<std::int64_t>(p.M, m)), across = number(ceil_div<std::int64_t>(p.N, n));

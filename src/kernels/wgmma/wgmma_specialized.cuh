@@ -98,7 +98,7 @@ struct MainLoop {
   LAPIDARY_DEVICE static void pass(const WgmmaBlock<Config>& block, Position& p) {
     for (int step = 0; step < block.steps; ++step, p.advance()) {
       block.pipeline.wait_full(p);
-      // One lane releases for all: of a stage that was filled twice since, the others would wait for a third time.
+      // A few lanes release for all: of a stage that was filled twice since, the others would wait for a third time.
       __syncwarp();
       Config::Cluster::release(block.pipeline, p, block.rank);
     }
