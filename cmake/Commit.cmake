@@ -3,7 +3,7 @@
 # build.
 #
 # A checkout without its history, as a build machine may have, is told its commit by the environment variable
-# LAPIDARY_COMMIT.
+# LAPIDARY_COMMIT of the build.
 if(NOT CMAKE_SCRIPT_MODE_FILE)
   set(LAPIDARY_COMMIT_SCRIPT "${CMAKE_CURRENT_LIST_FILE}")
   function(lapidary_knows_commit target)
@@ -21,6 +21,7 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
   return()
 endif()
 
+cmake_minimum_required(VERSION 3.25)
 set(id unknown)
 set(modified unknown)
 find_package(Git QUIET)
@@ -28,7 +29,7 @@ if(NOT "$ENV{LAPIDARY_COMMIT}" STREQUAL "")
   set(id "$ENV{LAPIDARY_COMMIT}")
 elseif(GIT_FOUND AND EXISTS "${source}/.git")
   # git reads a repository that another user owns only if it is told that this one is safe.
-  set(git "${GIT_EXECUTABLE}" -c "safe.directory=${source}" -C "${source}")
+  set(git "${GIT_EXECUTABLE}" --no-optional-locks -c "safe.directory=${source}" -C "${source}")
   execute_process(COMMAND ${git} rev-parse --verify HEAD
     RESULT_VARIABLE status OUTPUT_VARIABLE found ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
   if(status EQUAL 0)

@@ -16,6 +16,7 @@ BATCH = re.compile(r"\.n(\d+)-(\d+)-(\d+)-\d+-\d+\.")
 KERNEL = re.compile(r"\w+?_(\d+)x(\d+)x(\d+)(?:_s\d+)?(?:_c(\d+)x(\d+))?(?:_e\d+x\d+)?_[a-z]")
 COST = re.compile(r'\{"([^"]+)", (true|false), (\d+), (\d+), (\d+), [\d.]+, [\d.]+, \{')
 # Kernels that were changed, and since when a timing is of what they are.
+FEW_STEPS = 9  # as TilesOfBlock of tile/wgmma_kernel.hpp has it
 CHANGED = [(re.compile(changed["kernels"]), changed["since"])
            for changed in json.loads((ROOT / "results/h200/changed_kernels.json").read_text())]
 

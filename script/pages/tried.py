@@ -5,7 +5,7 @@ import re
 import statistics
 
 from lib.project import ROOT
-from lib.timed import KERNEL, MULTIPROCESSORS, TIMES, ceil_div, held, mean, plan_of, way_name, work
+from lib.timed import FEW_STEPS, KERNEL, MULTIPROCESSORS, TIMES, ceil_div, held, mean, plan_of, way_name, work
 from pages.markdown import table
 from pages.recorded import load
 
@@ -315,7 +315,8 @@ LISTS = {
     "batches": "batches, f16 RC", "cubes": "cubes, f16", "random": "random sizes, f16", "f32": "cubes and gradients of weights, bf16 with results of f32",
     "beyond": "kernels for whose clusters much is beyond D are near the best, f16 RC",
 }
-CHANGES_TURNED = ROOT / "results/h200/changes_turned"  # the same of another change
+CHANGES_SHORT = ROOT / "results/h200/changes_short"  # the same programs, the second one later, on short sums
+CHANGES_TURNED = ROOT / "results/h200/changes_turned"  # before and after stmatrix turned results back
 LISTS_TURNED = {"batches_RC": "batches, f16 RC", "batches_RR": "batches, f16 RR", "others_RC": "other batches, f16 RC"}
 BEYOND_D = 0.2  # of a launch's tiles are in clusters, and beyond D
 
@@ -344,7 +345,7 @@ def group_of(kernel, plan):
     bm, bn = (int(n) for n in KERNEL.match(kernel).groups()[:2])
     if beyond(kernel, plan) >= BEYOND_D:
         steps = ceil_div(plan.K, int(KERNEL.match(kernel)[3]))
-        return "a fifth or more of the tiles beyond D, " + ("ten steps or more" if steps > 9 else "fewer steps")
+        return "a fifth or more of the tiles beyond D, " + ("ten steps or more" if steps > FEW_STEPS else "fewer steps")
     if rung_of(kernel) in ("wgmma_batched", "wgmma_turned"):
         return "`wgmma_batched` and `wgmma_turned`, " + ("up to 96 x 128" if bm * bn <= 96 * 128 else "larger tiles")
     return "all others"
@@ -391,26 +392,33 @@ def less_for_producers():
 
 
 def of_few_steps():
-    """The same of products of at most nine steps, of which clusters copy and multiply all their tiles, by how many are beyond D."""
+    """The same of products of few steps, of which clusters copy and multiply all their tiles."""
     ratios = {}
-    for _, plan, _, ways in taken_twice(ROOT / "results/h200/changes_short"):
+    for _, plan, _, ways in taken_twice(CHANGES_SHORT):
         for way, (old, new) in ways.items():
             kernel = way.split()[0]
-            if kernel.startswith("wgmma") and ceil_div(plan.K, int(KERNEL.match(kernel)[3])) <= 9:
+            if kernel.startswith("wgmma") and ceil_div(plan.K, int(KERNEL.match(kernel)[3])) <= FEW_STEPS:
                 part = beyond(kernel, plan)
                 of = "no tiles beyond D" if part == 0 else "less than a fifth beyond D" if part < BEYOND_D else "a fifth or more beyond D"
-                ratios.setdefault(of, []).append(new / old)
-    return spread_of("timings with", ratios)
+                rung = "`wgmma_batched` and `wgmma_turned`" if rung_of(kernel) in ("wgmma_batched", "wgmma_turned") else "others"
+                ratios.setdefault(f"{rung}, {of}", []).append(new / old)
+    return spread_of("timings of", ratios)
 
 
 def turned_back():
-    """What kernels took when stmatrix turns results back, over what they took before."""
+    """What kernels took when stmatrix turns results back, over what they took before, by how many steps a tile has."""
     ratios = {}
-    for _, _, _, ways in taken_twice(CHANGES_TURNED):
+    for _, plan, _, ways in taken_twice(CHANGES_TURNED):
         for way, (old, new) in ways.items():
-            rung = rung_of(way.split()[0])
-            of = "`wgmma_batched`, 128 x 192, now in turns" if "batched_128x192x64_s4" in way else f"`{rung}`" if "turned" in rung else "all others"
-            ratios.setdefault(of, []).append(new / old)
+            kernel = way.split()[0]
+            steps = ceil_div(plan.K, int(KERNEL.match(kernel)[3]))
+            of = "up to 4 steps" if steps <= 4 else "5 to 8" if steps <= 8 else "9 to 16"
+            if "turned" in rung_of(kernel):
+                ratios.setdefault(f"`wgmma_turned` and `_pingpong`, {of}", []).append(new / old)
+            elif kernel.startswith("wgmma_batched_128x192x64"):
+                ratios.setdefault("`wgmma_batched`, 128 x 192, now in turns", []).append(new / old)
+            else:
+                ratios.setdefault("all others", []).append(new / old)
     return spread_of("timings of", ratios)
 
 

@@ -178,7 +178,8 @@ WayTime time_of_warps(const Way& way, const BuiltInCard& card, int resident) {
   return {cycles / gpu.clock_hz + k.launch_gap * 1e-9, limiter};
 }
 
-/// Of more steps clusters copy nothing for tiles that D has nothing of (TilesOfBlock of tile/wgmma_kernel.hpp).
+/// So many steps at most, clusters copy and multiply tiles that D has nothing of, too (TilesOfBlock of
+/// tile/wgmma_kernel.hpp).
 constexpr int few_steps = 9;
 
 /// Lines of A and of B that a block asks for, step by step, in the mean over all blocks; where tiles are in no grid
@@ -254,14 +255,15 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   const auto longest = [&](double a, double b) {
     return cost.depth > 0 ? std::max(a, b) : std::sqrt(std::sqrt(a * a * a * a + b * b * b * b));
   };
-  const auto arriving = [&](double share) {
-    return longest(operands * (cost.depth > 0 ? share : MeasuredCost::drawn(share)), crooked * share) / rounds;
-  };
   // A multiprocessor that has a block more than others is done last; what rounding adds to a whole number is none.
   // Where blocks have a multiprocessor to themselves `loaded` counts by the card's share, and of those that stream by
   // pairs of multiprocessors.
   const bool streams = kernel.split && kernel.split->bytes_on_their_way > 0;
   const int places = resident == 1 && streams ? 2 : resident;
+  const bool draws_evenly = cost.depth > 0 || (streams && resident > 2);
+  const auto arriving = [&](double share) {
+    return longest(operands * (draws_evenly ? share : MeasuredCost::drawn(share)), crooked * share) / rounds;
+  };
   const auto busiest = [&](double share) {
     return cost.depth > 0 || places > 1 ? std::ceil(share * places - 1e-9) / places : share;
   };
