@@ -19,10 +19,10 @@ BEGINS = {  # of a class: how the names of its lists go on behind fitted_ or uns
     "cubes": r"shapes_cubes",
     "rectangles": r"shapes_(rectangles|thin)",
     "batches": r"shapes_batches",
-    "layers": r"shapes_(llm|skinny|rows)",
+    "layers": r"shapes_(llm|skinny|rows|layers)",
     "long-sums": r"(shapes_longk|fewtiles)",
     "types": r"wide",
-    "all-kinds": r"(?!shapes_(cubes|rectangles|thin|batches|llm|skinny|rows|longk)|wide|fewtiles)",
+    "all-kinds": r"(?!shapes_(cubes|rectangles|thin|batches|llm|skinny|rows|layers|longk)|wide|fewtiles)",
 }
 MARK = re.compile(r'<path d="M([-\d.]+),([-\d.]+)([ah])[^"]*" class="mark f-([\w-]+) s-([\w-]+)"[^>]*><title>([^<]*)</title></path>')
 
