@@ -14,6 +14,8 @@
 #include <mutex>
 #include <string_view>
 
+#include "core/shell_word.hpp"
+
 namespace lapidary::emulator {
 namespace {
 
@@ -81,7 +83,7 @@ Chains chains_in(const std::string& path, std::uintptr_t base, const std::vector
   constexpr std::size_t batch = 1000;  // keeps the command below the kernel's limit
   for (std::size_t first = 0; first < pcs.size(); first += batch) {
     const std::size_t last = std::min(pcs.size(), first + batch);
-    std::string command = fmt::format("addr2line -i -a -e '{}'", path);
+    std::string command = fmt::format("addr2line -i -a -e {}", shell_word(path));
     // A return address belongs to the instruction before it.
     for (std::size_t i = first; i < last; ++i) command += fmt::format(" {:#x}", pcs[i] - 1 - base);
     // -a prints the address before the frames of each, innermost first.

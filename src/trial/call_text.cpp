@@ -8,6 +8,15 @@
 
 namespace lapidary::trial {
 
+std::string in_literal(const std::string& text) {
+  std::string written;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') written += '\\';
+    written += c;
+  }
+  return written;
+}
+
 std::string argument_of(const std::string& member, const std::string& role) {
   std::string name;
   for (const char c : member)

@@ -14,6 +14,9 @@ namespace lapidary::trial {
 ///               its pointer, its sizes and its leading dimension
 std::string call_of(const CudaKernel& kernel, const std::vector<std::string>& roles);
 
+/// A text as it is written within a string literal.
+std::string in_literal(const std::string& text);
+
 /// What makes the names that a kernel can use in its namespace known to a function outside of it, as a statement:
 /// types of its parameters and template arguments are written as they are there.
 std::string in_scope(const CudaKernel& kernel);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <regex>
 #include <utility>
 #include <vector>
@@ -15,9 +16,18 @@
 
 namespace lapidary::trial {
 
-CudaText::CudaText(std::string path) : path_(std::move(path)), written_(read_file(path_).value_or("")) {
+namespace {
+
+std::string text_of(const std::string& path) {
+  if (std::optional<std::string> text = read_file(path)) return *std::move(text);
+  throw InvalidArgument(fmt::format("cannot read {}", path));
+}
+
+}  // namespace
+
+CudaText::CudaText(std::string path) : path_(std::move(path)), written_(text_of(path_)) {
   if (written_.starts_with("\xef\xbb\xbf")) written_.erase(0, 3);  // a mark that it is UTF-8
-  if (written_.empty()) throw InvalidArgument(fmt::format("cannot read {}", path_));
+  if (written_.empty()) throw InvalidArgument(fmt::format("{} is empty", path_));
   uncommented_ = without_comments(written_);
   code_ = without_directives(without_strings(uncommented_));
   find_scopes();

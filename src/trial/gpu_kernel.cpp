@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "core/error.hpp"
+#include "core/shell_word.hpp"
 #include "trial/call_text.hpp"
 
 namespace lapidary::trial {
@@ -37,7 +38,8 @@ std::string nvcc_command(const std::string& compiler, const CudaSource& source, 
   const std::string beside = std::filesystem::absolute(source.path()).parent_path().string();
   // NVIDIA's own headers are found first; the stand-ins are there for those of libraries that are not installed.
   return fmt::format("{} -std=c++17 -O3 -arch=sm_{} -w -Dmain=lapidary_main -I {} -isystem {} {} {}", compiler,
-                     compute_capability, quoted(beside), quoted(stand_in_headers().string()), quoted(unit), options);
+                     compute_capability, shell_word(beside), shell_word(stand_in_headers().string()), shell_word(unit),
+                     options);
 }
 
 std::string gpu_unit(const CudaSource& source, const CudaKernel& kernel, const std::string& instance,
@@ -63,8 +65,8 @@ std::string gpu_unit(const CudaSource& source, const CudaKernel& kernel, const s
 }}
 )",
       fmt::format("#include <cuda_runtime.h>\n#include \"{}\"", (stand_in_headers() / "arguments.hpp").string()),
-      source.path(), source.rewritten(CudaSource::Target::gpu), instance, call_of(kernel, roles), without_macros(),
-      in_scope(kernel));
+      in_literal(source.path()), source.rewritten(CudaSource::Target::gpu), instance, call_of(kernel, roles),
+      without_macros(), in_scope(kernel));
 }
 
 GpuKernel::GpuKernel(const CudaSource& source, const CudaKernel& kernel, const std::string& instance,
@@ -77,7 +79,7 @@ GpuKernel::GpuKernel(const CudaSource& source, const CudaKernel& kernel, const s
   std::ofstream(unit) << gpu_unit(source, kernel, instance, roles);
   const Finished compiled = run_command(
       nvcc_command(*compiler, source, unit, compute_capability,
-                   fmt::format("-shared -Xcompiler -fPIC,-fvisibility=hidden -o {}", quoted(object))));
+                   fmt::format("-shared -Xcompiler -fPIC,-fvisibility=hidden -o {}", shell_word(object))));
   if (compiled.status != 0)
     throw InvalidArgument(fmt::format("nvcc does not compile {}:{}", source.path(), errors_of(compiled.output)));
   library_ = SharedObject(object);

@@ -13,6 +13,7 @@
 #include "core/launch_shape.hpp"
 #include "core/math.hpp"
 #include "core/pattern.hpp"
+#include "core/shell_word.hpp"
 #include "lens/source_text.hpp"
 #include "trial/call_text.hpp"
 
@@ -38,7 +39,7 @@ std::string compiler() {
 /// What the compiler looks for headers in: the sources', or what is installed beside share/lapidary.
 std::string include_options() {
   const std::filesystem::path stand_ins = stand_in_headers(), rooms = stand_ins.parent_path().parent_path();
-  return fmt::format("-I {} -I {}", quoted(stand_ins.string()), quoted(rooms.string()));
+  return fmt::format("-I {} -I {}", shell_word(stand_ins.string()), shell_word(rooms.string()));
 }
 
 std::string launcher(const CudaSource& source, const CudaKernel& kernel, const std::string& instance,
@@ -59,7 +60,7 @@ LAPIDARY_EXPORT void lapidary_run(const void* context) {{
   {4}{1}{2};
 }}
 )",
-      source.path(), instance, call_of(kernel, roles), without_macros(), in_scope(kernel));
+      in_literal(source.path()), instance, call_of(kernel, roles), without_macros(), in_scope(kernel));
 }
 
 /// The compiler's errors in the user's file, without the paths and notes of others.
@@ -112,7 +113,7 @@ KernelObject::KernelObject(const CudaSource& source, const CudaKernel& kernel, c
                            const std::vector<std::string>& roles, const std::string& keep)
     : path_(source.path()), folder_(keep) {
   compile(source, kernel,
-          fmt::format("#include \"cuda_runtime.h\"\n#line 1 \"/./{}\"\n{}{}", path_,
+          fmt::format("#include \"cuda_runtime.h\"\n#line 1 \"/./{}\"\n{}{}", in_literal(path_),
                       source.rewritten(CudaSource::Target::emulator), launcher(source, kernel, instance, roles)));
   library_ = SharedObject(folder_.file("kernel.so"));
   run_ = library_.function<void (*)(const void*)>("lapidary_run");
@@ -155,13 +156,13 @@ void KernelObject::compile(const CudaSource& source, const CudaKernel& kernel, c
   const Finished compiled = run_command(fmt::format(
       "{} -std=c++20 -x c++ -c {} {} -fdiagnostics-color=never -DLAPIDARY_INSTRUMENTED -Dmain=lapidary_main "
       "-iquote {} {} {} -o {}",
-      cxx, options, warned_of, quoted(folder), include_options(), quoted(file), quoted(object)));
+      cxx, options, warned_of, shell_word(folder), include_options(), shell_word(file), shell_word(object)));
   if (compiled.status != 0)
     throw InvalidArgument(
         fmt::format("{} does not compile:{}", source.path(), errors_of(compiled.output, source.path())));
   warnings_ = warnings_of(compiled.output, source, kernel);
-  const Finished linked = run_command(
-      fmt::format("{} -shared -Wl,-Bsymbolic {} -o {}", cxx, quoted(object), quoted(folder_.file("kernel.so"))));
+  const Finished linked = run_command(fmt::format("{} -shared -Wl,-Bsymbolic {} -o {}", cxx, shell_word(object),
+                                                  shell_word(folder_.file("kernel.so"))));
   if (linked.status != 0) throw InvalidArgument(fmt::format("{} cannot be linked:\n{}", source.path(), linked.output));
 }
 

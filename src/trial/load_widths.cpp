@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "core/pattern.hpp"
+#include "core/shell_word.hpp"
 #include "trial/gpu_kernel.hpp"
 
 namespace lapidary::trial {
@@ -57,9 +58,9 @@ std::optional<LoadWidths> load_widths(const CudaSource& source, const CudaKernel
   const WorkFolder folder(keep);
   const std::string unit = folder.file("machine_code.cu"), cubin = folder.file("machine_code.cubin");
   std::ofstream(unit) << gpu_unit(source, kernel, instance, roles);
-  const std::string options = fmt::format("-lineinfo -cubin -o {}", quoted(cubin));
+  const std::string options = fmt::format("-lineinfo -cubin -o {}", shell_word(cubin));
   if (run_command(nvcc_command(*compiler, source, unit, architecture, options)).status != 0) return std::nullopt;
-  const Finished code = run_command(fmt::format("{} -g -c {}", quoted(*nvdisasm), quoted(cubin)));
+  const Finished code = run_command(fmt::format("{} -g -c {}", shell_word(*nvdisasm), shell_word(cubin)));
   if (code.status != 0) return std::nullopt;
   std::smatch version;
   const std::string told = run_command(*compiler + " --version").output;

@@ -19,12 +19,6 @@
 
 namespace lapidary::trial {
 
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 Finished run_command(const std::string& command) {
   Finished finished{-1, {}};
   FILE* const pipe = popen((command + " 2>&1").c_str(), "r");

@@ -7,9 +7,6 @@
 
 namespace lapidary::trial {
 
-/// A text as one word of a shell's command.
-std::string quoted(const std::string& text);
-
 struct Finished {
   int status;          ///< 0 if all went well
   std::string output;  ///< standard output and error

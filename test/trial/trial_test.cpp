@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <tuple>
@@ -826,6 +827,42 @@ TEST(Trial, InlinePtxThatIsNoneOrNotKnownIsNamed) {
          ".cu:2: `mma.sync.aligned.m16n8k6.row.col.f32.bf16.bf16.f32` is no instruction: of bf16 there are m16n8k8 and "
          "m16n8k16");
   expect("ctva.to.shared.u64 a, b;", ".cu:2: `ctva.to.shared.u64` of inline PTX is not supported");
+}
+
+// Names are given to a shell, to addr2line and to a compiler as they are.
+TEST(Trial, FilesAndFoldersMayHaveAnyName) {
+  const ScratchFolder folder;
+  const std::filesystem::path inside = folder.path() / "o'brien \"$(touch ran)\"; touch ran;'";
+  std::filesystem::create_directories(inside);
+  const std::string file = (inside / "be\"yond'.cu").string();
+  std::ofstream(file) << R"(
+__global__ void gemm(const float* A, const float* B, float* C, int N) {
+  C[N * N] = A[0] + B[0];
+}
+)";
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  const Trial trial = try_kernel({.file = file, .grid = "1", .block = "1", .keep = inside.string(), .n = 32});
+  EXPECT_FALSE(std::filesystem::exists("ran"));
+  std::filesystem::current_path(before);
+  ASSERT_TRUE(trial.run.fault);
+  EXPECT_NE(trial.run.fault->message.find(file + ":3"), std::string::npos) << trial.run.fault->message;
+}
+
+TEST(Trial, FramesLargerThanAStackAndDivisionsByZeroAreTold) {
+  const ScratchFolder folder;
+  const auto told = [&](const std::string& body) {
+    const std::string file = folder.file("wrong.cu");
+    std::ofstream(file) << "__global__ void gemm(const float* A, const float* B, float* C, int N) {\n" + body + "}\n";
+    const Trial trial = try_kernel({.file = file, .grid = "1", .block = "1", .n = 32});
+    return trial.run.fault ? trial.run.fault->message : "";
+  };
+  for (const int floats : {66200, 100000, 118000, 125000, 3000000})
+    expect_text(told(fmt::format("  float q[{}];\n  for (int k = 0; k < N; ++k) q[k * (sizeof(q) / 4 / N)] = A[k];\n"
+                                 "  for (int k = 0; k < N; ++k) C[k] = q[k * (sizeof(q) / 4 / N)] * B[k];\n",
+                                 floats)),
+                {"a thread needs more than"});
+  expect_text(told("  int i = threadIdx.x;\n  int z = N / (i - i);\n  C[0] = z;\n"), {"divided by zero"});
 }
 
 }  // namespace
