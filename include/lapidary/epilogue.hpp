@@ -13,6 +13,8 @@
 //   }
 //
 // A program calls mine::gpu::prepare, or that of another build, and launches what it returns as often as it likes.
+#include <string>
+
 #include "core/refusal.hpp"
 #include "core/tiles.hpp"
 #include "kernels/wgmma/wgmma_fused.cuh"
@@ -29,6 +31,8 @@ namespace lapidary::inline LAPIDARY_BUILD {
 /// @param problem  of that kind, without an epilogue; one product, whose D is row-major, of factors that the host has.
 /// Lines of all matrices begin at multiples of 16 bytes, N is a multiple of 8, and K is not 0; where M or N is 0,
 /// nothing is launched
+/// @param card  that it is to run on
+/// @param f  is copied
 /// @throws InvalidArgument naming the rule, the value and what is legal; DeviceError
 template <Type type, Order order = Order::column_major, class F>
 Prepared prepare_with(const Problem& problem, const Card& card, const F& f) {

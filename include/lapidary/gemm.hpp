@@ -86,6 +86,7 @@ class ChoiceTable {
   /// @throws InvalidArgument naming the line that is none, or that comes twice
   explicit ChoiceTable(std::string_view text);
 
+  /// Of a product, as long as the table lives; null if no line is of it, as none is of batches and groups.
   const Entry* find(const Problem& problem) const;
   /// Of its lines, by which plans name it: 16 hexadecimal digits, FNV-1a.
   const std::string& hash() const { return hash_; }
@@ -131,7 +132,8 @@ struct PlannedWay {
   int parts = 1;                 ///< of K, whose sums are stored apart; the second launch adds them up
 };
 
-/// How far a result may be from the exact one at most, before an epilogue and as long as nothing overflows:
+/// How far a result may be from the exact one at most, before an epilogue, as long as nothing overflows and no product,
+/// no sum of them and no alpha times that is below the least normal number of f32, 2^-126, without being 0:
 ///
 ///   products * |alpha| * sum_k |a_k * b_k| + addend * |beta * c| + rounding * |result| + least
 ///
@@ -259,6 +261,7 @@ class Context {
  public:
   /// @param device  outlives the context
   /// @param card  for which to plan, as in plan(); empty: the device's own, of an emulated machine the H200
+  /// @throws InvalidArgument if no card is called that
   explicit Context(Device& device, std::string_view card = {});
   ~Context();
   Context(const Context&) = delete;

@@ -194,7 +194,8 @@ typedef struct lapidary_plan_info {
   int finishes;                              /* the kernel stores sums, and a second launch makes results of them */
   int batch_invariant;                       /* a row of the results depends neither on M nor on other rows */
   /* A result is off by no more than products * |alpha| * sum_k |a_k * b_k| + addend * |beta * c| + rounding * |result|
-   * + least, before an epilogue and as long as nothing overflows. */
+   * + least, before an epilogue, as long as nothing overflows and no product, no sum of them and no alpha times that is
+   * below the least normal number of f32, 2^-126, without being 0. */
   double error_products, error_addend, error_rounding, error_least;
   int parts; /* of K, whose sums are stored apart; the second launch adds them up */
 } lapidary_plan_info;
@@ -293,6 +294,7 @@ void lapidary_table_destroy(lapidary_table* table);
 lapidary_status lapidary_plan_create(lapidary_context* context, const char* card, float alpha, const lapidary_matrix* A,
                                      const lapidary_matrix* B, float beta, const lapidary_matrix* C,
                                      const lapidary_matrix* D, const lapidary_options* options, lapidary_plan** plan);
+/* The plan of that id, as lapidary_plan_info has it; refused if it is none, or of a kernel that is not in here. */
 lapidary_status lapidary_plan_from_id(const char* id, lapidary_plan** plan);
 void lapidary_plan_destroy(lapidary_plan* plan);
 

@@ -1,4 +1,5 @@
 """What `lapidary regret -o` has timed on an H200: reading its documents, and what ids of plans and kernels say."""
+import functools
 import json
 import math
 import re
@@ -15,8 +16,8 @@ PLAN = re.compile(r"1\.\w+\.(\w+?)(?:-(\w+))?-([RC]{3})\.(\d+)x(\d+)x(\d+)\.ld(\
 BATCH = re.compile(r"\.n(\d+)-(\d+)-(\d+)-\d+-\d+\.")
 KERNEL = re.compile(r"\w+?_(\d+)x(\d+)x(\d+)(?:_s\d+)?(?:_c(\d+)x(\d+))?(?:_e\d+x\d+)?_[a-z]")
 COST = re.compile(r'\{"([^"]+)", (true|false), (\d+), (\d+), (\d+), [\d.]+, [\d.]+, \{')
+FEW_STEPS = 9  # as few_steps of src/core/cluster_places.hpp
 # Kernels that were changed, and since when a timing is of what they are.
-FEW_STEPS = 9  # as TilesOfBlock of tile/wgmma_kernel.hpp has it
 CHANGED = [(re.compile(changed["kernels"]), changed["since"])
            for changed in json.loads((ROOT / "results/h200/changed_kernels.json").read_text())]
 
@@ -74,6 +75,7 @@ def mean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
+@functools.cache
 def held():
     """By id of a kernel: how many of its blocks a multiprocessor holds, by shared memory, registers and threads."""
     found = {}

@@ -163,6 +163,11 @@ void print_outcome(const Outcome& outcome) {
 
 /// The page, and the Markdown pages if they were asked for.
 void write_pages(const ReportArguments& a, const model::Gpu& gpu, Outcome& outcome) {
+  const bool page = !a.folder.empty() || a.markdown.empty();
+  const std::filesystem::path folder = a.folder.empty() ? "report" : a.folder;
+  // Explaining all rungs takes minutes.
+  if (page) make_folder(folder);
+  if (!a.markdown.empty() && !a.check) make_folder(a.markdown);
   std::vector<lens::Explanation> rungs;
   report::Progress progress;
   const auto& ladder = lens::whole_ladder();
@@ -170,11 +175,7 @@ void write_pages(const ReportArguments& a, const model::Gpu& gpu, Outcome& outco
     progress.update(rung.name(), static_cast<double>(rungs.size()) / static_cast<double>(ladder.size()));
     rungs.push_back(lens::explain_for_page(rung, gpu));
   }
-  if (!a.folder.empty() || a.markdown.empty()) {
-    const std::filesystem::path folder = a.folder.empty() ? "report" : a.folder;
-    make_folder(folder);
-    write(folder / "index.html", html_report(gpu, rungs), outcome);
-  }
+  if (page) write(folder / "index.html", html_report(gpu, rungs), outcome);
   if (a.markdown.empty()) return;
   const std::map<std::string, std::string> files = markdown_report(gpu, rungs);
   if (a.check)

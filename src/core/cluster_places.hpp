@@ -11,4 +11,8 @@ constexpr int multiprocessors_for(const ClusterShape& cluster, int multiprocesso
   return cluster.down * cluster.across < 4 ? multiprocessors : multiprocessors - multiprocessors / 11;
 }
 
+/// Clusters that hang over the edge of D pass tiles that D has nothing of, but for products of so few steps along K.
+/// Which tiles those are takes divisions, and these longer than so many steps that they save (docs/tried.md).
+constexpr int few_steps = 9;
+
 }  // namespace lapidary

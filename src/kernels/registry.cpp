@@ -248,7 +248,7 @@ KernelId parse_kernel_id(std::string_view id) {
     throw Refusal(
         RefusalId::kernel_unknown,
         fmt::format(
-            "'{}' is no kernel's id; they are written as in naive_32x32_f32 or wgmma_cluster_128x256x64_s4_c2x1_e2x64_bf16-RC",
+            "'{}' is no kernel's id; they are written as in multistage_128x128x32_s3_f32 or wgmma_cluster_128x256x64_s4_c2x1_e2x64_bf16-RC",
             id.substr(0, most_of_id)));
   };
   // Matching takes stack by the length of the text.

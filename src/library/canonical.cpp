@@ -1,5 +1,6 @@
 #include "library/canonical.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace lapidary::library {
@@ -115,6 +116,23 @@ Problem with_products_joined(Problem p) {
   return join(true) || join(false) ? resolved(p) : p;
 }
 
+std::vector<Problem> forms_of(const Problem& problem) {
+  std::vector<Problem> forms = {problem};
+  const auto add = [&](const Problem& form) {
+    if (std::find(forms.begin(), forms.end(), form) == forms.end()) forms.push_back(form);
+  };
+  const auto joined = [](const Problem& batch) { return with_plain_lines(with_products_joined(batch)); };
+  const Problem one = joined(problem);
+  add(one);
+  for (const Problem& of_columns : {problem, one}) {
+    const Problem as_row = with_a_column_as_row(of_columns);
+    add(as_row);
+    add(joined(as_row));
+  }
+  // Few kernels of f32 read a column-major B; as A it is a row-major one.
+  if (problem.kind.type == Type::f32) add(with_a_row_as_column(problem));
+  return forms;
+}
 Problem with_columns(Problem p) {
   if (p.kind.a == Order::row_major && p.K == 1 && p.lda == 1) {
     p.kind.a = Order::column_major;

@@ -1,4 +1,6 @@
 #pragma once
+#include <vector>
+
 #include "core/problem.hpp"
 
 namespace lapidary::library {
@@ -23,6 +25,10 @@ Problem with_a_row_as_column(Problem problem);
 /// rows go on in the next matrix as they do within one, or are one a matrix, the product of as many rows as all have
 /// together; or of an A that all share, and columns. Where alpha or K is 0 nobody reads A and B, whatever they are.
 Problem with_products_joined(Problem problem);
+/// The resolved product itself, and then the same one in each other form of which kernels may compute it that do not
+/// this one, or in less time: of a batch as a single product; with a column of results as a row; in f32 with a row as a
+/// column.
+std::vector<Problem> forms_of(const Problem& problem);
 /// The same resolved product, in which an A, and C and D, of one column whose elements follow each other are
 /// column-major. They may be of either order, and of one row there is no telling of which those of more rows are.
 Problem with_columns(Problem problem);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <charconv>
 #include <cstdint>
 
 #include "core/refusal.hpp"
@@ -28,6 +29,18 @@ Problem product_of_line(std::string_view types, std::string_view sizes) {
   p.beta = Factor::zero;
   validate(resolved(p));
   return p;
+}
+
+bool are_three_numbers(std::string_view sizes) {
+  for (int left = 3; left > 0; --left) {
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(sizes.data(), sizes.data() + sizes.size(), number);
+    if (error != std::errc{} || number < 0) return false;
+    sizes.remove_prefix(static_cast<std::size_t>(end - sizes.data()));
+    if (left > 1 && !sizes.starts_with('x')) return false;
+    if (left > 1) sizes.remove_prefix(1);
+  }
+  return sizes.empty();
 }
 
 std::string_view next_word(std::string_view& line) {
@@ -74,10 +87,15 @@ ChoiceTable::ChoiceTable(std::string_view text) {
     } catch (const InvalidArgument& unknown) {
       refuse(RefusalId::table_form, fmt::format("has no product, as {}", unknown.what()));
     }
+    if (!are_three_numbers(sizes.substr(0, sizes.find('.'))))
+      refuse(RefusalId::table_form, fmt::format("has the sizes {}, which are not three numbers below 2^63", sizes));
     if (key != legal) refuse(RefusalId::table_form, fmt::format("has {} where {} would be a product", key, legal));
     if (!library::library_kernel(*known))
       refuse(RefusalId::kernel_lesson, fmt::format("has {}, a lesson, which the library does not choose", kernel));
-    if (known->kind.type != product.kind.type)
+    // Sums of f32 may become results of 16 bits in a second launch.
+    const bool stores = known->kind.result == product.kind.result ||
+                        (known->kind.result == Type::f32 && size_of(product.kind.result) == 2);
+    if (known->kind.type != product.kind.type || !stores)
       refuse(RefusalId::kernel_type, fmt::format("has {}, which computes {} products", kernel, to_string(known->kind)));
     const Entry entry = {std::string(kernel), {packs.find('a') != packs.npos, packs.find('b') != packs.npos}};
     if (!entries_.emplace(key, entry).second)

@@ -19,14 +19,14 @@ namespace lapidary::library {
 /// with A, B and D in bytes; longest(a, b) the longer one where they differ, and more where they do not, as what takes
 /// as long as something else is not hidden behind it altogether: (a^4 + b^4)^(1/4), or of kernels whose warps multiply
 /// the longer one; `share` the part of the card's places for blocks that a round fills, `drawn` how long what comes
-/// for its blocks takes of what it takes for blocks in all places (drawn()), or of kernels whose warps multiply
-/// `share`, `busiest` that of the multiprocessor with the most blocks, or where each has one to itself the card's, or
-/// of those that stream that of the pair of multiprocessors with the most; `beyond` the pieces of 128 bytes that are
-/// asked for of what lies outside of the matrices, rows of A below its last one above all; `crooked` how long those
-/// take that are asked for of lines that begin at no multiples of that; `unaligned` 1 for kernels whose warps multiply
-/// where lines are not aligned, and otherwise 0; `apart` 1 where results cannot be stored in pairs, `apart_in_pairs`
-/// where they can and lines of D begin at no multiples of 16 bytes, and otherwise 0; `whole` the part of a tile that D
-/// fills.
+/// for its blocks takes of what it takes for blocks in all places (drawn()), or of kernels whose warps multiply, and of
+/// those that stream in three blocks a multiprocessor, `share`, `busiest` that of the multiprocessor with the most
+/// blocks, or where each has one to itself the card's, or of those that stream that of the pair of multiprocessors with
+/// the most; `beyond` the pieces of 128 bytes that are asked for of what lies outside of the matrices, rows of A below
+/// its last one above all; `crooked` how long those take that are asked for of lines that begin at no multiples of
+/// that; `unaligned` 1 for kernels whose warps multiply where lines are not aligned, and otherwise 0; `apart` 1 where
+/// results cannot be stored in pairs, `apart_in_pairs` where they can and lines of D begin at no multiples of 16 bytes,
+/// and otherwise 0; `whole` the part of a tile that D fills.
 struct MeasuredCost {
   std::string_view kernel;  ///< its key_of()
   double fixed;             ///< from one launch to the next, if there is next to nothing to do
@@ -58,7 +58,7 @@ struct MeasuredCost {
   /// Blocks in a part of the card's places do not draw all that DRAM gives: of those that have a multiprocessor each 66
   /// came near it, and 80 drew seven tenths of what 132 did (docs/tried.md, "Fewer blocks than multiprocessors"). As
   /// far as times tell it is so in the last of several rounds, too, and not of kernels that stream in three blocks a
-  /// multiprocessor.
+  /// multiprocessor. Rounds are counted as if all places were filled first; blocks that stay share tiles out evenly.
   static constexpr double drawn(double share) { return share > 0.5 ? 0.5 + 0.5 * share : 0.1 + 0.9 * share; }
 
   /// Pieces that come to all multiprocessors together in a microsecond, whatever the kernel, of lines that begin at

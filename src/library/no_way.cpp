@@ -148,9 +148,12 @@ BrokenRule why_parts(unsigned which, const Problem& problem, const BuiltInCard& 
   switch (mended) {
     case of_workspace: {
       // Beside all other options, if they leave ways: what is enough without them may not be.
-      const std::vector<Candidate> ways = ways_left(problem, card, only(all_parts & ~of_workspace, options));
+      std::size_t least = SIZE_MAX;
+      for (const Problem& form : options.batch_invariant ? std::vector<Problem>{problem} : forms_of(problem))
+        if (const auto ways = ways_left(form, card, only(all_parts & ~of_workspace, options)); !ways.empty())
+          least = std::min(least, least_workspace(ways));
       return broken(RefusalId::option_workspace, fmt::format("the least workspace that is enough is {}",
-                                                             least_workspace(ways.empty() ? without : ways)));
+                                                             least == SIZE_MAX ? least_workspace(without) : least));
     }
     case of_accumulation:
       return broken(RefusalId::option_fast_accumulation,

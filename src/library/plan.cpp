@@ -333,28 +333,14 @@ std::vector<Candidate> weigh(Problem& problem, const BuiltInCard& card, const Ge
   std::vector<Candidate> found = ways_left(problem, card, options);
   // Where rows must not matter to each other, columns beside them must not either.
   if (options.batch_invariant) return found;
-  const Problem asked = problem;
-  std::vector<Problem> weighed = {asked};
-  const auto weigh_as = [&](const Problem& same) {
-    if (std::find(weighed.begin(), weighed.end(), same) != weighed.end()) return;
-    weighed.push_back(same);
-    std::vector<Candidate> ways = ways_left(same, card, options);
-    if (ways.empty() || (!found.empty() && ways.front().time.seconds > found.front().time.seconds)) return;
-    problem = same;
+  // In another form it may need a workspace that there is not, or have kernels that count farther.
+  const std::vector<Problem> forms = forms_of(problem);
+  for (auto form = forms.begin() + 1; form != forms.end(); ++form) {
+    std::vector<Candidate> ways = ways_left(*form, card, options);
+    if (ways.empty() || (!found.empty() && ways.front().time.seconds > found.front().time.seconds)) continue;
+    problem = *form;
     found = std::move(ways);
-  };
-  // As a single product it has more rows or columns, and may need a workspace that there is not, or kernels that
-  // count farther.
-  const auto joined = [](const Problem& batch) { return with_plain_lines(with_products_joined(batch)); };
-  const Problem one = joined(asked);
-  weigh_as(one);
-  for (const Problem& of_columns : {asked, one}) {
-    const Problem as_row = with_a_column_as_row(of_columns);
-    weigh_as(as_row);
-    weigh_as(joined(as_row));
   }
-  // Few kernels of f32 read a column-major B; as A it is a row-major one.
-  if (asked.kind.type == Type::f32) weigh_as(with_a_row_as_column(asked));
   return found;
 }
 

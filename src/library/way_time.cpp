@@ -178,18 +178,14 @@ WayTime time_of_warps(const Way& way, const BuiltInCard& card, int resident) {
   return {cycles / gpu.clock_hz + k.launch_gap * 1e-9, limiter};
 }
 
-/// So many steps at most, clusters copy and multiply tiles that D has nothing of, too (TilesOfBlock of
-/// tile/wgmma_kernel.hpp).
-constexpr int few_steps = 9;
-
 /// Lines of A and of B that a block asks for, step by step, in the mean over all blocks; where tiles are in no grid
-/// none is beyond D.
+/// those beyond D are copied as well.
 struct AskedFor {
   double a, b;
 };
 AskedFor asked_for(const Problem& p, const KernelEntry& kernel, const LibraryKernel::Work& work) {
   const auto& [m, n, k] = kernel.tile;
-  if (work.steps <= few_steps || kernel.rung == "wgmma_equal_areas")
+  if (work.steps <= few_steps || kernel.order.tiles)
     return {1.0 * m / kernel.cluster.across, 1.0 * n / kernel.cluster.down};
   const auto [rows, columns] = tiles_of(kernel, p.M, p.N);
   const double of_d = number(ceil_div<std::int64_t>(p.M, m)), across = number(ceil_div<std::int64_t>(p.N, n));
@@ -261,9 +257,11 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   const bool streams = kernel.split && kernel.split->bytes_on_their_way > 0;
   const int places = resident == 1 && streams ? 2 : resident;
   const bool draws_evenly = cost.depth > 0 || (streams && resident > 2);
-  const auto arriving = [&](double share) {
-    return longest(operands * (draws_evenly ? share : MeasuredCost::drawn(share)), crooked * share) / rounds;
+  const auto from_dram = [&](double share) {
+    return operands * (draws_evenly ? share : MeasuredCost::drawn(share)) / rounds;
   };
+  const auto of_lines = [&](double share) { return crooked * share / rounds; };
+  const auto arriving = [&](double share) { return longest(from_dram(share), of_lines(share)); };
   const auto busiest = [&](double share) {
     return cost.depth > 0 || places > 1 ? std::ceil(share * places - 1e-9) / places : share;
   };
@@ -300,7 +298,7 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
                               : ragged > 1                                       ? "lines that are not aligned"
                               : results > walk || stored > 1.5 * walk            ? "results"
                               : over_rounds(multiplying) > over_rounds(arriving) ? of_steps()
-                              : operands > crooked                               ? "DRAM"
+                              : over_rounds(from_dram) > over_rounds(of_lines)   ? "DRAM"
                                                                                  : "lines that begin anywhere";
   return {microseconds * 1e-6, limiter};
 }
