@@ -5,13 +5,12 @@
 # A checkout without its history, as a build machine may have, is told its commit by the environment variable
 # LAPIDARY_COMMIT of the build.
 if(NOT CMAKE_SCRIPT_MODE_FILE)
-  set(LAPIDARY_COMMIT_SCRIPT "${CMAKE_CURRENT_LIST_FILE}")
   function(lapidary_knows_commit target)
     set(folder "${PROJECT_BINARY_DIR}/commit")
     if(NOT TARGET lapidary_commit)
       add_custom_target(lapidary_commit
         COMMAND "${CMAKE_COMMAND}" -D "source=${PROJECT_SOURCE_DIR}" -D "header=${folder}/lapidary_commit.hpp"
-          -P "${LAPIDARY_COMMIT_SCRIPT}"
+          -P "${CMAKE_CURRENT_FUNCTION_LIST_FILE}"
         BYPRODUCTS "${folder}/lapidary_commit.hpp"
         VERBATIM)
     endif()

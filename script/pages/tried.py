@@ -329,16 +329,30 @@ def beyond(kernel, plan):
 
 
 def taken_twice(folder=CHANGES):
-    """Of each problem that both programs took: its list, the plan, cuBLAS's times, and by way what it took before and after."""
+    """Each problem that both programs took: its list, the plan, and what it was before and after."""
     for path in sorted(folder.glob("*.before.json")):
         before = {plan_of(problem["plan"]): problem for problem in load(path)["problems"]}
         for problem in load(str(path).replace(".before.", ".after."))["problems"]:
             plan = plan_of(problem["plan"])
             if plan in before:
-                both = before[plan], problem
-                times = [{way_name(way): way["measured_s"] for way in of["ways"]} for of in both]
-                cublas = [of["cublas_s"] for of in both]
-                yield path.name.split(".")[0], plan, cublas, {name: (old, times[1][name]) for name, old in times[0].items() if name in times[1]}
+                yield path.name.split(".")[0], plan, (before[plan], problem)
+
+
+def ways_taken_twice(folder=CHANGES):
+    """By problem the list, the plan, and of each way that both programs have what it took before and after."""
+    for name, plan, both in taken_twice(folder):
+        old, new = ({way_name(way): way["measured_s"] for way in of["ways"]} for of in both)
+        yield name, plan, {way: (old[way], new[way]) for way in old if way in new}
+
+
+def quickest_by_list(folder, lists, best):
+    """By list: what the quickest way took after over before, and cuBLAS over either; `best` gives the two of a problem."""
+    found = {}
+    for name, _, both in taken_twice(folder):
+        old, new = best(both)
+        found.setdefault(name, []).append((new / old, both[0]["cublas_s"] / old, both[1]["cublas_s"] / new))
+    rows = [[lists[name], f"{len(of)}", *(f"{mean([each[i] for each in of]):.3f}" for i in range(3))] for name, of in found.items()]
+    return table(["list", "problems:", "after over before:", "cuBLAS over before:", "cuBLAS over after:"], rows)
 
 
 def group_of(kernel, plan):
@@ -385,7 +399,7 @@ def spread_of(title, ratios):
 def less_for_producers():
     """What kernels took when producers divide no more and copy nothing for tiles beyond D, over what they took before."""
     ratios = {}
-    for _, plan, _, ways in taken_twice():
+    for _, plan, ways in ways_taken_twice():
         for way, (old, new) in ways.items():
             ratios.setdefault(group_of(way.split()[0], plan), []).append(new / old)
     return spread_of("timings of", ratios)
@@ -394,7 +408,7 @@ def less_for_producers():
 def of_few_steps():
     """The same of products of few steps, of which clusters copy and multiply all their tiles."""
     ratios = {}
-    for _, plan, _, ways in taken_twice(CHANGES_SHORT):
+    for _, plan, ways in ways_taken_twice(CHANGES_SHORT):
         for way, (old, new) in ways.items():
             kernel = way.split()[0]
             if kernel.startswith("wgmma") and ceil_div(plan.K, int(KERNEL.match(kernel)[3])) <= FEW_STEPS:
@@ -408,7 +422,7 @@ def of_few_steps():
 def turned_back():
     """What kernels took when stmatrix turns results back, over what they took before, by how many steps a tile has."""
     ratios = {}
-    for _, plan, _, ways in taken_twice(CHANGES_TURNED):
+    for _, plan, ways in ways_taken_twice(CHANGES_TURNED):
         for way, (old, new) in ways.items():
             kernel = way.split()[0]
             steps = ceil_div(plan.K, int(KERNEL.match(kernel)[3]))
@@ -422,16 +436,21 @@ def turned_back():
     return spread_of("timings of", ratios)
 
 
+def quickest_for_producers():
+    """By list, when producers divide no more and copy nothing for tiles beyond D: ways that both programs have."""
+    def best(both):
+        old, new = ({way_name(way): way["measured_s"] for way in of["ways"]} for of in both)
+        shared = old.keys() & new.keys()
+        return min(old[way] for way in shared), min(new[way] for way in shared)
+    return quickest_by_list(CHANGES, LISTS, best)
+
+
 def quickest_turned():
-    """By list: what the quickest way took after over before, tiles that there were not among them, and cuBLAS over either."""
-    rows = []
-    for path in sorted(CHANGES_TURNED.glob("*.before.json")):
-        before = {plan_of(problem["plan"]): problem for problem in load(path)["problems"]}
-        pairs = [(before[plan_of(p["plan"])], p) for p in load(str(path).replace(".before.", ".after."))["problems"] if plan_of(p["plan"]) in before]
-        best = [[min(way["measured_s"] for way in of["ways"] if i == 0 or way["kernel"] in held()) for i, of in enumerate(pair)] for pair in pairs]
-        cublas = [mean([pair[i]["cublas_s"] / times[i] for pair, times in zip(pairs, best)]) for i in range(2)]
-        rows.append([LISTS_TURNED[path.name.split(".")[0]], f"{len(pairs)}", f"{mean([new / old for old, new in best]):.3f}", *(f"{ratio:.3f}" for ratio in cublas)])
-    return table(["list", "problems:", "after over before:", "cuBLAS over before:", "cuBLAS over after:"], rows)
+    """The same when stmatrix turned results back, and with tiles that came then, those of them that there are today."""
+    known = held()
+    return quickest_by_list(CHANGES_TURNED, LISTS_TURNED, lambda both: (
+        min(way["measured_s"] for way in both[0]["ways"]),
+        min(way["measured_s"] for way in both[1]["ways"] if way["kernel"] in known)))
 
 
 def fewer_blocks():
@@ -450,14 +469,12 @@ def fewer_blocks():
     return table(["blocks:", *(column for kernel in kernels for column in (f"`{kernel}`, µs:", "TB/s:")), "cuBLAS, µs:"], lines)
 
 
-def quickest_for_producers():
-    """By list: what the quickest way of all took after over before, and cuBLAS over either."""
-    lists = {}
-    for name, _, cublas, ways in taken_twice():
-        best = [min(times[i] for times in ways.values()) for i in range(2)]
-        lists.setdefault(name, []).append((best[1] / best[0], cublas[0] / best[0], cublas[1] / best[1]))
-    rows = [[LISTS[name], f"{len(of)}", *(f"{mean([each[i] for each in of]):.3f}" for i in range(3))] for name, of in lists.items()]
-    return table(["list", "problems:", "after over before:", "cuBLAS over before:", "cuBLAS over after:"], rows)
-
-
-REGIONS = {"fewer-blocks": fewer_blocks, "few-steps": of_few_steps, "turned-back": turned_back, "quickest-turned": quickest_turned, "turns-turned": turns_turned, "less-for-producers": less_for_producers, "quickest-for-producers": quickest_for_producers, "in-turns": in_turns, "tiles-of-f32": tiles_of_f32, "columns-in-64s": columns_in_64s, "turned-in-clusters": turned_in_clusters, "asked-for-by-all": asked_for_by_all, "beside-second-launch": beside_second_launch, "block-order": block_order, "overlapping": overlapping, "promotion": promotion, "tile-order": tile_order, "slices": slices, "crooked-lines": crooked_lines, "clusters-of-cublas": shapes_of_clusters, "rows-by-alignment": rows_by_alignment, "rows-beyond": rows_beyond}
+REGIONS = {
+    "fewer-blocks": fewer_blocks, "few-steps": of_few_steps, "turned-back": turned_back, "quickest-turned": quickest_turned,
+    "turns-turned": turns_turned, "less-for-producers": less_for_producers, "quickest-for-producers": quickest_for_producers,
+    "in-turns": in_turns, "tiles-of-f32": tiles_of_f32, "columns-in-64s": columns_in_64s, "turned-in-clusters":
+    turned_in_clusters, "asked-for-by-all": asked_for_by_all, "beside-second-launch": beside_second_launch, "block-order":
+    block_order, "overlapping": overlapping, "promotion": promotion, "tile-order": tile_order, "slices": slices,
+    "crooked-lines": crooked_lines, "clusters-of-cublas": shapes_of_clusters, "rows-by-alignment": rows_by_alignment,
+    "rows-beyond": rows_beyond,
+}
