@@ -1,5 +1,5 @@
-"""The mutants of rungs, and what becomes of them. The record of them, script/mutants, has a hash of this file and of
-sites.py, which finds where sources are changed."""
+"""The mutants of rungs, and what becomes of them. The record of them, script/mutants, has a hash of this file, of
+sites.py, which finds where sources are changed, and of the kernels of mutated_kernels.py."""
 import collections
 import json
 import random
@@ -10,22 +10,12 @@ import sys
 import threading
 from pathlib import Path
 
+from lib.mutated_kernels import MORE_KERNELS
 from lib.project import ROOT, run
 from lib.sites import PLANTED, closing, planted_sites, sites_of
 
 # Of these, one is enough for what is wrong in any order.
 SCHEDULES, IN_ANY_ORDER = 2, ("clamp", "bound", "argument", "factor", "offset")
-# Beside the default, by type and tile: rows that do not come out even; operands that are MN-major; several slices of
-# results on their way, and rows of A that blocks share.
-MORE_KERNELS = {
-    "shared_tiles": [("f32", "32x32x8")],
-    "mma_multistage": [("bf16 CR", "128x256x32"), ("s8/s32 RC", "128x256x64")],
-    "wgmma_tma": [("bf16 CR", "128x128x64")],
-    "wgmma_staged": [("bf16 RC", "256x128x64")],
-    "wgmma_energy": [("bf16", "256x200x64"), ("bf16 RC", "256x192x64")],
-    "wgmma_pingpong": [("bf16 RC", "64x208x64")],
-    "wgmma_batched": [("bf16 RC", "128x256x64")],
-}
 # What is mutated: kernels, what they are made of, and what launches them. Of files that have more than that, these
 # functions.
 SOURCES = ("src/kernels/*/*.cuh", "src/kernels/*.hpp", "src/kernels/*/*.hpp", "src/tile/*.hpp")

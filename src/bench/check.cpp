@@ -9,6 +9,7 @@
 
 #include "bench/parallel.hpp"
 #include "bench/run.hpp"
+#include "core/cluster_places.hpp"
 #include "core/error.hpp"
 #include "core/math.hpp"
 #include "core/refusal.hpp"
@@ -20,7 +21,7 @@ namespace {
 
 /// For kernels that do not cut the sum into tiles.
 constexpr std::int64_t some_k = 8;
-/// More tiles of the sum than any ring has stages.
+/// More tiles of the sum than most rings have stages.
 constexpr std::int64_t many_tiles = 14;
 /// More rows of tiles than any kernel walks together, and than the persistent blocks of so many multiprocessors take at
 /// a time.
@@ -296,6 +297,30 @@ Checked check_once(const Rung& rung, const KernelEntry& kernel, const CheckProbl
   return checked;
 }
 
+/// Few results and long sums, of which blocks share K.
+std::vector<CheckProblem> long_sums(const KernelEntry& kernel) {
+  // Of tiles so short that a block has several in its part, as many as 64 of K have.
+  const std::int64_t n = kernel.tile.n, k = std::max(kernel.tile.k, 64);
+  const std::int64_t vector = 16 / size_of(kernel.kind.type);
+  const auto apart = [&](std::int64_t M, std::int64_t N, std::int64_t K) {
+    return with_four_lengths(kernel.kind, M, N, K);
+  };
+  // Also what clusters of two, four and sixteen blocks share, and several rows and columns of tiles with them.
+  const std::int64_t m = kernel.tile.m, least_k = kernel.split->least_k, most = KSplit::most * least_k;
+  return {{apart(vector, n + vector, 17 * k + vector), "few results of a long sum", many_multiprocessors},
+          {apart(5 * vector + 1, vector - 1, 9 * k + 1), "few results of a long sum; more rows than columns",
+           odd_multiprocessors},
+          {with_unread_c(with_factors(apart(2 * vector, 3 * vector, std::max(35 * k, most) + vector), 0.75f, 0)),
+           "few results of a longer sum; C is NaN, and beta is 0", many_multiprocessors},
+          {apart(m + vector, n + vector, 2 * least_k + vector), "four tiles of two blocks each", many_multiprocessors},
+          {apart(m + 1, n + vector, 4 * least_k + vector), "four tiles of four blocks each; M is odd",
+           many_multiprocessors},
+          {with_longer_lines(apart(vector, n + vector, 9 * k + vector), Matrix::D, 1),
+           "few results of a long sum; lines of D longer by one element", many_multiprocessors},
+          {with_longer_lines(apart(vector, n + vector, 9 * k + vector), Matrix::C, 1),
+           "few results of a long sum; lines of C longer by one element", many_multiprocessors}};
+}
+
 }  // namespace
 
 std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& tile) {
@@ -378,44 +403,26 @@ std::vector<CheckProblem> check_problems(const KernelEntry& kernel) {
     for (CheckProblem& problem : batches(kernel)) problems.push_back(std::move(problem));
   if (kernel.groups)
     for (CheckProblem& problem : groups(kernel)) problems.push_back(std::move(problem));
+  if (kernel.stages >= many_tiles)
+    problems.push_back({with_four_lengths(kernel.kind, kernel.tile.m + 1, kernel.tile.n,
+                                          std::int64_t{kernel.stages + 2} * kernel.tile.k),
+                        "more steps than stages"});
   const auto [down, across] = kernel.cluster;
   if (down * across > 1) {
     // Of the last tiles as little as may be, and of others of their clusters nothing; of steps more than there are
-    // stages, and than TilesOfBlock::few_steps.
+    // stages, and than few_steps.
     const auto whole = [](int tile, int blocks) { return std::int64_t{tile} * (blocks == 2 ? 2 : 1); };
     const std::int64_t M = whole(kernel.tile.m, down) + 1,
                        N = whole(kernel.tile.n, across) + 16 / size_of(kernel.kind.type),
-                       K = std::int64_t{std::max(kernel.stages, 9) + 1} * kernel.tile.k;
+                       K = std::int64_t{std::max(kernel.stages, few_steps) + 1} * kernel.tile.k;
     problems.push_back(
         {with_four_lengths(kernel.kind, M, N, K), "a row of the last tiles; D has nothing of others beside"});
-    if (kernel.kind.result == Type::s32) keep_sums(problems);
   }
   // A cluster takes a multiprocessor for each block, and clusters that stay take several of a problem's tiles each.
   for (CheckProblem& problem : problems)
     problem.multiprocessors = std::max(problem.multiprocessors, kernel.cluster.down * kernel.cluster.across);
-  if (!kernel.split) return problems;
-  // Of tiles so short that a block has several in its part, as many as 64 of K have.
-  const std::int64_t n = kernel.tile.n, k = std::max(kernel.tile.k, 64);
-  const std::int64_t vector = 16 / size_of(kernel.kind.type);
-  const auto apart = [&](std::int64_t M, std::int64_t N, std::int64_t K) {
-    return with_four_lengths(kernel.kind, M, N, K);
-  };
-  // Also what clusters of two, four and sixteen blocks share, and several rows and columns of tiles with them.
-  const std::int64_t m = kernel.tile.m, least_k = kernel.split->least_k, most = KSplit::most * least_k;
-  problems.insert(
-      problems.end(),
-      {{apart(vector, n + vector, 17 * k + vector), "few results of a long sum", many_multiprocessors},
-       {apart(5 * vector + 1, vector - 1, 9 * k + 1), "few results of a long sum; more rows than columns",
-        odd_multiprocessors},
-       {with_unread_c(with_factors(apart(2 * vector, 3 * vector, std::max(35 * k, most) + vector), 0.75f, 0)),
-        "few results of a longer sum; C is NaN, and beta is 0", many_multiprocessors},
-       {apart(m + vector, n + vector, 2 * least_k + vector), "four tiles of two blocks each", many_multiprocessors},
-       {apart(m + 1, n + vector, 4 * least_k + vector), "four tiles of four blocks each; M is odd",
-        many_multiprocessors},
-       {with_longer_lines(apart(vector, n + vector, 9 * k + vector), Matrix::D, 1),
-        "few results of a long sum; lines of D longer by one element", many_multiprocessors},
-       {with_longer_lines(apart(vector, n + vector, 9 * k + vector), Matrix::C, 1),
-        "few results of a long sum; lines of C longer by one element", many_multiprocessors}});
+  if (kernel.split)
+    for (CheckProblem& problem : long_sums(kernel)) problems.push_back(std::move(problem));
   if (kernel.kind.result == Type::s32) keep_sums(problems);
   return problems;
 }

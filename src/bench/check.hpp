@@ -26,7 +26,8 @@ struct CheckProblem {
 std::vector<CheckProblem> check_problems(const GemmKind& kind, const TileShape& tile);
 
 /// The same of a kernel; if its blocks share K (kernels/split.hpp), also such as have few results and long sums; if it
-/// does batches, or groups, also these.
+/// does batches, or groups, also these; if they are in clusters, one of whose last clusters D has little; and one of
+/// more steps along K than there are stages, however many there are.
 std::vector<CheckProblem> check_problems(const KernelEntry& kernel);
 
 /// Problems of one size: as it is, and with leading dimensions, bases and factors of their own.

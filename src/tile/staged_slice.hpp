@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <cstring>
 
 #include "core/types.hpp"
 #include "layout/fragment.hpp"

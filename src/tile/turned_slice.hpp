@@ -1,6 +1,6 @@
 #pragma once
 #include <cstdint>
-#include <cstring>
+#include <type_traits>
 
 #include "core/gemm.hpp"
 #include "layout/access.hpp"
@@ -18,6 +18,7 @@ struct TurnedSlice {
   static constexpr int rows = rows_, span = 128 / static_cast<int>(sizeof(R)), boxes = 64 / span, size = rows * 64;
   static constexpr Layout layout = row_major(rows, span).swizzled(3, sizeof(R) == 2 ? 3 : 2, 3);
   static_assert(rows % 8 == 0, "whole patterns of the swizzle");
+  static_assert(sizeof(R) == 2 || std::is_same_v<R, float>);
 
   LAPIDARY_HD static constexpr int at(int row, int col) {
     constexpr Layout in = layout;
@@ -63,9 +64,9 @@ struct TurnedSlice {
   }
 };
 static_assert(wavefronts(warp_access<float>([](int lane) { return TurnedSlice<float, 32>::at_of_result(lane, 3); })) ==
-                      1 &&
-                  wavefronts(warp_access<bf16, 8>([](int lane) { return TurnedSlice<bf16, 32>::at_of_row(lane); })) ==
-                      4,
+                  1,
+              "the minimum");
+static_assert(wavefronts(warp_access<bf16, 8>([](int lane) { return TurnedSlice<bf16, 32>::at_of_row(lane); })) == 4,
               "the minimum");
 
 /// sum = alpha * sum + beta * C for all of a thread's sums of a warpgroup, whose results begin at `origin` of D.

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "core/cluster_places.hpp"
 #include "core/gemm.hpp"
 #include "core/math.hpp"
 #include "device/launch.hpp"
@@ -19,7 +20,7 @@
 //     part      what it says                                   written where it is the idea, in
 //     Roles     who copies, and who multiplies                 wgmma_specialized, wgmma_waves
 //     Loop      how the two walk along K                       wgmma_specialized, wgmma_promoted, wgmma_split_k
-//     Walk      which tiles of D a block takes                 wgmma_specialized, wgmma_persistent, wgmma_split_k
+//     Walk      which tiles of D a block takes                 wgmma_persistent, wgmma_split_k
 //     Epilogue  how results get from registers to D            wgmma_staged, wgmma_fused, wgmma_staged_f32
 //     Cluster   which blocks share what is copied              wgmma_cluster
 //     Steps     in which order a tile's steps along K come     wgmma_energy
@@ -49,6 +50,23 @@ struct WgmmaBlock {
   const typename Config::B::Map& mapB;
   int steps;  ///< along K
   int rank;   ///< in the cluster
+};
+
+/// One tile of D a block, row by row.
+struct OneTile {
+  static constexpr bool row_by_row = true;
+  int rows, cols;  ///< of tiles
+
+  static OneTile over(std::int64_t M, std::int64_t N, const TileShape& tile, const ClusterShape&) {
+    return {static_cast<int>(ceil_div<std::int64_t>(M, tile.m)), static_cast<int>(ceil_div<std::int64_t>(N, tile.n))};
+  }
+  template <class Cluster>
+  int grid(int) const {
+    return rows * cols;
+  }
+  LAPIDARY_HD constexpr RowCol<int> tile(int number) const { return {number / cols, number % cols}; }
+  LAPIDARY_HD constexpr bool has(int number) const { return number >= 0; }
+  LAPIDARY_HD constexpr int next(int, int) const { return -1; }
 };
 
 /// Of a block that shares nothing with others.
@@ -150,8 +168,6 @@ struct TilesOfBlock {
   using Tile = typename Config::Tile;
   using At = decltype(Cluster::tile(std::declval<typename Config::Walk>().tile(0), 0));
   static constexpr std::int64_t endless = std::numeric_limits<std::int64_t>::max();
-  /// Which tiles are beyond D takes divisions, too. Of so many steps they take longer than the steps that they save.
-  static constexpr int few_steps = 9;
   /// Clusters go over the edges of D, and of each product's, as a whole, where tiles are in a grid.
   static constexpr bool hang_over = Cluster::down * Cluster::across > 1 && requires(const typename Config::Walk& walk) {
     walk.rows, walk.cols;

@@ -191,6 +191,21 @@ TEST_P(CheckProblems, HaveLongSumsOverSeveralTilesAndManyRowsOfThem) {
   }));
 }
 
+TEST(CheckProblems, TakeMoreStepsAlongKThanAnyKernelHasStages) {
+  for (const Rung& rung : ladder())
+    for (const KernelEntry& kernel : rung.kernels) {
+      const auto problems = check_problems(kernel);
+      EXPECT_TRUE(std::any_of(problems.begin(), problems.end(), [&](const CheckProblem& problem) {
+        const Problem p = resolve(problem.spec).problem;
+        if (problem.refused || p.batch.count > 1) return false;
+        const auto& [m, n, k] = kernel.tile;
+        const std::int64_t tiles = ceil_div<std::int64_t>(p.M, m) * ceil_div<std::int64_t>(p.N, n);
+        const int blocks = kernel.split ? kernel.split->blocks(tiles, p.K, problem.multiprocessors) : 1;
+        return ceil_div<std::int64_t>(p.K, std::max(k, 1)) > std::int64_t{kernel.stages} * blocks;
+      })) << kernel.id();
+    }
+}
+
 TEST(CheckProblems, HaveFewResultsOfLongSumsForKernelsWhoseBlocksShareThem) {
   for (const char* const rung : {"split_k", "wgmma_split_k", "wgmma_skinny"})
     for (const KernelEntry& kernel : find_rung(rung).kernels) {

@@ -274,7 +274,6 @@ TEST(CuteTwin, MakesTheAccessesOfItsParent) {
 }
 #endif
 
-// Tiles of 128 x 128 and 32 along K are computed whole, edges included, by products of 16 x 8 x 16.
 // Which tiles of its clusters D has nothing of a kernel finds out where K has more than nine steps.
 TEST(Clusters, CopyAndMultiplyInManyStepsForTilesOfDAlone) {
   for (const char* id :
@@ -307,6 +306,7 @@ TEST(Clusters, CopyAndMultiplyInManyStepsForTilesOfDAlone) {
   }
 }
 
+// Tiles of 128 x 128 and 32 along K are computed whole, edges included, by products of 16 x 8 x 16.
 TEST(TensorCores, MultiplyWholeTiles) {
   const Rung& rung = find_rung("mma_tiles");
   const KernelEntry& kernel = rung.kernels.front();

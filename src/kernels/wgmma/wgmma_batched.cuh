@@ -48,7 +48,7 @@ struct OnDiagonal : Tiles {
 /// Whether two warpgroups take tiles in turns; of wider ones, and of those with results of 32 bits, each has half the
 /// rows.
 constexpr bool in_turns(const TileShape& tile, const GemmKind& kind) {
-  return tile.m <= 128 && tile.m * tile.n <= 128 * 192 && size_of(kind.result) == 2;
+  return tile.m * tile.n <= 128 * 192 && size_of(kind.result) == 2;
 }
 template <KernelTraits t>
 using Parent = std::conditional_t<in_turns(t.tile, t.kind), wgmma_pingpong::Config<t>, wgmma_shared::Config<t>>;

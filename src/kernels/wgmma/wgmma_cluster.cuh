@@ -16,7 +16,7 @@ constexpr RungInfo info = {
     .cost =
         "A stage is free when the consumers of both blocks have released it: the slower block holds up the other; and "
         "no block may exit before its peers have arrived at its barriers. On an H200 it brings nothing: in bf16 it is "
-        "0.5 to 2.6 % behind its parent, which bytes from L2 do not hold up",
+        "0.6 to 3.2 % behind its parent, which bytes from L2 do not hold up",
     .exercise = "`lapidary explain wgmma_cluster`: which bytes does multicast save, and which does it not?",
     .architecture = 90,
     .fallback = "mma_multistage",

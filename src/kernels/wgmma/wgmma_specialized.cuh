@@ -126,23 +126,6 @@ struct MainLoop {
   }
 };
 
-/// One tile of D a block, row by row.
-struct OneTile {
-  static constexpr bool row_by_row = true;
-  int rows, cols;  // in tiles
-
-  static OneTile over(std::int64_t M, std::int64_t N, const TileShape& tile, const ClusterShape&) {
-    return {static_cast<int>(ceil_div<std::int64_t>(M, tile.m)), static_cast<int>(ceil_div<std::int64_t>(N, tile.n))};
-  }
-  template <class Cluster>
-  int grid(int) const {
-    return rows * cols;
-  }
-  LAPIDARY_HD constexpr RowCol<int> tile(int number) const { return {number / cols, number % cols}; }
-  LAPIDARY_HD constexpr bool has(int number) const { return number >= 0; }
-  LAPIDARY_HD constexpr int next(int, int) const { return -1; }
-};
-
 template <KernelTraits t>
 struct Config : WgmmaConfig<t, 2> {
   using Roles = Specialized<2>;

@@ -28,7 +28,7 @@ constexpr RungInfo info = {
 };
 
 /// One tile of D a cluster, row by row.
-struct TileOfCluster : wgmma_specialized::OneTile {
+struct TileOfCluster : OneTile {
   static TileOfCluster over(std::int64_t M, std::int64_t N, const TileShape& tile, const ClusterShape& cluster) {
     return {OneTile::over(M, N, tile, cluster)};
   }
