@@ -338,11 +338,16 @@ def taken_twice(folder=CHANGES):
                 yield path.name.split(".")[0], plan, (before[plan], problem)
 
 
+def shared_ways(both):
+    """Of each way that a problem has before and after: what it took."""
+    old, new = ({way_name(way): way["measured_s"] for way in of["ways"]} for of in both)
+    return {way: (old[way], new[way]) for way in old if way in new}
+
+
 def ways_taken_twice(folder=CHANGES):
     """By problem the list, the plan, and of each way that both programs have what it took before and after."""
     for name, plan, both in taken_twice(folder):
-        old, new = ({way_name(way): way["measured_s"] for way in of["ways"]} for of in both)
-        yield name, plan, {way: (old[way], new[way]) for way in old if way in new}
+        yield name, plan, shared_ways(both)
 
 
 def quickest_by_list(folder, lists, best):
@@ -438,11 +443,7 @@ def turned_back():
 
 def quickest_for_producers():
     """By list, when producers divide no more and copy nothing for tiles beyond D: ways that both programs have."""
-    def best(both):
-        old, new = ({way_name(way): way["measured_s"] for way in of["ways"]} for of in both)
-        shared = old.keys() & new.keys()
-        return min(old[way] for way in shared), min(new[way] for way in shared)
-    return quickest_by_list(CHANGES, LISTS, best)
+    return quickest_by_list(CHANGES, LISTS, lambda both: map(min, zip(*shared_ways(both).values())))
 
 
 def quickest_turned():

@@ -116,8 +116,9 @@ Problem with_products_joined(Problem p) {
   return join(true) || join(false) ? resolved(p) : p;
 }
 
-std::vector<Problem> forms_of(const Problem& problem) {
+std::vector<Problem> forms_of(const Problem& problem, bool batch_invariant) {
   std::vector<Problem> forms = {problem};
+  if (batch_invariant) return forms;
   const auto add = [&](const Problem& form) {
     if (std::find(forms.begin(), forms.end(), form) == forms.end()) forms.push_back(form);
   };

@@ -149,7 +149,7 @@ BrokenRule why_parts(unsigned which, const Problem& problem, const BuiltInCard& 
     case of_workspace: {
       // Beside all other options, if they leave ways: what is enough without them may not be.
       std::size_t least = SIZE_MAX;
-      for (const Problem& form : options.batch_invariant ? std::vector<Problem>{problem} : forms_of(problem))
+      for (const Problem& form : forms_of(problem, options.batch_invariant))
         if (const auto ways = ways_left(form, card, only(all_parts & ~of_workspace, options)); !ways.empty())
           least = std::min(least, least_workspace(ways));
       return broken(RefusalId::option_workspace, fmt::format("the least workspace that is enough is {}",

@@ -331,10 +331,8 @@ namespace {
 /// The ways that there are to compute a problem, or the single product that its batch is: the problem is that then.
 std::vector<Candidate> weigh(Problem& problem, const BuiltInCard& card, const GemmOptions& options) {
   std::vector<Candidate> found = ways_left(problem, card, options);
-  // Where rows must not matter to each other, columns beside them must not either.
-  if (options.batch_invariant) return found;
   // In another form it may need a workspace that there is not, or have kernels that count farther.
-  const std::vector<Problem> forms = forms_of(problem);
+  const std::vector<Problem> forms = forms_of(problem, options.batch_invariant);
   for (auto form = forms.begin() + 1; form != forms.end(); ++form) {
     std::vector<Candidate> ways = ways_left(*form, card, options);
     if (ways.empty() || (!found.empty() && ways.front().time.seconds > found.front().time.seconds)) continue;
