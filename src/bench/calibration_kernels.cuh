@@ -525,6 +525,54 @@ struct TensorLoad {
   }
 };
 
+/// Products of two warpgroups, while a ninth warp copies `copied` boxes a round over their operands: what they read is
+/// what the memory holds, of this round or of one before. A block's warps meet after each round.
+template <int copied, int N, class T>
+struct ProductsBesideCopies {
+  using Products = WarpgroupProducts<N, false, T, float, 4>;
+  static constexpr int operations = Products::operations, shared = Products::shared + 1024;
+  static_assert(copied * TensorLoad<1>::bytes <= Products::shared);
+  static TensorMap map(const float* memory, std::int64_t words) { return TensorLoad<1>::map(memory, words); }
+  Products products;
+  int at;  ///< a row
+  __device__ explicit ProductsBesideCopies(const Arguments& g)
+      : products(g), at(static_cast<int>(boxes(g) * blockIdx.x / gridDim.x) * TensorLoad<1>::rows) {
+#if __CUDA_ARCH__ >= 900
+    if (threadIdx.x != copier) return;
+    for (int box = 0; box < copied; ++box) mbarrier_init(barrier(box), 1);
+    fence_mbarrier_init();
+    for (int box = 0; box < copied; ++box) load(g, box);
+#endif
+  }
+  __device__ void run(const Arguments& g, int round) {
+#if __CUDA_ARCH__ >= 900
+    if (threadIdx.x < copier) products.run(g, round);
+    if (threadIdx.x == copier) {
+      for (int box = 0; box < copied; ++box) {
+        wait(barrier(box), round & 1);
+        if (round + 1 < g.rounds) load(g, box);
+      }
+    }
+    __syncthreads();
+#endif
+  }
+  __device__ float result() const { return products.result(); }
+
+ private:
+  static constexpr unsigned copier = 256;
+  __device__ static std::int64_t boxes(const Arguments& g) { return g.words * 4 / TensorLoad<1>::bytes; }
+  __device__ static Mbarrier& barrier(int box) {
+    return reinterpret_cast<Mbarrier*>(calibration_shared)[Products::shared / sizeof(Mbarrier) + box];
+  }
+  __device__ void load(const Arguments& g, int box) {
+    mbarrier_arrive_expect_tx(barrier(box), TensorLoad<1>::bytes);
+    cp_async_bulk_tensor_load(reinterpret_cast<char*>(calibration_shared) + box * TensorLoad<1>::bytes, g.map,
+                              Coordinates{0, at}, barrier(box));
+    at += TensorLoad<1>::rows;
+    if (at >= boxes(g) * TensorLoad<1>::rows) at = 0;
+  }
+};
+
 /// A chain of loads through `words` words of memory, a stride of 1 KiB and a line apart; one lane alone.
 struct GlobalChase {
   static constexpr int operations = 16;

@@ -131,6 +131,21 @@ void load_products(Loads& loads, const char* name, const char* meaning, unsigned
                         rest_ns);
 }
 
+/// The same of two warpgroups beside `copied` boxes for each 32 products, from L2 or from DRAM.
+template <int copied, int N, class T>
+void load_products_beside_copies(Loads& loads, const char* name, const char* meaning, bool from_dram) {
+  using Operation = ProductsBesideCopies<copied, N, T>;
+  const double products = 2.0 * Operation::operations * loads.blocks();
+  const double bytes = double{copied} * TensorLoad<1>::bytes * loads.blocks();
+  PerRound per_round{{std::string("wgmma ") + name_of(TypeOf<T>::value) + " flop",
+                      2.0 * 64 * N * Operation::Products::Form::K * products},
+                     {"bytes of operands", (N + 64) * 32 * products},
+                     {"bytes from L2", bytes},
+                     {"bytes into shared memory", bytes}};
+  if (from_dram) per_round["bytes of DRAM"] = bytes;
+  loads.load<Operation>(name, meaning, 9, per_round, 0, from_dram ? std::int64_t{1} << 29 : (24 << 20) / 4);
+}
+
 }  // namespace
 
 std::vector<EnergyLoad> measure_energy(Device& gpu, double seconds,
@@ -180,6 +195,19 @@ std::vector<EnergyLoad> measure_energy(Device& gpu, double seconds,
   load_products<128, bf16>(loads, "wgmma_bf16_n128", "m64n128k16: more bytes of operands for a product");
   load_products<64, bf16>(loads, "wgmma_bf16_n64", "m64n64k16");
   load_products<256, bf16, float, true>(loads, "wgmma_bf16_n256_registers", "m64n256k16 with A in registers");
+  // Clocks below those at which products alone settle.
+  load_products_beside_copies<4, 256, bf16>(loads, "wgmma_bf16_n256_copies_4",
+                                            "m64n256k16 beside copies from L2, of a third of the operands", false);
+  load_products_beside_copies<8, 256, bf16>(loads, "wgmma_bf16_n256_copies_8", "beside copies of two thirds", false);
+  load_products_beside_copies<12, 256, bf16>(loads, "wgmma_bf16_n256_copies_12", "beside copies of all operands",
+                                             false);
+  load_products_beside_copies<8, 128, bf16>(loads, "wgmma_bf16_n128_copies_8",
+                                            "m64n128k16 beside copies of as many bytes as it reads first", false);
+  load_products_beside_copies<1, 256, bf16>(loads, "wgmma_bf16_n256_dram_1",
+                                            "m64n256k16 beside copies from DRAM, of a twelfth of the operands", true);
+  load_products_beside_copies<2, 256, bf16>(loads, "wgmma_bf16_n256_dram_2", "beside copies of a sixth", true);
+  load_products_beside_copies<4, 256, bf16>(loads, "wgmma_bf16_n256_dram_4", "beside copies of a third", true);
+  load_products_beside_copies<8, 256, bf16>(loads, "wgmma_bf16_n256_dram_8", "beside copies of two thirds", true);
   loads.fill(Type::f16);
   load_products<256, f16>(loads, "wgmma_f16_n256", "wgmma m64n256k16 of f16");
   loads.fill(Type::tf32);

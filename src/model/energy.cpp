@@ -12,7 +12,7 @@
 namespace lapidary::model {
 namespace {
 
-constexpr std::string_view dram = "bytes of DRAM";
+constexpr std::string_view dram = "bytes of DRAM", copied = "bytes into shared memory";
 
 }  // namespace
 
@@ -27,7 +27,9 @@ PowerModel::PowerModel(std::string_view json, std::string_view file) : file_(fil
   } catch (const nlohmann::json::exception& error) {
     throw InvalidArgument(fmt::format("{} is no file that script/fit-energy writes: {}", file, error.what()));
   }
-  for (const char* const name : {"idle", "voltage", "highest_clock", "tensor_clock", "burst_limit"}) constant(name);
+  for (const char* const name :
+       {"idle", "voltage", "highest_clock", "tensor_clock", "burst_limit", "burst_copies", "burst_limit_all"})
+    constant(name);
   if (constant("highest_clock") < 1) throw InvalidArgument(fmt::format("{} has a highest clock below 1 MHz", file));
 }
 
@@ -64,10 +66,13 @@ double PowerModel::watts(const Activity& activity, double seconds, double clock_
   return constant("idle") + sum / seconds;
 }
 
-double PowerModel::core_watts(const Activity& activity, double seconds, double clock_hz) const {
-  Activity core = activity;
-  if (const auto found = core.find(dram); found != core.end()) core.erase(found);
-  return watts(core, seconds, clock_hz);
+bool PowerModel::exceeds_burst(const Activity& activity, double seconds, double clock_hz) const {
+  double core = constant("idle"), all = core;
+  for (const auto& [thing, each] : joules(activity, clock_hz)) {
+    all += each / seconds;
+    if (thing != dram) core += (thing == copied ? constant("burst_copies") : 1) * each / seconds;
+  }
+  return core > constant("burst_limit") || all > constant("burst_limit_all");
 }
 
 std::optional<PowerModel> power_of(const Gpu& gpu, bool& measured) {
@@ -83,7 +88,7 @@ std::optional<PowerModel> power_of(const Gpu& gpu, bool& measured) {
 HeldClock held_clock(const Gpu& gpu, const PowerModel& power, const Activity& activity, Load load, double highest,
                      const std::function<double(double)>& seconds_at) {
   const auto too_much = [&](const HeldClock& held) {
-    if (load == Load::burst) return power.core_watts(activity, held.seconds, held.clock_hz) > power.burst_limit_w();
+    if (load == Load::burst) return power.exceeds_burst(activity, held.seconds, held.clock_hz);
     return gpu.power_limit_w > 0 && held.watts > gpu.power_limit_w;
   };
   const auto at = [&](double clock_hz) {

@@ -24,21 +24,22 @@ using Activity = std::map<std::string, double, std::less<>>;
 /// as what the core switches goes with the square of the voltage, and that with the clock on a line; DRAM has a voltage
 /// of its own. `highest` is the highest clock of the card that it was measured on. Three things keep the clock down:
 /// tensor cores multiply at no more than `tensor_clock`, whatever they take; in a burst the card lowers it in the first
-/// launch already, if all but DRAM asks for more than `burst_limit`; and launch after launch it is held at the power
-/// limit of its data sheet.
+/// launch already, if the core asks for more than `burst_limit`, in which copies into shared memory count by the part
+/// `burst_copies` and DRAM not, or all of it for more than `burst_limit_all`; and launch after launch it is held at the
+/// power limit of its data sheet.
 class PowerModel {
  public:
   /// @throws InvalidArgument naming the file if it is not one that script/fit-energy writes
   PowerModel(std::string_view json, std::string_view file);
 
-  double burst_limit_w() const { return constant("burst_limit"); }
   double tensor_clock_hz() const { return constant("tensor_clock") * 1e6; }
 
   /// That things of an activity take, in joules, by name; of what is 0 or has no energy on record nothing.
   std::map<std::string, double> joules(const Activity& activity, double clock_hz) const;
-  /// That a card takes which does this activity again and again, each in so many seconds; or all of it but DRAM.
+  /// That a card takes which does this activity again and again, each in so many seconds.
   double watts(const Activity& activity, double seconds, double clock_hz) const;
-  double core_watts(const Activity& activity, double seconds, double clock_hz) const;
+  /// Whether that is more than the card gives after a rest.
+  bool exceeds_burst(const Activity& activity, double seconds, double clock_hz) const;
 
  private:
   double constant(std::string_view name) const;

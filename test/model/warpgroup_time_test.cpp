@@ -164,13 +164,16 @@ TEST(WarpgroupTime, IsNoLessThanWhatHasToCrossDram) {
   EXPECT_EQ(time.limiter, "DRAM");
 }
 
-// 10 W idle, 1 pJ a FLOP and 20 a byte at 1 GHz; the voltage falls by half as much as the clock.
+// 10 W idle, 1 pJ a FLOP, 5 a copied byte and 20 a byte of DRAM at 1 GHz; the voltage falls by half as much as the
+// clock.
 PowerModel power() {
   return PowerModel(R"({"constants": [
     {"name": "idle", "value": 10}, {"name": "voltage", "value": 0.5}, {"name": "highest_clock", "value": 1000},
     {"name": "tensor_clock", "value": 900},
-    {"name": "burst_limit", "value": 130}, {"name": "wgmma bf16 flop", "value": 1}, {"name": "wgmma f16 flop", "value": 2},
-    {"name": "mma bf16 flop", "value": 3}, {"name": "bytes of DRAM", "value": 20}]})",
+    {"name": "burst_limit", "value": 130}, {"name": "burst_copies", "value": 0.4},
+    {"name": "burst_limit_all", "value": 160}, {"name": "wgmma bf16 flop", "value": 1},
+    {"name": "wgmma f16 flop", "value": 2}, {"name": "mma bf16 flop", "value": 3},
+    {"name": "bytes into shared memory", "value": 5}, {"name": "bytes of DRAM", "value": 20}]})",
                     "test");
 }
 
@@ -178,25 +181,36 @@ TEST(Power, IsIdleAndWhatTheCoreSwitchesAtItsVoltageAndDram) {
   const Activity activity{{"wgmma bf16 flop", 1e12}, {"bytes of DRAM", 1e10}, {"something else", 1e20}};
   EXPECT_DOUBLE_EQ(power().watts(activity, 1e-2, 1e9), 10 + (1 + 0.2) / 1e-2);
   EXPECT_DOUBLE_EQ(power().watts(activity, 1e-2, 0.5e9), 10 + (0.75 * 0.75 + 0.2) / 1e-2);
-  EXPECT_DOUBLE_EQ(power().core_watts(activity, 1e-2, 0.5e9), 10 + 0.75 * 0.75 / 1e-2);
   EXPECT_DOUBLE_EQ(power().joules({{"mma f16 flop", 1e12}}, 1e9).at("mma f16 flop"), 6)
       << "of mma.sync in f16 none was measured: it is to bf16 as wgmma's";
 }
 
+// All of the time goes with the clock: a core at f takes 10 W and 150 f (0.5 + 0.5 f)^2.
+double seconds_at(double clock_hz) { return 1e-2 * 1e9 / clock_hz; }
+double switched(double f) { return f * (0.5 + 0.5 * f) * (0.5 + 0.5 * f); }
+
 TEST(Power, OfTheCoreLimitsTheClockOfABurstAndThatOfTheCardWhatIsSustained) {
-  // All of the time goes with the clock: a core at f takes 10 + 150 f (0.5 + 0.5 f)^2, DRAM 20 f beside it.
+  // DRAM takes 20 f beside the core.
   const Activity activity{{"wgmma bf16 flop", 1.5e12}, {"bytes of DRAM", 1e10}};
-  const auto seconds = [](double clock_hz) { return 1e-2 * 1e9 / clock_hz; };
-  const auto core = [](double f) { return 10 + 150 * f * (0.5 + 0.5 * f) * (0.5 + 0.5 * f); };
-  const HeldClock burst = held_clock(card(), power(), activity, Load::burst, 1e9, seconds);
-  const HeldClock sustained = held_clock(card(), power(), activity, Load::sustained, 1e9, seconds);
+  const HeldClock burst = held_clock(card(), power(), activity, Load::burst, 1e9, seconds_at);
+  const HeldClock sustained = held_clock(card(), power(), activity, Load::sustained, 1e9, seconds_at);
   EXPECT_TRUE(burst.limited && sustained.limited);
-  EXPECT_NEAR(core(burst.clock_hz * 1e-9), 130, 0.01);
+  EXPECT_NEAR(10 + 150 * switched(burst.clock_hz * 1e-9), 130, 0.01);
   EXPECT_NEAR(sustained.watts, 100, 0.01);
-  EXPECT_NEAR(core(sustained.clock_hz * 1e-9) + 20 * sustained.clock_hz * 1e-9, 100, 0.01);
-  const HeldClock free = held_clock(card(), power(), {{"wgmma bf16 flop", 1e10}}, Load::sustained, 0.9e9, seconds);
+  EXPECT_NEAR(10 + 150 * switched(sustained.clock_hz * 1e-9) + 20 * sustained.clock_hz * 1e-9, 100, 0.01);
+  const HeldClock free = held_clock(card(), power(), {{"wgmma bf16 flop", 1e10}}, Load::sustained, 0.9e9, seconds_at);
   EXPECT_FALSE(free.limited);
   EXPECT_EQ(free.clock_hz, 0.9e9);
+}
+
+TEST(Power, OfCopiesCountsByAPartInABurstWhichTheWholeCardLimitsToo) {
+  // Copies take 50 f (0.5 + 0.5 f)^2, of which 0.4 count.
+  const Activity copying{{"wgmma bf16 flop", 1.5e12}, {"bytes into shared memory", 1e11}};
+  const double f = held_clock(card(), power(), copying, Load::burst, 1e9, seconds_at).clock_hz * 1e-9;
+  EXPECT_NEAR(10 + (150 + 0.4 * 50) * switched(f), 130, 0.01);
+  const Activity reading{{"wgmma bf16 flop", 1e12}, {"bytes of DRAM", 4e10}};
+  const HeldClock whole = held_clock(card(), power(), reading, Load::burst, 1e9, seconds_at);
+  EXPECT_NEAR(whole.watts, 160, 0.01) << "its core asks for " << 10 + 100 * switched(whole.clock_hz * 1e-9);
 }
 
 }  // namespace
