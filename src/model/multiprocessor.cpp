@@ -211,17 +211,18 @@ class Multiprocessor {
           }
           missed_ -= amount;
           if (amount > 0) {
-            l2_free_ = std::max(l2_free_, begin) + amount / m_.l2_bytes_per_cycle;
-            work.l2 += amount / m_.l2_bytes_per_cycle;
-            double arrival = std::max(l2_free_, memory_free_ + c_.l2_latency);
             const double far = i.reads_c ? amount : amount * (1 - m_.l2_hit);
+            double in_l2 = memory_free_ + c_.l2_latency;
             if (far > 0) {
               dram_free_ = std::max(dram_free_, begin) + far / m_.dram_bytes_per_cycle;
               work.dram += far / m_.dram_bytes_per_cycle;
               // Blocks of a wave ask for the same lines at about the same time: all of them wait for the first one.
-              arrival = std::max({arrival, dram_free_, memory_free_ + c_.dram_latency});
+              in_l2 = std::max(dram_free_, memory_free_ + c_.dram_latency);
             }
-            result = arrival;
+            // What was waited for crosses from L2 in turns, and not before it is there.
+            l2_free_ = std::max(l2_free_, in_l2) + amount / m_.l2_bytes_per_cycle;
+            work.l2 += amount / m_.l2_bytes_per_cycle;
+            result = l2_free_;
           }
         }
         if (i.unit == Unit::async_copy) warp.copies = std::max(warp.copies, result);

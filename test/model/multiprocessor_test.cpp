@@ -102,7 +102,7 @@ TEST(Multiprocessor, CComesFromDramAsFarAsL1HasItNot) {
   load.write_barrier = 0;
   load.wait = 1;
   load.reads_c = true;
-  EXPECT_NEAR(loop_cycles({load}, 1), 661, 3);
+  EXPECT_NEAR(loop_cycles({load}, 1), 661 + 4, 3);
   EXPECT_NEAR(loop_cycles({load}, 32, 4), 128 * 8, 80) << "128 warps ask for 128 bytes each, of which 16 come a cycle";
 }
 
@@ -149,9 +149,30 @@ TEST(Multiprocessor, LoadsFromL2TakeItsLatencyAndItsBandwidth) {
   load.sectors = 4;
   load.write_barrier = 0;
   load.wait = 1;
-  EXPECT_NEAR(loop_cycles({load}, 1), 281, 3);
+  EXPECT_NEAR(loop_cycles({load}, 1), 281 + 4, 3);
   // 64 warps ask for 128 bytes each, of which 32 come a cycle.
   EXPECT_NEAR(loop_cycles({load}, 32, 2), 64 * 4, 40);
+}
+
+// All of a step is asked for at once, and crosses from L2 behind the wait for it, not beside.
+TEST(Multiprocessor, WhatIsWaitedForCrossesFromL2OnceItIsThere) {
+  std::vector<SassInstruction> step(16);
+  for (SassInstruction& load : step) {
+    load.unit = Unit::global_load;
+    load.wavefronts = 1;
+    load.sectors = 16;
+    load.write_barrier = 0;
+  }
+  step.front().wait = 1;
+  WarpProgram program;
+  program.loop = step;
+  const auto cycles = [&](double l2_hit) {
+    MemoryShare share = memory;
+    share.l2_hit = l2_hit;
+    return simulate({program}, 100, 1, 1, constants(), share).loop_cycles;
+  };
+  EXPECT_NEAR(cycles(1), 280 + 16 * 16, 5);
+  EXPECT_NEAR(cycles(0.9), 660 + 16 * 16, 5) << "a tenth comes from DRAM, and all wait for it";
 }
 
 TEST(Multiprocessor, ABarrierKeepsWarpsTogether) {
