@@ -36,13 +36,12 @@ struct WarpgroupLaunch {
 ///   DRAM                 its bytes over its bandwidth
 ///
 /// and, where warps add sums of tensor cores to sums of their own, as long again as those take: warpgroups that wait
-/// for the same copies add at the same time. Then of each tile the epilogue, in which the tensor cores idle unless a
-/// second block is there: D's tile through shared memory at its width, or, where threads store it, as many lines as L1
-/// looks up for it. Where C is read, the epilogue begins with that: a way from DRAM, and what L2 or DRAM gives or L1
-/// looks up. If a second block is there it comes beside the other's main loop, but for that of the last wave. A block
-/// begins with one way from DRAM, a persistent one once; the launch ends with another one. Which clock the card holds
-/// is model/energy.hpp's to say; blocks that drift apart and barriers are not in it. What L2 and DRAM give in a second
-/// stays as the clock falls.
+/// for the same copies add at the same time. Then of each tile the epilogue, in which the tensor cores idle: D's tile
+/// through shared memory at its width, or, where threads store it, as many lines as L1 looks up for it. Where C is
+/// read, the epilogues of a wave begin with that: a way from DRAM, and what L2 or DRAM gives or L1 looks up. Blocks of
+/// one multiprocessor begin and end together, so that a second one hides none of it. A block begins with one way from
+/// DRAM, a persistent one once; the launch ends with another one. Which clock the card holds is model/energy.hpp's to
+/// say; blocks that drift apart and barriers are not in it. What L2 and DRAM give in a second stays as the clock falls.
 /// @param clock_hz  of the multiprocessors
 /// @throws InvalidArgument if a constant is missing
 TimePrediction predict_time(const Gpu& gpu, const Calibration& calibration, const WarpgroupLaunch& launch,

@@ -133,7 +133,7 @@ TEST(Calibration, OfMmaIsByOperandsThatDifferWhereThoseWereMeasured) {
   EXPECT_DOUBLE_EQ(calibration(both.c_str()).mma_share(card(), Type::bf16, m16n8k16), 4.0 / 8);
 }
 
-TEST(WarpgroupTime, ReadsCInTheEpilogueOrBesideAnotherBlocksMainLoop) {
+TEST(WarpgroupTime, ReadsCInTheEpilogue) {
   WarpgroupLaunch launch_of_two = launch(8, 8), reads = launch_of_two;
   const auto more = [&] {
     return (predict_time(card(), calibration(), reads, 1e9).seconds -
@@ -147,8 +147,13 @@ TEST(WarpgroupTime, ReadsCInTheEpilogueOrBesideAnotherBlocksMainLoop) {
   EXPECT_NEAR(time.c_seconds * 1e9, 2 * from_dram, 1);
   EXPECT_NEAR(time.parts->sum(), time.seconds, 1e-12);
   launch_of_two.per_sm = reads.per_sm = 2;
-  const double beside = 2 * 128 * 256 * 2 / 32.0;  // what L2 gives, which the main loop waits for
-  EXPECT_NEAR(more(), beside + from_dram, 1) << "and at the end, when no main loop is left";
+  EXPECT_NEAR(more(), 600 + 2 * (from_dram - 600), 1) << "one wave, of two blocks a multiprocessor that end together";
+}
+
+TEST(WarpgroupTime, BlocksOfOneMultiprocessorHideNoEpilogues) {
+  WarpgroupLaunch two = launch(8, 8);
+  two.per_sm = 2;
+  EXPECT_NEAR(predict_time(card(), calibration(), two, 1e9).seconds * 1e9, 2 * (l2 + epilogue) + start + drain, 1);
 }
 
 TEST(WarpgroupTime, IsNoLessThanWhatHasToCrossDram) {
