@@ -37,6 +37,7 @@ Json to_json(const model::Gpu& gpu) {
           {"dram_bytes_per_s", gpu.dram_bytes_per_s},
           {"dram_read_measured_bytes_per_s", json_of(gpu.dram_read_measured_bytes_per_s)},
           {"l2_bytes", gpu.l2_bytes},
+          {"l2_partitions", gpu.l2_partitions},
           {"dram_bytes", gpu.dram_bytes},
           {"shared_bytes_per_sm", gpu.shared_bytes_per_sm},
           {"shared_bytes_per_block", gpu.shared_bytes_per_block},

@@ -157,8 +157,8 @@ ExitCode raster(const RasterArguments& arguments) {
            {"orders", list}});
     return success;
   }
-  fmt::print("{} x {} x {} in {}, {} x {} tiles of {}, on {} with {:g} MiB of L2\n", gemm.M, gemm.N, gemm.K, type, down,
-             across, tile, gpu.name, static_cast<double>(gpu.l2_bytes) / (1 << 20));
+  fmt::print("{} x {} x {} in {}, {} x {} tiles of {}, on {} with {}\n", gemm.M, gemm.N, gemm.K, type, down, across,
+             tile, gpu.name, gpu.l2_text());
   // Blocks that stay are no more than as few rounds need.
   const double of_card = waves.efficiency * static_cast<double>(waves.per_wave) / gpu.sms;
   fmt::print("{} tiles, {} at a time: {} waves, the last one {} full, {} of all time used{}\n\n", down * across,

@@ -127,7 +127,7 @@ model::RasterTraffic traffic_of(const Explanation& e, int per_sm, bool with_c) {
   if (e.observation.written.total.bulk_load.multicast_bytes > 0)
     visits.cluster = static_cast<int>(cluster.x * cluster.y * cluster.z);
   const std::int64_t resident = std::min(std::int64_t{q.gpu.sms} * std::max(1, per_sm), e.observation.blocks);
-  return model::simulate_l2(gemm, q.kernel->tile, visits, {resident, q.gpu.l2_bytes});
+  return model::simulate_l2(gemm, q.kernel->tile, visits, {resident, q.gpu.l2_bytes_shared()});
 }
 
 /// mma.sync does not reach the peak of tensor cores that have wgmma, by its short form less than by the other

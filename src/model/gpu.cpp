@@ -74,6 +74,7 @@ const Field fields[] = {
     {"max_blocks_per_sm", &Gpu::max_blocks_per_sm},
     {"barriers_per_sm", &Gpu::barriers_per_sm, Field::zero},
     {"l2_mib", &Gpu::l2_bytes, Field::positive, mebi},
+    {"l2_partitions", &Gpu::l2_partitions, Field::optional},
     {"l2_read_bytes_per_clk_published", &Gpu::l2_read_bytes_per_clk, Field::optional},
     {"l2_read_gb_per_s_measured", &Gpu::l2_read_measured_bytes_per_s, Field::optional, giga},
     {"dram_gb", &Gpu::dram_bytes, Field::optional, giga},
@@ -258,6 +259,11 @@ Match match(const Gpu& gpu, const std::vector<std::string>& asked) {
 }
 
 }  // namespace
+
+std::string Gpu::l2_text() const {
+  return fmt::format("{:g} MiB of L2{}", static_cast<double>(l2_bytes) / (1 << 20),
+                     l2_partitions > 1 ? fmt::format(" in {} partitions", l2_partitions) : "");
+}
 
 bool Gpu::is_uncertain(std::string_view column) const {
   return std::find(uncertain.begin(), uncertain.end(), column) != uncertain.end();

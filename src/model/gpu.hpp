@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -57,6 +58,8 @@ struct Gpu {
   int barriers_per_sm = 0;  ///< 0: no limit, as before compute capability 9.0
 
   std::int64_t l2_bytes = 0;
+  int l2_partitions =
+      0;  ///< each of which keeps its own copy of what its multiprocessors read; 0: not known, taken for 1
   std::optional<double> l2_read_bytes_per_clk;         ///< published, of the whole GPU
   std::optional<double> l2_read_measured_bytes_per_s;  ///< at best: lines that several multiprocessors want
   std::int64_t dram_bytes = 0;                         ///< by the label: 10^9 each
@@ -67,6 +70,12 @@ struct Gpu {
   std::string note, source;
   /// Columns whose value ends with `?` in the file: no text states it, or texts disagree.
   std::vector<std::string> uncertain;
+
+  /// That L2 holds of what multiprocessors of all its partitions read.
+  std::int64_t l2_bytes_shared() const { return l2_bytes / std::max(1, l2_partitions); }
+
+  /// As in "60 MiB of L2 in 2 partitions".
+  std::string l2_text() const;
 
   bool is_uncertain(std::string_view column) const;
   /// Whether find_gpu() takes that name for this GPU, among others perhaps.

@@ -34,7 +34,7 @@ struct RasterTraffic {
 /// What the simulation knows of the machine.
 struct L2Machine {
   std::int64_t resident_blocks;  ///< that run at a time: SMs * blocks of each
-  std::int64_t l2_bytes;
+  std::int64_t l2_bytes;         ///< that it holds of what all of them read: Gpu::l2_bytes_shared()
 };
 
 /// Simulates L2 as one cache that evicts what was used least recently, in units of panels: a tile row of A or a tile
@@ -42,9 +42,10 @@ struct L2Machine {
 /// lockstep, so a panel that several of them want is fetched at most once for each step; D is written, and C read, at
 /// a wave's end, through the same cache.
 ///
-/// What it does not see: an L2 of two halves that keep copies of what both use (A100, H100, H200), blocks that drift
-/// apart or start as others end, replacement that is not exactly LRU, and what else runs. Bytes into the SMs
-/// are exact, DRAM bytes good for comparing orders. On an H200, bf16 at 8192^3, they are within 10 % of what cuBLAS
+/// What it does not see: blocks that drift apart or start as others end, replacement that is not exactly LRU, and what
+/// else runs. An L2 of partitions that keep copies of what multiprocessors of all of them read (A100, H100, H200) is as
+/// large as one: of three kernels at 4096^3 an H200 and an H100 read what that says (docs/agreement.md). Bytes into the
+/// SMs are exact, DRAM bytes good for comparing orders. On an H200, bf16 at 8192^3, they are within 10 % of what cuBLAS
 /// reads, if it walks in groups of 4 or 8, and 29 % above what a kernel along a Hilbert curve does
 /// (test/model/l2_traffic_test.cpp).
 ///

@@ -138,10 +138,8 @@ Svg raster_picture(const RasterComparison& c) {
   Svg svg(width, height, "Orders of tiles: " + problem);
   svg.text({margin, 34}, fmt::format("{}: orders in which the tiles of D are visited", c.gpu.name), 17, Colour::ink,
            Anchor::start, true);
-  svg.text({margin, 56},
-           fmt::format("{}; {} blocks at a time, {:g} MiB of L2", problem, c.waves.per_wave,
-                       static_cast<double>(c.gpu.l2_bytes) / (1 << 20)),
-           12, Colour::ink);
+  svg.text({margin, 56}, fmt::format("{}; {} blocks at a time, {}", problem, c.waves.per_wave, c.gpu.l2_text()), 12,
+           Colour::ink);
   for (std::size_t i = 0; i < c.entries.size(); ++i) {
     svg.begin_group(panels.origin(i));
     draw_panel(svg, c, c.entries[i], panels);

@@ -151,10 +151,10 @@ TEST(L2, HelpsNobodyIfItHoldsNothingAndBlocksRunAlone) {
 }
 
 // One wave of 132 blocks of 128 x 128, 16 blocks high, wants 16 rows of A and 9 columns of B; along a row of 64 tiles
-// it wants 3 rows and 64 columns. 8192^3 in bf16 is too much for 60 MiB.
+// it wants 3 rows and 64 columns. 8192^3 in bf16 is too much for 60 MiB, or the 30 of a partition.
 TEST(L2, SquareWavesCostLessThanLongOnes) {
   const GemmShape gemm{8192, 8192, 8192, 2, 2};
-  const L2Machine h200{132, find_gpu("h200").l2_bytes};
+  const L2Machine h200{132, find_gpu("h200").l2_bytes_shared()};
   const double rows = simulate_l2(gemm, {128, 128, 64}, {Raster::rows}, h200).dram_read_bytes;
   const double grouped = simulate_l2(gemm, {128, 128, 64}, {Raster::grouped, 16}, h200).dram_read_bytes;
   EXPECT_LT(2 * grouped, rows);
@@ -165,7 +165,7 @@ TEST(L2, SquareWavesCostLessThanLongOnes) {
 // is not known; a sensible one comes within 10 %.
 TEST(L2, SensibleOrdersReadAsMuchAsCublasOnAnH200) {
   const GemmShape gemm{8192, 8192, 8192, 2, 2};
-  const L2Machine h200{132, find_gpu("h200").l2_bytes};
+  const L2Machine h200{132, find_gpu("h200").l2_bytes_shared()};
   for (const Raster& raster : {Raster{Raster::grouped, 4}, Raster{Raster::grouped, 8}, Raster{Raster::hilbert}}) {
     const double bytes = simulate_l2(gemm, {320, 128, 64}, raster, h200).dram_read_bytes;
     EXPECT_NEAR(bytes, 1.25e9, 0.1 * 1.25e9) << to_string(raster);
@@ -175,7 +175,7 @@ TEST(L2, SensibleOrdersReadAsMuchAsCublasOnAnH200) {
 // There too, a public kernel that walks tiles of 128 x 256 along a Hilbert curve reads 1.08 GB. The simulation has it
 // read more: 132 blocks straddle the curve's squares, and lockstep leaves no panel of one wave for the next.
 TEST(L2, AHilbertCurveReadsUpToThirtyPercentMoreThanMeasured) {
-  const L2Machine h200{132, find_gpu("h200").l2_bytes};
+  const L2Machine h200{132, find_gpu("h200").l2_bytes_shared()};
   const double bytes = simulate_l2({8192, 8192, 8192, 2, 2}, {128, 256, 64}, {Raster::hilbert}, h200).dram_read_bytes;
   EXPECT_GT(bytes, 1.08e9);
   EXPECT_LT(bytes, 1.3 * 1.08e9);
@@ -196,7 +196,7 @@ TEST(Raster, AKernelsOwnOrderIsTakenAsItIs) {
 // 8192^3 in bf16: tiles * (BM / cn + BN / cm) * K * 2 bytes leave L2 if cm x cn blocks share a multicast.
 TEST(L2, AMulticastLeavesL2Once) {
   const GemmShape gemm{8192, 8192, 8192, 2, 2};
-  const L2Machine h200{132, find_gpu("h200").l2_bytes};
+  const L2Machine h200{132, find_gpu("h200").l2_bytes_shared()};
   const auto traffic = [&](const TileShape& tile, int m, int n) {
     const int down = 8192 / tile.m, across = 8192 / tile.n;
     // Clusters row by row.
