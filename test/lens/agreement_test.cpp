@@ -7,12 +7,16 @@
 #include <cctype>
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
+#include "core/data_file.hpp"
+#include "core/file.hpp"
 #include "lens/explain.hpp"
 #include "lens/rung_record.hpp"
 #include "model/gpu.hpp"
@@ -105,18 +109,14 @@ TEST_P(Counters, AreThoseOfTheCard) {
 INSTANTIATE_TEST_SUITE_P(H200, Counters, testing::ValuesIn(launches()),
                          [](const auto& info) { return info.param.name(); });
 
-/// Kernels that are predicted too fast, as docs/agreement.md tells: blocks that nothing keeps together, and loops of
-/// mma.sync of which less overlaps than in the simulation.
-bool is_known_gap(const std::string& kernel) {
-  return std::set<std::string>{"wgmma_tma", "wgmma_specialized", "mma_k8", "mma_padded", "mma_swizzled"}.contains(
-      kernel);
-}
-/// By how much a predicted time may be off. Two kernels of which a barrier follows every 8 elements of K are predicted
-/// too slow where K is short.
+/// Kernels that read more of DRAM than is predicted, as nothing keeps their blocks together (docs/agreement.md).
+bool drifts_apart(const std::string& kernel) { return kernel == "wgmma_tma" || kernel == "wgmma_specialized"; }
+
+/// By how much a predicted time of 1024^3 or 4096^3 may be off. Two kernels of which a barrier follows every 8 elements
+/// of K are predicted too slow where K is short.
 double allowed(const std::string& kernel, const std::string& tile, std::int64_t size) {
-  if (is_known_gap(kernel)) return 0.23;
   const std::set<std::string> waiting = {"shared_tiles 32x32x8", "double_buffered 128x128x8"};
-  return size == 1024 && waiting.contains(kernel + ' ' + tile) ? 0.175 : 0.15;
+  return size == 1024 && waiting.contains(kernel + ' ' + tile) ? 0.18 : 0.14;
 }
 
 // Predictions that the model makes today, not those on record.
@@ -165,8 +165,8 @@ TEST(Time, OnRecordIsWithinWhatIsAllowedAtTheSizesThatAreAskedFor) {
   EXPECT_EQ(all, 94);
 }
 
-// Of products that no constant was fitted to, on two cards. Of the H200 those take more power than its loads of
-// one thing each let expect, so that its clocks are told too high.
+// Of products that no constant was fitted to, on two cards. What drifts apart reads more of DRAM where that is much,
+// and most on the H100, whose L2 is smaller.
 TEST(Clock, OfTensorCoresIsThatWhichPowerLeaves) {
   for (const char* const card : {"h100 sxm5", "h200"}) {
     int clocks = 0;
@@ -174,24 +174,46 @@ TEST(Clock, OfTensorCoresIsThatWhichPowerLeaves) {
     for (const model::PredictedTime& time : model::recorded_predictions(model::find_gpu(card)).times) {
       if (known_rung(time.kernel).family == "simt" || !time.burst) continue;
       SCOPED_TRACE(fmt::format("{} {} {} {}", card, time.kernel, time.type, time.size));
-      const bool gap = is_known_gap(time.kernel);
+      const bool apart = drifts_apart(time.kernel);
       for (const auto* const held : {&*time.burst, &*time.sustained}) {
-        const bool burst = held == &*time.burst;
-        if (held->measured_s && !gap) {
-          EXPECT_LE(std::abs(held->predicted_s / *held->measured_s - 1), burst  ? (h200 ? 0.148 : 0.105)
-                                                                         : h200 ? 0.195
-                                                                                : 0.115);
+        if (held->measured_s) {
+          const double off = std::abs(held->predicted_s / *held->measured_s - 1);
+          EXPECT_LE(off, apart ? (h200 ? 0.17 : 0.375) : h200 ? 0.13 : 0.16);
         }
         // Where mma_multistage is slowed down, its rate and the probe's clock tell different clocks; and a probe once
         // told one beyond the highest.
         if (!held->measured_hz || time.kernel == "mma_multistage" || *held->measured_hz > 1.98e9) continue;
         ++clocks;
-        EXPECT_LE(std::abs(held->predicted_hz / *held->measured_hz - 1), h200  ? (gap ? 0.19 : 0.148)
-                                                                         : gap ? 0.105
-                                                                               : 0.078);
+        EXPECT_LE(std::abs(held->predicted_hz / *held->measured_hz - 1), apart ? 0.13 : 0.09);
       }
     }
     EXPECT_GE(clocks, 20) << card;
+  }
+}
+
+// Of two partitions of L2 each keeps its own copy of A and B, which do not fit twice.
+TEST(Traffic, OfThreeKernelsAt4096IsWhatTwoCardsCounted) {
+  for (const char* const card : {"h100 sxm5", "h200"}) {
+    const model::Gpu gpu = model::find_gpu(card);
+    const std::optional<std::string> text = read_file(data_file(gpu.results_folder() + "/dram.json"));
+    ASSERT_TRUE(text) << card;
+    const nlohmann::json document = nlohmann::json::parse(*text);
+    int all = 0;
+    for (const auto& result : document.at("results")) {
+      if (result.at("m") != 4096) continue;
+      const std::string id = result.at("id");
+      const Rung& rung = known_rung(result.at("kernel").get<std::string>());
+      const auto kernel = std::find_if(rung.kernels.begin(), rung.kernels.end(),
+                                       [&](const KernelEntry& known) { return known.id() == id; });
+      ASSERT_NE(kernel, rung.kernels.end()) << id;
+      const Problem problem{.kind = kernel->kind, .M = 4096, .N = 4096, .K = 4096};
+      const Explanation e = explain({&rung, &*kernel, problem, gpu});
+      ASSERT_TRUE(e.traffic) << id;
+      const double counted = result.at("counters").at("dram_read_bytes");
+      EXPECT_NEAR(e.traffic->dram_read_bytes / counted, 1, 0.02) << card << " " << id;
+      ++all;
+    }
+    EXPECT_EQ(all, 3) << card;
   }
 }
 
