@@ -172,11 +172,13 @@ ExitCode raster(const RasterArguments& arguments) {
     const std::string map = map_of(down, across, entries.front().order, waves.per_wave);
     if (!map.empty()) fmt::print("\nthe tiles of the first two waves\n\n{}", map);
   }
-  fmt::print("\n{}",
-             report::paragraph(
-                 "Simulated: one LRU cache, blocks in lockstep along K. Two halves of L2 with copies of what both "
-                 "use, and blocks that drift apart, are not; compare orders by it, not cards.",
-                 report::page_width));
+  fmt::print(
+      "\n{}",
+      report::paragraph(
+          "Simulated: one LRU cache, as large as one of L2's partitions, of which each keeps copies of what "
+          "its multiprocessors read; blocks in lockstep along K. Blocks that drift apart are not; compare orders "
+          "by it, not cards.",
+          report::page_width));
   return success;
 }
 

@@ -230,8 +230,8 @@ std::string predict_warpgroups(Explanation& e) {
                         size_of(q.kernel->kind.result);
   for (const AccessSite& site : e.observation.written.sites)
     if (site.access == Access::global_store) launch.stored_lines += static_cast<double>(site.lines);
+  constexpr double schedulers = 4;
   if (e.compiled) {
-    constexpr double schedulers = 4;
     const model::InstructionMix pass = model::warpgroup_pass(*e.compiled);
     const double in_pass = pass[InstructionClass::tensor], m64 = 128;  // threads of a warpgroup
     // Four warps issue each wgmma.
@@ -239,7 +239,9 @@ std::string predict_warpgroups(Explanation& e) {
       launch.added = pass[InstructionClass::other_float] / in_pass * static_cast<double>(total.wgmma.instructions) *
                      m64 / 32 / schedulers;
   }
+  // An addition of 32 lanes of a scheduler's warp is taken for as many multiply-adds.
   const model::Activity activity{{fmt::format("wgmma {} flop", name_of(q.kernel->kind.type)), launch.flop},
+                                 {"multiply-adds", launch.added * schedulers * 32},
                                  {"bytes of operands", launch.operand_bytes},
                                  {"bytes into shared memory", launch.l2_to_sm_bytes},
                                  {"bytes of DRAM", e.traffic->dram_bytes()}};

@@ -66,7 +66,8 @@ RasterComparison compare_rasters(const RasterQuestion& q) {
   result.compulsory_bytes = model::compulsory_bytes(q.gemm);
   const auto add = [&](std::string name, std::vector<RowCol<int>> order, bool there_and_back) {
     const model::Visits visits{std::move(order), result.cluster, there_and_back};
-    const model::RasterTraffic traffic = simulate_l2(q.gemm, q.tile, visits, {result.waves.per_wave, q.gpu.l2_bytes_shared()});
+    const model::RasterTraffic traffic = simulate_l2(q.gemm, q.tile, visits,
+                                                     {result.waves.per_wave, q.gpu.l2_bytes_shared()});
     result.entries.push_back({std::move(name), visits.order, traffic});
   };
   if (q.kernel)

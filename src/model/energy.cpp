@@ -12,7 +12,9 @@
 namespace lapidary::model {
 namespace {
 
-constexpr std::string_view dram = "bytes of DRAM", copied = "bytes into shared memory";
+constexpr std::string_view dram = "bytes of DRAM", copied = "bytes into shared memory", l2 = "bytes from L2";
+
+bool has_own_voltage(std::string_view thing) { return thing == dram || thing == copied || thing == l2; }
 
 }  // namespace
 
@@ -56,7 +58,7 @@ std::map<std::string, double> PowerModel::joules(const Activity& activity, doubl
   std::map<std::string, double> found;
   for (const auto& [thing, count] : activity)
     if (const auto each = energy(thing); each && count > 0)
-      found[thing] = *each * count * (thing == dram ? 1 : volts * volts);
+      found[thing] = *each * count * (has_own_voltage(thing) ? 1 : volts * volts);
   return found;
 }
 

@@ -8,8 +8,8 @@
 
 #include "model/gpu.hpp"
 
-// What a launch takes in energy, and which clock a card's limits leave of that. Calibrated by loads of one thing each,
-// none of them a matrix product (`lapidary calibrate --energy`, script/fit-energy).
+// What a launch takes in energy, and which clock a card's limits leave of that. Calibrated by loads of one thing each
+// and by products beside copies, none of them a matrix product (`lapidary calibrate --energy`, script/fit-energy).
 
 namespace lapidary::model {
 
@@ -19,14 +19,14 @@ using Activity = std::map<std::string, double, std::less<>>;
 
 /// What a card takes. At a clock f it asks for
 ///
-///   idle + (sum of energies) / time * (1 + voltage * (f / highest - 1))^2 + energy of DRAM / time
+///   idle + (sum of energies) / time * (1 + voltage * (f / highest - 1))^2 + energy of what L2 and DRAM give / time
 ///
-/// as what the core switches goes with the square of the voltage, and that with the clock on a line; DRAM has a voltage
-/// of its own. `highest` is the highest clock of the card that it was measured on. Three things keep the clock down:
-/// tensor cores multiply at no more than `tensor_clock`, whatever they take; in a burst the card lowers it in the first
-/// launch already, if the core asks for more than `burst_limit`, in which copies into shared memory count by the part
-/// `burst_copies` and DRAM not, or all of it for more than `burst_limit_all`; and launch after launch it is held at the
-/// power limit of its data sheet.
+/// as what multiprocessors switch goes with the square of the voltage, and that with the clock on a line; L2, whose
+/// bandwidth does not follow that clock either, and DRAM have voltages of their own. `highest` is the highest clock of
+/// the card that it was measured on. Three things keep the clock down: tensor cores multiply at no more than
+/// `tensor_clock`, whatever they take; in a burst the card lowers it in the first launch already, if all but DRAM asks
+/// for more than `burst_limit`, where copies into shared memory count by the part `burst_copies`, or the whole card for
+/// more than `burst_limit_all`; and launch after launch it is held at the power limit of its data sheet.
 class PowerModel {
  public:
   /// @throws InvalidArgument naming the file if it is not one that script/fit-energy writes
@@ -61,7 +61,7 @@ struct HeldClock {
   bool limited = false;  ///< by power: not by the highest clock of what the launch does
 };
 
-/// What limits a clock: the core's share of the power after a rest, or the card's launch after launch.
+/// What limits a clock: what the card gives after a rest, or its power limit launch after launch.
 enum class Load : std::uint8_t { burst, sustained };
 
 /// The highest clock at which an activity takes no more than the limit; at the limit to a kilohertz.

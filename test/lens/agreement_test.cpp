@@ -112,11 +112,16 @@ INSTANTIATE_TEST_SUITE_P(H200, Counters, testing::ValuesIn(launches()),
 /// Kernels that read more of DRAM than is predicted, as nothing keeps their blocks together (docs/agreement.md).
 bool drifts_apart(const std::string& kernel) { return kernel == "wgmma_tma" || kernel == "wgmma_specialized"; }
 
-/// By how much a predicted time of 1024^3 or 4096^3 may be off. Two kernels of which a barrier follows every 8 elements
-/// of K are predicted too slow where K is short.
+/// By how much a predicted time may be off. Two kernels of which a barrier follows every 8 elements of K are predicted
+/// too slow where K is short, `coalesced` too fast where it is long.
 double allowed(const std::string& kernel, const std::string& tile, std::int64_t size) {
-  const std::set<std::string> waiting = {"shared_tiles 32x32x8", "double_buffered 128x128x8"};
-  return size == 1024 && waiting.contains(kernel + ' ' + tile) ? 0.18 : 0.14;
+  const std::map<std::string, double> worse = {{"shared_tiles 32x32x8 1024", 0.18},
+                                               {"shared_tiles 32x32x8 2048", 0.32},
+                                               {"double_buffered 128x128x8 1024", 0.17},
+                                               {"coalesced 32x32 8192", 0.18},
+                                               {"wgmma_tma 128x128x64 8192", 0.17}};
+  const auto found = worse.find(fmt::format("{} {} {}", kernel, tile, size));
+  return found == worse.end() ? 0.15 : found->second;
 }
 
 // Predictions that the model makes today, not those on record.
@@ -152,21 +157,20 @@ TEST(Time, IsPredictedWithinWhatIsAllowed) {
 }
 
 // Those on record, which script/predict writes, of larger problems too.
-TEST(Time, OnRecordIsWithinWhatIsAllowedAtTheSizesThatAreAskedFor) {
+TEST(Time, OnRecordIsWithinWhatIsAllowed) {
   int all = 0;
   std::set<std::pair<std::string, std::int64_t>> seen;
   for (const model::PredictedTime& time : model::recorded_predictions(model::find_gpu("h200")).times) {
     EXPECT_TRUE(seen.emplace(time.id, time.size).second) << time.id << " " << time.size << " is there twice";
-    if (time.size != 1024 && time.size != 4096) continue;
     ++all;
     EXPECT_LE(std::abs(time.predicted_s / time.measured_s - 1), allowed(time.kernel, time.tile, time.size))
         << time.kernel << " " << time.tile << " " << time.size;
   }
-  EXPECT_EQ(all, 94);
+  EXPECT_EQ(all, 170);
 }
 
-// Of products that no constant was fitted to, on two cards. What drifts apart reads more of DRAM where that is much,
-// and most on the H100, whose L2 is smaller.
+// Of products that no constant was fitted to, on two cards. At 8192^3 what drifts apart reads more of DRAM than is
+// predicted, and most on the H100, whose L2 is smaller.
 TEST(Clock, OfTensorCoresIsThatWhichPowerLeaves) {
   for (const char* const card : {"h100 sxm5", "h200"}) {
     int clocks = 0;
@@ -184,7 +188,7 @@ TEST(Clock, OfTensorCoresIsThatWhichPowerLeaves) {
         // told one beyond the highest.
         if (!held->measured_hz || time.kernel == "mma_multistage" || *held->measured_hz > 1.98e9) continue;
         ++clocks;
-        EXPECT_LE(std::abs(held->predicted_hz / *held->measured_hz - 1), apart ? 0.13 : 0.09);
+        EXPECT_LE(std::abs(held->predicted_hz / *held->measured_hz - 1), apart ? 0.12 : 0.085);
       }
     }
     EXPECT_GE(clocks, 20) << card;

@@ -112,6 +112,17 @@ TEST(Gpu, TheH200IsTheCardThatWasMeasured) {
   EXPECT_NEAR(ceilings(gpu).f32_flops, card["fp32_ceiling_tflops"].get<double>() * 1e12, 1e6);
 }
 
+TEST(Gpu, OfL2InPartitionsOneHoldsWhatAllMultiprocessorsRead) {
+  for (const char* const name : {"A100 SXM4 40GB", "A100 PCIe 80GB", "H100 SXM5", "H100 PCIe", "H200"}) {
+    const Gpu gpu = find_gpu(name);
+    EXPECT_EQ(gpu.l2_bytes_shared(), gpu.l2_bytes / 2) << name;
+  }
+  EXPECT_EQ(find_gpu("H200").l2_text(), "60 MiB of L2 in 2 partitions");
+  const Gpu whole = find_gpu("RTX 4090");
+  EXPECT_EQ(whole.l2_bytes_shared(), whole.l2_bytes);
+  EXPECT_EQ(whole.l2_text(), "72 MiB of L2");
+}
+
 // A slipped digit or column shows: published peaks are lanes * SMs * clock, or less where they hold at a lower clock.
 TEST(Gpu, PublishedPeaksFollowFromLanesAndClocks) {
   for (const Gpu& gpu : load_gpus()) {

@@ -182,10 +182,11 @@ PowerModel power() {
                     "test");
 }
 
-TEST(Power, IsIdleAndWhatTheCoreSwitchesAtItsVoltageAndDram) {
+TEST(Power, IsIdleAndWhatTheCoreSwitchesAtItsVoltageAndWhatL2AndDramGive) {
   const Activity activity{{"wgmma bf16 flop", 1e12}, {"bytes of DRAM", 1e10}, {"something else", 1e20}};
   EXPECT_DOUBLE_EQ(power().watts(activity, 1e-2, 1e9), 10 + (1 + 0.2) / 1e-2);
   EXPECT_DOUBLE_EQ(power().watts(activity, 1e-2, 0.5e9), 10 + (0.75 * 0.75 + 0.2) / 1e-2);
+  EXPECT_DOUBLE_EQ(power().watts({{"bytes into shared memory", 1e11}}, 1e-2, 0.5e9), 10 + 0.5 / 1e-2);
   EXPECT_DOUBLE_EQ(power().joules({{"mma f16 flop", 1e12}}, 1e9).at("mma f16 flop"), 6)
       << "of mma.sync in f16 none was measured: it is to bf16 as wgmma's";
 }
@@ -209,10 +210,10 @@ TEST(Power, OfTheCoreLimitsTheClockOfABurstAndThatOfTheCardWhatIsSustained) {
 }
 
 TEST(Power, OfCopiesCountsByAPartInABurstWhichTheWholeCardLimitsToo) {
-  // Copies take 50 f (0.5 + 0.5 f)^2, of which 0.4 count.
+  // Copies take 50 f, of which 0.4 count.
   const Activity copying{{"wgmma bf16 flop", 1.5e12}, {"bytes into shared memory", 1e11}};
   const double f = held_clock(card(), power(), copying, Load::burst, 1e9, seconds_at).clock_hz * 1e-9;
-  EXPECT_NEAR(10 + (150 + 0.4 * 50) * switched(f), 130, 0.01);
+  EXPECT_NEAR(10 + 150 * switched(f) + 0.4 * 50 * f, 130, 0.01);
   const Activity reading{{"wgmma bf16 flop", 1e12}, {"bytes of DRAM", 4e10}};
   const HeldClock whole = held_clock(card(), power(), reading, Load::burst, 1e9, seconds_at);
   EXPECT_NEAR(whole.watts, 160, 0.01) << "its core asks for " << 10 + 100 * switched(whole.clock_hz * 1e-9);
