@@ -165,6 +165,12 @@ void hold_clocks(Explanation& e, bool tensor, const model::Activity& activity,
   }
   const double highest = tensor ? std::min(gpu.clock_hz, model->tensor_clock_hz()) : gpu.clock_hz;
   const model::TimePrediction first = time_at(highest);
+  // How simulated warps take turns can jump with the clock; a launch takes no less at a lower one.
+  const auto no_quicker = [&](double hz) {
+    model::TimePrediction time = time_at(hz);
+    time.seconds = std::max(time.seconds, first.seconds);
+    return time;
+  };
   const auto held = [&](model::Load load) {
     constexpr int most_looks = 8;
     model::TimePrediction seen = first;
@@ -174,7 +180,7 @@ void hold_clocks(Explanation& e, bool tensor, const model::Activity& activity,
     };
     model::HeldClock clock = model::held_clock(gpu, *model, activity, load, highest, seconds_at);
     for (int look = 1; !quick && look < most_looks && std::abs(clock.clock_hz / seen.clock_hz - 1) > 1e-3; ++look) {
-      seen = time_at(clock.clock_hz);
+      seen = no_quicker(clock.clock_hz);
       clock = model::held_clock(gpu, *model, activity, load, highest, seconds_at);
     }
     return clock;
@@ -182,7 +188,7 @@ void hold_clocks(Explanation& e, bool tensor, const model::Activity& activity,
   power.burst = held(model::Load::burst);
   power.limit_w = gpu.power_limit_w;
   power.sustained = held(model::Load::sustained);
-  e.time = power.burst.limited ? time_at(power.burst.clock_hz) : first;
+  e.time = power.burst.limited ? no_quicker(power.burst.clock_hz) : first;
   power.burst.seconds = e.time->seconds;
   power.joules = model->joules(activity, power.sustained.clock_hz);
   for (model::HeldClock* const clock : {&power.burst, &power.sustained})
