@@ -58,8 +58,8 @@ struct Gpu {
   int barriers_per_sm = 0;  ///< 0: no limit, as before compute capability 9.0
 
   std::int64_t l2_bytes = 0;
-  int l2_partitions =
-      0;  ///< each of which keeps its own copy of what its multiprocessors read; 0: not known, taken for 1
+  /// Each keeps its own copy of what its multiprocessors read; 0: not known, taken for 1.
+  int l2_partitions = 0;
   std::optional<double> l2_read_bytes_per_clk;         ///< published, of the whole GPU
   std::optional<double> l2_read_measured_bytes_per_s;  ///< at best: lines that several multiprocessors want
   std::int64_t dram_bytes = 0;                         ///< by the label: 10^9 each

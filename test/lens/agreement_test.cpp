@@ -115,10 +115,10 @@ bool drifts_apart(const std::string& kernel) { return kernel == "wgmma_tma" || k
 /// By how much a predicted time may be off. Two kernels of which a barrier follows every 8 elements of K are predicted
 /// too slow where K is short, `coalesced` too fast where it is long.
 double allowed(const std::string& kernel, const std::string& tile, std::int64_t size) {
-  const std::map<std::string, double> worse = {{"shared_tiles 32x32x8 1024", 0.18},
+  const std::map<std::string, double> worse = {{"shared_tiles 32x32x8 1024", 0.176},
                                                {"shared_tiles 32x32x8 2048", 0.32},
-                                               {"double_buffered 128x128x8 1024", 0.17},
-                                               {"coalesced 32x32 8192", 0.18},
+                                               {"double_buffered 128x128x8 1024", 0.165},
+                                               {"coalesced 32x32 8192", 0.175},
                                                {"wgmma_tma 128x128x64 8192", 0.17}};
   const auto found = worse.find(fmt::format("{} {} {}", kernel, tile, size));
   return found == worse.end() ? 0.15 : found->second;
@@ -182,13 +182,14 @@ TEST(Clock, OfTensorCoresIsThatWhichPowerLeaves) {
       for (const auto* const held : {&*time.burst, &*time.sustained}) {
         if (held->measured_s) {
           const double off = std::abs(held->predicted_s / *held->measured_s - 1);
-          EXPECT_LE(off, apart ? (h200 ? 0.17 : 0.375) : h200 ? 0.13 : 0.16);
+          const double h100_bound = apart ? 0.375 : time.kernel == "mma_k8" ? 0.16 : 0.135;
+          EXPECT_LE(off, h200 ? (apart ? 0.16 : 0.13) : h100_bound);
         }
         // Where mma_multistage is slowed down, its rate and the probe's clock tell different clocks; and a probe once
         // told one beyond the highest.
         if (!held->measured_hz || time.kernel == "mma_multistage" || *held->measured_hz > 1.98e9) continue;
         ++clocks;
-        EXPECT_LE(std::abs(held->predicted_hz / *held->measured_hz - 1), apart ? 0.12 : 0.085);
+        EXPECT_LE(std::abs(held->predicted_hz / *held->measured_hz - 1), apart ? 0.115 : h200 ? 0.085 : 0.07);
       }
     }
     EXPECT_GE(clocks, 20) << card;
