@@ -1,6 +1,9 @@
 #include "lens/explain.hpp"
 
+#include <algorithm>
+
 #include "kernels/sources.hpp"
+#include "kernels/split.hpp"
 #include "lens/compiled_accesses.hpp"
 #include "lens/counter_comparison.hpp"
 #include "lens/memory_traffic.hpp"
@@ -78,7 +81,8 @@ std::optional<Explanation> explain_on_record(const Question& question) {
 
 Problem page_problem(const KernelEntry& kernel) {
   Problem problem = {.kind = kernel.kind, .M = page_size, .N = page_size, .K = page_size};
-  if (!refusal(kernel, resolved(problem)).empty()) problem.M = kernel.tile.m;
+  if (!refusal(kernel, resolved(problem)).empty())
+    (streams_a(kernel.tile) ? problem.N : problem.M) = std::min(kernel.tile.m, kernel.tile.n);
   return problem;
 }
 

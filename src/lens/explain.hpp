@@ -19,7 +19,7 @@ std::optional<Explanation> explain_on_record(const Question& question);
 /// The problem that pages speak of: M = N = K.
 constexpr std::int64_t page_size = 4096;
 
-/// That of a kernel, which may be one for few rows: then M is those of its tile.
+/// That of a kernel, which may be one for few rows or columns: then M is those of its tile, or N.
 Problem page_problem(const KernelEntry& kernel);
 
 /// What the page of a rung is about: its default tile at page_problem().

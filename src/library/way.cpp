@@ -218,12 +218,16 @@ bool make_way(Way& way, const Problem& batch, const LibraryKernel& library_kerne
                  "it is for groups of products whose M are in device memory, of A and B as they are"};
     return false;
   }
-  if (kernel.split && kernel.split->bytes_on_their_way > 0 && batch.M > kernel.tile.m) {
-    if (broken)
-      *broken = {RefusalId::kernel_problem,
-                 fmt::format("M is {}; B would be read again for each {} rows, and is to be read once", batch.M,
-                             kernel.tile.m)};
-    return false;
+  if (kernel.split && kernel.split->bytes_on_their_way > 0) {
+    const bool a = streams_a(kernel.tile);
+    const std::int64_t size = a ? batch.N : batch.M, of_tile = a ? kernel.tile.n : kernel.tile.m;
+    if (size > of_tile) {
+      if (broken)
+        *broken = {RefusalId::kernel_problem,
+                   fmt::format("{} is {}; {} would be read again for each {} {}, and is to be read once", a ? 'N' : 'M',
+                               size, a ? 'A' : 'B', of_tile, a ? "columns" : "rows")};
+      return false;
+    }
   }
   way.kernel = &library_kernel;
   way.problem = one_of(batch);

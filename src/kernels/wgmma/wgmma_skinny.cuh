@@ -8,18 +8,18 @@ namespace lapidary::inline LAPIDARY_BUILD::wgmma_skinny {
 constexpr RungInfo info = {
     .name = "wgmma_skinny",
     .parent = "wgmma_split_k",
-    .idea = "columns of D along wgmma's 64 rows, and few rows across",
+    .idea = "the long side of D along wgmma's 64 rows, and the short one across",
     .change =
-        "The transpose of D is computed: wgmma takes 64 columns of B as its rows, and 8, 16, 32 or 64 rows of A as its "
-        "columns; what is copied of B is marked to leave L2 first, and blocks of 64 columns are so small that two or "
-        "three share a multiprocessor",
+        "Of a D of few rows the transpose is computed: wgmma takes 64 columns of B as its rows, and 8, 16, 32 or 64 rows "
+        "of A as its columns. Of what is as long as D, B there and A where D has few columns, all is marked to leave L2 "
+        "first, and blocks of 64 columns, or rows, are so small that two or three share a multiprocessor",
     .why =
         "wgmma has 64 rows, which 16 rows of A fill to a quarter, and a tile as narrow as that leaves more of a stage to "
         "B, whose bytes are all that takes time; each is read once and not kept in place of A",
     .counter = "FLOP of tensor cores: of 16 rows, not of 64; bytes from DRAM: those of B, once",
     .cost =
-        "Lanes hold neighbours of a column of D, and trade them for neighbours of a row; for more rows than a tile has B "
-        "is read again for the next ones, and more than the largest tile's 64 are not taken",
+        "Of a transpose lanes hold neighbours of a column of D, and trade them for neighbours of a row; for more rows than "
+        "a tile has B is read again for the next ones, and more than the largest tile's 64 are not taken",
     .exercise =
         "`lapidary explain wgmma_skinny -m 64 -n 4096 -k 4096`: how often does B leave L2 for tiles of 16 rows, and how "
         "often DRAM?",
@@ -45,14 +45,29 @@ struct TransposedTile : WgmmaTile<B_, A_, warpgroups> {
   }
 };
 
+/// To shared memory, of what is read once.
+template <class Operand>
+LAPIDARY_DEVICE void stream(typename Operand::T* to_, const typename Operand::Map& maps, int along_mn, int k,
+                            Mbarrier& full, CallSite where) {
+  Operand::for_each_box(to_, maps, along_mn, k, 0,
+                        [&](typename Operand::T* to, const TensorMap& map, Coordinates<2> from) {
+                          cp_async_bulk_tensor_load(to, map, from, full, CachePolicy::evict_first, where);
+                        });
+}
 /// Blocks that work on one tile, of which B leaves L2 before A does.
 struct StreamsB : OfOneTile {
   template <class B>
-  LAPIDARY_DEVICE static void copy_b(typename B::T* to_, const typename B::Map& maps, int col, int k, Mbarrier& full,
+  LAPIDARY_DEVICE static void copy_b(typename B::T* to, const typename B::Map& maps, int col, int k, Mbarrier& full,
                                      int, CallSite where = std::source_location::current()) {
-    B::for_each_box(to_, maps, col, k, 0, [&](typename B::T* to, const TensorMap& map, Coordinates<2> from) {
-      cp_async_bulk_tensor_load(to, map, from, full, CachePolicy::evict_first, where);
-    });
+    stream<B>(to, maps, col, k, full, where);
+  }
+};
+/// ... of which A leaves L2 before B does.
+struct StreamsA : OfOneTile {
+  template <class A>
+  LAPIDARY_DEVICE static void copy_a(typename A::T* to, const typename A::Map& maps, int row, int k, Mbarrier& full,
+                                     int, CallSite where = std::source_location::current()) {
+    stream<A>(to, maps, row, k, full, where);
   }
 };
 
@@ -91,57 +106,53 @@ struct TradedForRows {
 template <KernelTraits t, int warpgroups>
 struct Config : wgmma_split_k::Config<t, warpgroups> {
   using Parent = wgmma_split_k::Config<t, warpgroups>;
+  static constexpr bool turned = !streams_a(t.tile);
   using A = typename Parent::A;
   using B = typename Parent::B;
-  using Tile = TransposedTile<A, B, warpgroups>;
+  using Tile = std::conditional_t<turned, TransposedTile<A, B, warpgroups>, typename Parent::Tile>;
   using Epilogue =
-      wgmma_split_k::SummedEpilogue<typename Parent::Result, float, 4 * warpgroups, t.tile.m / 8, TradedForRows>;
-  using Cluster = StreamsB;
-  static_assert(sectors(warp_access<typename Parent::Result, 4>([](int lane) {
-                  const RowCol<int> at = TradedForRows::place<Tile>(lane, 0);
-                  return at.row * 256 + at.col;
-                })) == (sizeof(typename Parent::Result) == 2 ? 8 : 16),
+      wgmma_split_k::SummedEpilogue<typename Parent::Result, float, 4 * warpgroups, (turned ? t.tile.m : t.tile.n) / 8,
+                                    std::conditional_t<turned, TradedForRows, wgmma_split_k::StoredInPairs>>;
+  using Cluster = std::conditional_t<turned, StreamsB, StreamsA>;
+  static_assert(!turned || sectors(warp_access<typename Parent::Result, 4>([](int lane) {
+                             const RowCol<int> at = TradedForRows::place<Tile>(lane, 0);
+                             return at.row * 256 + at.col;
+                           })) == (sizeof(typename Parent::Result) == 2 ? 8 : 16),
                 "whole ones: 16 columns of 8 rows");
 
   static constexpr KSplit split = split_of_streams(t.tile, t.stages, size_of(t.kind.type));
 };
 
-constexpr int most_rows = 64;
+constexpr int most_short = 64;
 template <class Config>
-std::string refusal_of_rows(const Problem& problem) {
-  if (problem.M > most_rows)
-    return "M is " + std::to_string(problem.M) + "; this kernel is for at most " + std::to_string(most_rows) +
-           " rows, and reads B once for each " + std::to_string(Config::Tile::BM);
+std::string refusal_of_long_sides(const Problem& problem) {
+  constexpr bool turned = Config::turned;
+  if (const std::int64_t size = turned ? problem.M : problem.N; size > most_short)
+    return std::string(turned ? "M" : "N") + " is " + std::to_string(size) + "; this kernel is for at most " +
+           std::to_string(most_short) + (turned ? " rows, and reads B" : " columns, and reads A") + " once for each " +
+           std::to_string(turned ? Config::Tile::BM : Config::Tile::BN);
   return refusal_of<Config>(problem);
 }
 
-constexpr KernelTraits of(int m, int n, int stages, Type type, Order b = Order::column_major, int k = 64) {
-  return {.tile = {m, n, k}, .kind = {type, type, Order::row_major, b}, .stages = stages};
-}
-constexpr std::array all_traits = {
-    of(16, 64, 6, Type::bf16),
-    of(8, 64, 7, Type::bf16),
-    of(32, 64, 5, Type::bf16),
-    of(64, 64, 6, Type::bf16),
-    of(16, 64, 5, Type::bf16, Order::column_major, 128),
-    of(16, 128, 12, Type::bf16),
-    of(64, 128, 8, Type::bf16),
-    of(16, 64, 6, Type::f16),
-    of(8, 64, 7, Type::f16),
-    of(32, 64, 5, Type::f16),
-    of(64, 64, 6, Type::f16),
-    of(16, 64, 5, Type::f16, Order::column_major, 128),
-    of(16, 128, 12, Type::f16),
-    of(64, 128, 8, Type::f16),
-    of(16, 64, 6, Type::bf16, Order::row_major),
-    of(64, 64, 6, Type::bf16, Order::row_major),
-    of(16, 64, 6, Type::f16, Order::row_major),
-    of(64, 64, 6, Type::f16, Order::row_major),
-};
+constexpr Order row = Order::row_major, column = Order::column_major;
+constexpr auto all_traits = joined(
+    of_kinds({16, 64, 64}, 6, kinds_of_16_bits(row, column), kinds_of_16_bits(row, row)),
+    of_kinds({8, 64, 64}, 7, kinds_of_16_bits(row, column)), of_kinds({32, 64, 64}, 5, kinds_of_16_bits(row, column)),
+    of_kinds({64, 64, 64}, 6, kinds_of_16_bits(row, column), kinds_of_16_bits(row, row)),
+    of_kinds({16, 64, 128}, 5, kinds_of_16_bits(row, column)),
+    of_kinds({16, 128, 64}, 12, kinds_of_16_bits(row, column)),
+    of_kinds({64, 128, 64}, 8, kinds_of_16_bits(row, column)),
+    of_kinds({64, 16, 64}, 6, kinds_of_16_bits(row, column), kinds_of_16_bits(column, column)),
+    of_kinds({64, 32, 64}, 5, kinds_of_16_bits(row, column), kinds_of_16_bits(column, column),
+             kinds_of_16_bits(row, row)),
+    of_kinds({64, 16, 128}, 5, kinds_of_16_bits(row, column)),
+    of_kinds({128, 64, 64}, 8, kinds_of_16_bits(row, column), kinds_of_16_bits(column, column),
+             kinds_of_16_bits(row, row)));
 constexpr auto build = [](auto t) {
-  using Chosen = Config<t.value, t.value.tile.n / 64>;
+  constexpr TileShape tile = t.value.tile;
+  using Chosen = Config<t.value, std::max(tile.m, tile.n) / 64>;
   BuiltKernel kernel = built_split<info, Chosen>();
-  kernel.refusal = refusal_of_rows<Chosen>;
+  kernel.refusal = refusal_of_long_sides<Chosen>;
   return kernel;
 };
 template <class Unit>
