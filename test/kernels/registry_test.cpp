@@ -320,6 +320,15 @@ TEST(Registry, SpreadsTheBlocksThatShareKAndThatStream) {
   EXPECT_EQ(skinny("16x64x64", 7168, 8192), launch(2, 224, 2));
   EXPECT_EQ(skinny("16x64x64", 10240, 8192), launch(2, 320, 3));
   EXPECT_EQ(skinny("64x64x64", 4096, 4096), launch(2, 128, 1));
+  // Of few columns the blocks of as many rows of A, and of each tile as many.
+  const auto tall = [&](const char* tile, std::int64_t M, std::int64_t K) {
+    return on_one("wgmma_skinny", tile,
+                  {.kind = {Type::bf16, Type::bf16, Order::row_major, Order::column_major}, .M = M, .N = 8, .K = K});
+  };
+  EXPECT_EQ(tall("64x16x64", 64 * 128, 256), launch(1, 128, 1));
+  EXPECT_EQ(tall("64x16x64", 6144, 4096), launch(2, 192, 3));
+  EXPECT_EQ(tall("64x16x64", 64 * 100, 4096), launch(2, 200, 2));
+  EXPECT_EQ(tall("64x32x64", 57344, 8192), launch(1, 896, 3));
   // Where there are many blocks as many share a multiprocessor as their tiles are made for.
   for (const auto& [tile, fit] : {std::pair("8x64x64", 3u), {"16x64x64", 3u}, {"32x64x64", 3u}, {"64x64x64", 2u}})
     EXPECT_EQ(skinny(tile, 57344, 8192), launch(1, 896, fit)) << tile;
@@ -361,6 +370,10 @@ TEST(Registry, SplitsKAmongAsManyBlocksAsThereIsRoomFor) {
   rows.M = 65;
   EXPECT_EQ(refusal(find_rung("wgmma_skinny").kernel(kind), rows),
             "M is 65; this kernel is for at most 64 rows, and reads B once for each 16");
+  EXPECT_EQ(split("wgmma_skinny", "64x16x64", 8192, 16, 8192), blocks(2, 256));
+  EXPECT_EQ(refusal(find_rung("wgmma_skinny").kernel(kind, "64x32x64"), {.kind = kind, .M = 65, .N = 64, .K = 64}), "");
+  EXPECT_EQ(refusal(find_rung("wgmma_skinny").kernel(kind, "64x32x64"), {.kind = kind, .M = 64, .N = 65, .K = 64}),
+            "N is 65; this kernel is for at most 64 columns, and reads A once for each 32");
 }
 
 // As many blocks as there are multiprocessors for, but none that would only make the last round shorter.
