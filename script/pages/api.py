@@ -23,6 +23,7 @@ LISTS = {
     "drawn8": "1 to 16384 rows, columns and steps, every fourth of them odd, of a fourth drawing",
     "drawn9": "48 to 1500 rows and columns, 88 to 4000 steps, multiples of 8",
     "drawn10": "8 to 8192 rows, columns and steps, multiples of 8, evenly by their logarithms",
+    "fewcolumns": "8 to 64 columns, 540 to 29000 rows, 256 to 11300 steps, multiples of 8",
     "shapes_llm": "layers of language models (`data/shapes/llm.txt`), 1 to 4096 rows",
     "shapes_skinny": "layers with the sizes of these and of other models, 1 to 64 rows",
     "shapes_layers": "layers with the sizes of these and of other models, 1 to 3072 rows",

@@ -55,6 +55,7 @@ TEXTS = {
     "drawn8": "1 to 16384 rows, columns and steps, every fourth of them odd, of a fourth drawing",
     "drawn9": "48 to 1500 rows and columns, 88 to 4000 steps, multiples of 8",
     "drawn10": "8 to 8192 rows, columns and steps, multiples of 8, evenly by their logarithms",
+    "fewcolumns": "8 to 64 columns, 540 to 29000 rows, 256 to 11300 steps, multiples of 8",
     "short": "sizes of other lists and of batches, of at most nine steps along K",
     "cubes": "cubes from 256 to 4096",
     "gradients": "gradients of weights of 768 x 768 to 14336 x 4096, of 512 to 8192 rows, and products of their sizes",
@@ -189,6 +190,10 @@ CLASSES = {
         ("up to 16 rows", lambda p: rows(p) <= 16),
         ("17 to 256", lambda p: 16 < rows(p) <= 256),
         ("more", lambda p: rows(p) > 256),
+    )),
+    "columns": Class("Few columns", ("fewcolumns",), "M", rows, (
+        ("up to 16 columns", lambda p: p.plan.N <= 16),
+        ("more", lambda p: p.plan.N > 16),
     )),
     "long-sums": Class("Few tiles and long sums", ("shapes_longk", "fewtiles"), "K", lambda p: p.plan.K, (
         ("neither M nor N above 64", narrow),

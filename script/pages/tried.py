@@ -267,6 +267,26 @@ def columns_in_64s():
     return table(["f16, A and B row-major", "problems:", "without:", "with:", "quickest of all:"], rows)
 
 
+TALL, NARROW = re.compile(r"wgmma_skinny_64x(16|32)x"), re.compile(r"wgmma_shared_\d+x(32|64)x64_s\d+_c4x1_")
+FEW_COLUMNS = ("fitted_fewcolumns_f16", "fitted_fewcolumns_bf16")
+
+
+def few_columns():
+    """Of D of few columns: with tiles as narrow as it is and without."""
+    rows = []
+    for least, most in ((8, 16), (24, 32), (40, 64)):
+        ratios = []
+        for problem in (p for name in FEW_COLUMNS for p in load(f"results/h200/regret/{name}.json")["problems"]):
+            if not problem["cublas_s"] or not least <= plan_of(problem["plan"]).N <= most:
+                continue
+            ways = [(way["measured_s"], bool(TALL.match(way["kernel"])), bool(NARROW.match(way["kernel"]))) for way in problem["ways"] if way["kernel"] in held()]
+            best = [min(t for t, tall, narrow in ways if not (tall and not with_tall or narrow and not with_narrow)) for with_tall in (0, 1) for with_narrow in (0, 1)]
+            ratios.append([problem["cublas_s"] / seconds for seconds in best])
+        neither, narrow, tall, both = (mean(each) for each in zip(*ratios))
+        rows.append([f"{least} to {most}", f"{len(ratios)}", f"{neither:.3f}", f"{tall:.3f}", f"{narrow:.3f}", f"{both:.3f}"])
+    return table(["columns", "problems:", "without:", "`wgmma_skinny`:", "`wgmma_shared`:", "both:"], rows)
+
+
 TILES_OF_F32 = re.compile(r"wgmma_shared_(128x112\w+_c2x4|128x128\w+_c2x1|128x160|192x96)")
 
 
@@ -473,7 +493,7 @@ def fewer_blocks():
 REGIONS = {
     "fewer-blocks": fewer_blocks, "few-steps": of_few_steps, "turned-back": turned_back, "quickest-turned": quickest_turned,
     "turns-turned": turns_turned, "less-for-producers": less_for_producers, "quickest-for-producers": quickest_for_producers,
-    "in-turns": in_turns, "tiles-of-f32": tiles_of_f32, "columns-in-64s": columns_in_64s, "turned-in-clusters":
+    "in-turns": in_turns, "tiles-of-f32": tiles_of_f32, "columns-in-64s": columns_in_64s, "few-columns": few_columns, "turned-in-clusters":
     turned_in_clusters, "asked-for-by-all": asked_for_by_all, "beside-second-launch": beside_second_launch, "block-order":
     block_order, "overlapping": overlapping, "promotion": promotion, "tile-order": tile_order, "slices": slices,
     "crooked-lines": crooked_lines, "clusters-of-cublas": shapes_of_clusters, "rows-by-alignment": rows_by_alignment,

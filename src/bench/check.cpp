@@ -300,22 +300,20 @@ Checked check_once(const Rung& rung, const KernelEntry& kernel, const CheckProbl
 /// Few results and long sums, of which blocks share K.
 std::vector<CheckProblem> long_sums(const KernelEntry& kernel) {
   // Of tiles so short that a block has several in its part, as many as 64 of K have.
-  const std::int64_t k = std::max(kernel.tile.k, 64), vector = 16 / size_of(kernel.kind.type);
-  // Of those that stream A the side of D that has more than a tile is M.
-  const bool down = kernel.split->bytes_on_their_way > 0 && streams_a(kernel.tile);
-  const auto apart = [&](std::int64_t few, std::int64_t more, std::int64_t K) {
-    return with_four_lengths(kernel.kind, down ? more : few, down ? few : more, K);
+  const std::int64_t n = kernel.tile.n, k = std::max(kernel.tile.k, 64);
+  const std::int64_t vector = 16 / size_of(kernel.kind.type);
+  const auto apart = [&](std::int64_t M, std::int64_t N, std::int64_t K) {
+    return with_four_lengths(kernel.kind, M, N, K);
   };
   // Also what clusters of two, four and sixteen blocks share, and several rows and columns of tiles with them.
-  const std::int64_t m = down ? kernel.tile.n : kernel.tile.m, n = down ? kernel.tile.m : kernel.tile.n,
-                     least_k = kernel.split->least_k, most = KSplit::most * least_k;
+  const std::int64_t m = kernel.tile.m, least_k = kernel.split->least_k, most = KSplit::most * least_k;
   return {{apart(vector, n + vector, 17 * k + vector), "few results of a long sum", many_multiprocessors},
-          {with_four_lengths(kernel.kind, 5 * vector + 1, vector - 1, 9 * k + 1),
-           "few results of a long sum; more rows than columns", odd_multiprocessors},
+          {apart(5 * vector + 1, vector - 1, 9 * k + 1), "few results of a long sum; more rows than columns",
+           odd_multiprocessors},
           {with_unread_c(with_factors(apart(2 * vector, 3 * vector, std::max(35 * k, most) + vector), 0.75f, 0)),
            "few results of a longer sum; C is NaN, and beta is 0", many_multiprocessors},
           {apart(m + vector, n + vector, 2 * least_k + vector), "four tiles of two blocks each", many_multiprocessors},
-          {apart(m + 1, n + vector, 4 * least_k + vector), "four tiles of four blocks each; the shorter side is odd",
+          {apart(m + 1, n + vector, 4 * least_k + vector), "four tiles of four blocks each; M is odd",
            many_multiprocessors},
           {with_longer_lines(apart(vector, n + vector, 9 * k + vector), Matrix::D, 1),
            "few results of a long sum; lines of D longer by one element", many_multiprocessors},

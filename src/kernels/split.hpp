@@ -54,17 +54,12 @@ struct KSplit {
   }
 };
 
-/// Whether blocks that stream read A once, and not B: the one whose side of a tile is longer.
-constexpr bool streams_a(const TileShape& tile) { return tile.m > tile.n; }
-
-/// Of blocks that copy tiles of A or of B, that with the longer side, which are read once, by stages of (m + n) x k
-/// elements of `size` bytes, and have shared memory for a tile's sums of m x n, at least for those of 16 warps, and
-/// 2 KiB for barriers and for the system.
+/// Of blocks that copy a tile of B, which is read once, by stages of (m + n) x k elements of `size` bytes, and have
+/// shared memory for a tile's sums of m x n, at least for those of 16 warps, and 2 KiB for barriers and for the system.
 constexpr KSplit split_of_streams(const TileShape& tile, int stages, int size) {
-  const int longer = std::max(tile.m, tile.n), shorter = std::min(tile.m, tile.n);
-  const int sums = std::max(longer / 16 * shorter / 8, KSplit::most) * 512;
+  const int sums = std::max(tile.n / 16 * tile.m / 8, KSplit::most) * 512;
   return {.fit = 228 * 1024 / (stages * (tile.m + tile.n) * tile.k * size + sums + 2048),
-          .bytes_on_their_way = std::int64_t{stages} * longer * tile.k * size};
+          .bytes_on_their_way = std::int64_t{stages} * tile.n * tile.k * size};
 }
 
 }  // namespace lapidary

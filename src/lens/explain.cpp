@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/sources.hpp"
-#include "kernels/split.hpp"
+#include "kernels/streamed.hpp"
 #include "lens/compiled_accesses.hpp"
 #include "lens/counter_comparison.hpp"
 #include "lens/memory_traffic.hpp"

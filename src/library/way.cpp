@@ -13,6 +13,7 @@
 #include "core/math.hpp"
 #include "kernels/finishing.hpp"
 #include "kernels/split.hpp"
+#include "kernels/streamed.hpp"
 
 namespace lapidary::library {
 namespace {

@@ -21,8 +21,9 @@ BEGINS = {  # of a class: how the names of its lists go on behind fitted_ or uns
     "batches": r"shapes_batches",
     "layers": r"shapes_(llm|skinny|rows|layers)",
     "long-sums": r"(shapes_longk|fewtiles)",
+    "columns": r"fewcolumns",
     "types": r"wide",
-    "all-kinds": r"(?!shapes_(cubes|rectangles|thin|batches|llm|skinny|rows|layers|longk)|wide|fewtiles)",
+    "all-kinds": r"(?!shapes_(cubes|rectangles|thin|batches|llm|skinny|rows|layers|longk)|wide|fewtiles|fewcolumns)",
 }
 MARK = re.compile(r'<path d="M([-\d.]+),([-\d.]+)([ah])[^"]*" class="mark f-([\w-]+) s-([\w-]+)"[^>]*><title>([^<]*)</title></path>')
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <algorithm>
 
+#include "kernels/streamed.hpp"
 #include "kernels/wgmma/wgmma_split_k.cuh"
 
 namespace lapidary::inline LAPIDARY_BUILD::wgmma_skinny {
@@ -8,11 +9,11 @@ namespace lapidary::inline LAPIDARY_BUILD::wgmma_skinny {
 constexpr RungInfo info = {
     .name = "wgmma_skinny",
     .parent = "wgmma_split_k",
-    .idea = "the long side of D along wgmma's 64 rows, and the short one across",
+    .idea = "the long side of D along wgmma's rows, the short one across",
     .change =
-        "Of a D of few rows the transpose is computed: wgmma takes 64 columns of B as its rows, and 8, 16, 32 or 64 rows "
-        "of A as its columns. Of what is as long as D, B there and A where D has few columns, all is marked to leave L2 "
-        "first, and blocks of 64 columns, or rows, are so small that two or three share a multiprocessor",
+        "What is as long as D is marked to leave L2 first, and a block has 64 lines of it, so that two or three blocks "
+        "share a multiprocessor: rows of A where D has few columns; columns of B where it has few rows, of which the "
+        "transpose is computed: wgmma takes 64 columns of B as its rows, and 8, 16, 32 or 64 rows of A as its columns",
     .why =
         "wgmma has 64 rows, which 16 rows of A fill to a quarter, and a tile as narrow as that leaves more of a stage to "
         "B, whose bytes are all that takes time; each is read once and not kept in place of A",
@@ -107,9 +108,8 @@ template <KernelTraits t, int warpgroups>
 struct Config : wgmma_split_k::Config<t, warpgroups> {
   using Parent = wgmma_split_k::Config<t, warpgroups>;
   static constexpr bool turned = !streams_a(t.tile);
-  using A = typename Parent::A;
-  using B = typename Parent::B;
-  using Tile = std::conditional_t<turned, TransposedTile<A, B, warpgroups>, typename Parent::Tile>;
+  using Tile = std::conditional_t<turned, TransposedTile<typename Parent::A, typename Parent::B, warpgroups>,
+                                  typename Parent::Tile>;
   using Epilogue =
       wgmma_split_k::SummedEpilogue<typename Parent::Result, float, 4 * warpgroups, (turned ? t.tile.m : t.tile.n) / 8,
                                     std::conditional_t<turned, TradedForRows, wgmma_split_k::StoredInPairs>>;
@@ -120,36 +120,28 @@ struct Config : wgmma_split_k::Config<t, warpgroups> {
                            })) == (sizeof(typename Parent::Result) == 2 ? 8 : 16),
                 "whole ones: 16 columns of 8 rows");
 
-  static constexpr KSplit split = split_of_streams(t.tile, t.stages, size_of(t.kind.type));
+  static constexpr KSplit split = split_of_streams(turned ? t.tile : TileShape{t.tile.n, t.tile.m, t.tile.k}, t.stages,
+                                                   size_of(t.kind.type));
 };
 
-constexpr int most_short = 64;
 template <class Config>
-std::string refusal_of_long_sides(const Problem& problem) {
-  constexpr bool turned = Config::turned;
-  if (const std::int64_t size = turned ? problem.M : problem.N; size > most_short)
-    return std::string(turned ? "M" : "N") + " is " + std::to_string(size) + "; this kernel is for at most " +
-           std::to_string(most_short) + (turned ? " rows, and reads B" : " columns, and reads A") + " once for each " +
-           std::to_string(turned ? Config::Tile::BM : Config::Tile::BN);
-  return refusal_of<Config>(problem);
+std::string refusal_of_sizes(const Problem& problem) {
+  const std::string of_stream = refusal_of_stream(Config::traits.tile, problem);
+  return of_stream.empty() ? refusal_of<Config>(problem) : of_stream;
 }
 
 constexpr Order row = Order::row_major, column = Order::column_major;
+constexpr auto rc = kinds_of_16_bits(row, column), rr = kinds_of_16_bits(row, row),
+               cc = kinds_of_16_bits(column, column);
 constexpr auto all_traits = joined(
-    of_kinds({16, 64, 64}, 6, kinds_of_16_bits(row, column), kinds_of_16_bits(row, row)),
-    of_kinds({8, 64, 64}, 7, kinds_of_16_bits(row, column)), of_kinds({32, 64, 64}, 5, kinds_of_16_bits(row, column)),
-    of_kinds({64, 64, 64}, 6, kinds_of_16_bits(row, column), kinds_of_16_bits(row, row)),
-    of_kinds({16, 64, 128}, 5, kinds_of_16_bits(row, column)),
-    of_kinds({16, 128, 64}, 12, kinds_of_16_bits(row, column)),
-    of_kinds({64, 128, 64}, 8, kinds_of_16_bits(row, column)),
-    of_kinds({64, 16, 64}, 6, kinds_of_16_bits(row, column), kinds_of_16_bits(column, column)),
-    of_kinds({64, 32, 64}, 5, kinds_of_16_bits(row, column), kinds_of_16_bits(column, column),
-             kinds_of_16_bits(row, row)));
+    of_kinds({16, 64, 64}, 6, rc, rr), of_kinds({8, 64, 64}, 7, rc), of_kinds({32, 64, 64}, 5, rc),
+    of_kinds({64, 64, 64}, 6, rc, rr), of_kinds({16, 64, 128}, 5, rc), of_kinds({16, 128, 64}, 12, rc),
+    of_kinds({64, 128, 64}, 8, rc), of_kinds({64, 16, 64}, 6, rc, cc), of_kinds({64, 32, 64}, 5, rc, cc, rr));
 constexpr auto build = [](auto t) {
   constexpr TileShape tile = t.value.tile;
   using Chosen = Config<t.value, std::max(tile.m, tile.n) / 64>;
   BuiltKernel kernel = built_split<info, Chosen>();
-  kernel.refusal = refusal_of_long_sides<Chosen>;
+  kernel.refusal = refusal_of_sizes<Chosen>;
   return kernel;
 };
 template <class Unit>
