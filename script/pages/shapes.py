@@ -133,7 +133,8 @@ def lists():
     }
     for path, document in documents.items():
         seen, name = path.stem.split("_", 1)
-        kept = [p for p in document["problems"] if seen == "unseen" or last[key_of_problem(p["plan"])] == path]
+        by_key = {key_of_problem(p["plan"]): p for p in document["problems"]}  # lists may have a problem twice
+        kept = [p for key, p in by_key.items() if seen == "unseen" or last[key] == path]
         document = {**document, "problems": kept}
         problems = []
         for p in document["problems"]:

@@ -55,7 +55,8 @@ def timed(path, left_out):
     """Of each problem that cuBLAS was timed at: its ways by name, and which one is shown."""
     document, found, unknown = json.loads(path.read_text()), [], 0
     products = [(problem, *product_of(problem["plan"])) for problem in document["problems"]]
-    document["problems"] = [p for p, kind, size, batch in products if (kind, size, batch and batch[1]) not in left_out]
+    by_product = {(kind, size, batch and batch[1]): p for p, kind, size, batch in products}
+    document["problems"] = [p for product, p in by_product.items() if product not in left_out]
     for problem in document["problems"]:
         _, _, kind, size, *_ = problem["plan"].split(".")
         ways = {}
