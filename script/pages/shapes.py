@@ -56,6 +56,7 @@ TEXTS = {
     "drawn9": "48 to 1500 rows and columns, 88 to 4000 steps, multiples of 8",
     "drawn10": "8 to 8192 rows, columns and steps, multiples of 8, evenly by their logarithms",
     "fewcolumns": "8 to 64 columns, 540 to 29000 rows, 256 to 11300 steps, multiples of 8",
+    "changed": "sizes of other lists, few columns among them, for which what is chosen today had not been timed there",
     "short": "sizes of other lists and of batches, of at most nine steps along K",
     "cubes": "cubes from 256 to 4096",
     "gradients": "gradients of weights of 768 x 768 to 14336 x 4096, of 512 to 8192 rows, and products of their sizes",

@@ -5,7 +5,7 @@ import re
 import statistics
 
 from lib.project import ROOT
-from lib.timed import FEW_STEPS, KERNEL, MULTIPROCESSORS, TIMES, ceil_div, held, mean, plan_of, way_name, work
+from lib.timed import FEW_STEPS, KERNEL, MULTIPROCESSORS, TIMES, ceil_div, held, key_of_problem, mean, plan_of, way_name, work
 from pages.markdown import table
 from pages.recorded import load
 
@@ -274,9 +274,10 @@ FEW_COLUMNS = ("fitted_fewcolumns_f16", "fitted_fewcolumns_bf16")
 def few_columns():
     """Of D of few columns: with tiles as narrow as it is and without."""
     rows = []
+    by_key = {key_of_problem(p["plan"]): p for name in FEW_COLUMNS for p in load(f"results/h200/regret/{name}.json")["problems"]}
     for least, most in ((8, 16), (24, 32), (40, 64)):
         ratios = []
-        for problem in (p for name in FEW_COLUMNS for p in load(f"results/h200/regret/{name}.json")["problems"]):
+        for problem in by_key.values():
             if not problem["cublas_s"] or not least <= plan_of(problem["plan"]).N <= most:
                 continue
             ways = [(way["measured_s"], bool(TALL.match(way["kernel"])), bool(NARROW.match(way["kernel"]))) for way in problem["ways"] if way["kernel"] in held()]

@@ -254,8 +254,14 @@ TEST(PersistentThreads, AreTimedByTheBlocksThatHaveMostTiles) {
   EXPECT_GT(l2->share, 0.02);
 }
 
-// A kernel for few rows would read B again for more than a tile has.
-TEST(PageProblem, HasNoMoreRowsThanATileOfAKernelForFew) {
+// A kernel for few rows would read B again for more than a tile has; one for few columns A.
+TEST(PageProblem, HasNoMoreRowsOrColumnsThanATileOfAKernelForFew) {
+  const Rung& skinny = find_rung("wgmma_skinny");
+  const GemmKind kind(Type::bf16, Type::bf16, Order::row_major, Order::column_major);
+  const Problem tall = page_problem(skinny.kernel(kind, "64x32x64"));
+  EXPECT_EQ(tall.M, page_size);
+  EXPECT_EQ(tall.N, 32);
+  EXPECT_EQ(tall.K, page_size);
   for (const auto& [rung, rows] : {std::pair("wgmma_cluster", page_size), {"wgmma_skinny", 16}}) {
     const Problem problem = page_problem(find_rung(rung).kernels.front());
     EXPECT_EQ(problem.M, rows) << rung;

@@ -500,6 +500,12 @@ std::vector<Case> Refusals::of_choices() {
              p.batch = one_after_another(p, 2);
            },
            f16, {.kernel = "wgmma_batched_128x128x64_s6_e2x64_f16-RC"})},
+      {kernel_problem, "M is 24; B would be read again for each 16 rows, and is to be read once",
+       planned([](Problem& p) { p = problem_of(p.kind, 24, 48, 64); }, f16,
+               {.kernel = "wgmma_skinny_16x64x64_s6_f16-RC"})},
+      {kernel_problem, "N is 48; A would be read again for each 32 columns, and is to be read once",
+       planned([](Problem& p) { p = problem_of(p.kind, 24, 48, 64); }, f16,
+               {.kernel = "wgmma_skinny_64x32x64_s5_f16-RC"})},
       // A kernel that would store sums of parts of K, of which there are none.
       {kernel_problem, "of the parts of a long K of few tiles; M, N and K are 128, 256 and 448",
        planned([](Problem& p) { p = problem_of(p.kind, 128, 256, 448); }, f16, {.kernel = of_parts})},
