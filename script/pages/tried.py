@@ -62,6 +62,9 @@ def rows_by_alignment():
                     continue
                 if re.search("equal_areas|batched|turned|unaligned", way["kernel"]):
                     continue
+                tile_rows, tile_cols = (int(n) for n in KERNEL.match(way["kernel"]).groups()[:2])
+                if plan.M < tile_rows or plan.N < tile_cols:  # of what lies outside of A or B no rows come
+                    continue
                 blocks, steps = work(way, plan)
                 rate = rows_of(way, plan) * blocks * steps / way["measured_s"] * 1e-9
                 size = f"{plan.M}x{plan.N}x{plan.K}"
