@@ -251,10 +251,13 @@ COLUMNS_IN_64S = {
 }
 
 
-def gains_of(names, is_new):
-    """Of lists: cuBLAS's time over that of the best way without kernels that are new and with them, and whether one of them is
-    the best; where cuBLAS was timed."""
-    for problem in (p for name in names for p in load(f"results/h200/regret/{name}.json")["problems"]):
+def gains_of(names, is_new, counts=lambda plan: True):
+    """Of lists, a problem of each once: cuBLAS's time over that of the best way without kernels that are new and with them, and
+    whether one of them is the best; where cuBLAS was timed."""
+    lists = (load(f"results/h200/regret/{name}.json")["problems"] for name in names)
+    for problem in (p for of_list in lists for p in {key_of_problem(p["plan"]): p for p in of_list}.values()):
+        if not counts(plan_of(problem["plan"])):
+            continue
         ways = sorted((way["measured_s"], is_new(way["kernel"])) for way in problem["ways"] if way["kernel"] in held())
         if problem["cublas_s"]:
             without = next(seconds for seconds, new in ways if not new)
@@ -277,17 +280,13 @@ FEW_COLUMNS = ("fitted_fewcolumns_f16", "fitted_fewcolumns_bf16")
 def few_columns():
     """Of D of few columns: with tiles as narrow as it is and without."""
     rows = []
-    by_key = {key_of_problem(p["plan"]): p for name in FEW_COLUMNS for p in load(f"results/h200/regret/{name}.json")["problems"]}
+    either = re.compile(f"{TALL.pattern}|{NARROW.pattern}")
     for least, most in ((8, 16), (24, 32), (40, 64)):
-        ratios = []
-        for problem in by_key.values():
-            if not problem["cublas_s"] or not least <= plan_of(problem["plan"]).N <= most:
-                continue
-            ways = [(way["measured_s"], bool(TALL.match(way["kernel"])), bool(NARROW.match(way["kernel"]))) for way in problem["ways"] if way["kernel"] in held()]
-            best = [min(t for t, tall, narrow in ways if not (tall and not with_tall or narrow and not with_narrow)) for with_tall in (0, 1) for with_narrow in (0, 1)]
-            ratios.append([problem["cublas_s"] / seconds for seconds in best])
-        neither, narrow, tall, both = (mean(each) for each in zip(*ratios))
-        rows.append([f"{least} to {most}", f"{len(ratios)}", f"{neither:.3f}", f"{tall:.3f}", f"{narrow:.3f}", f"{both:.3f}"])
+        # Without both, without those of wgmma_skinny and without those of wgmma_shared.
+        gains = [list(gains_of(FEW_COLUMNS, lambda kernel: bool(new.match(kernel)), lambda plan: least <= plan.N <= most)) for new in (either, TALL, NARROW)]
+        neither, narrow, tall = ([without for without, *_ in of_some] for of_some in gains)
+        both = [of_all for _, of_all, _ in gains[0]]
+        rows.append([f"{least} to {most}", f"{len(both)}", *(f"{mean(each):.3f}" for each in (neither, tall, narrow, both))])
     return table(["columns", "problems:", "without:", "`wgmma_skinny`:", "`wgmma_shared`:", "both:"], rows)
 
 

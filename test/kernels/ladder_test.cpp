@@ -168,10 +168,13 @@ std::vector<RandomProblem> large_cases(const KernelEntry& kernel) {
        .alpha = 0.5f,
        .beta = 3,
        .displacement = bench::displaced_by(3)},
-      // Few rows, or columns, of which some kernels take no more.
-      {.problem = {.M = 7, .N = std::min<std::int64_t>(520, 4 * n + 8), .K = 200}, .beta = 3},
-      {.problem = {.M = std::min<std::int64_t>(520, 4 * m + 8), .N = 7, .K = 200}, .beta = 3}};
+      // Few rows, of which some kernels take no more.
+      {.problem = {.M = 7, .N = std::min<std::int64_t>(520, 4 * n + 8), .K = 200}, .beta = 3}};
   for (RandomProblem& spec : specs) spec = of_kind(kernel.kind, spec);
+  // Others take no more than a few columns.
+  if (!refusal(kernel, bench::resolve(with_whole_lines(specs.back())).problem).empty())
+    specs.back() = of_kind(kernel.kind,
+                           {.problem = {.M = std::min<std::int64_t>(520, 4 * m + 8), .N = 7, .K = 200}, .beta = 3});
   return specs;
 }
 
@@ -217,7 +220,7 @@ class Ladder : public testing::TestWithParam<Configuration> {
         taken += takes(one);
       }
     }
-    EXPECT_GE(5 * taken, static_cast<int>(specs.size())) << "most are another kernel's";
+    EXPECT_GE(4 * taken, static_cast<int>(specs.size())) << "most are another kernel's";
   }
 };
 
