@@ -1210,7 +1210,7 @@ TEST(CountingMachine, CountsTheMultiplyAddsOfWholeTiles) {
                          Run{Type::f32, 128, 128, 64, 3, "multistage_128x128x32_s3_f32", 128, 128, 64},
                          Run{Type::f32, 130, 127, 33, 1, "multistage_128x128x32_s3_f32", 256, 128, 64},
                          Run{Type::f16, 128, 256, 96, 1, "mma_multistage_128x256x32_s4_f16", 128, 256, 96},
-                         Run{Type::f16, 128, 128, 128, 1, "", 128, 128, 128}}) {
+                         Run{Type::f16, 768, 768, 128, 1, "", 768, 768, 128}}) {  // clusters of most tiles
     const auto matrix = [&](std::int64_t rows, std::int64_t cols) {
       return Integers::random(*device, run.type, static_cast<std::size_t>(run.count * rows * cols), 1);
     };
