@@ -152,6 +152,8 @@ void assertion_failed(const char* condition, std::uintptr_t pc) {
   running_block().faults().stop(AssertionFailed{condition}, pc);
 }
 
+void trap() { running_block().faults().stop(Trapped{}, address_of(__builtin_return_address(0))); }
+
 void async_copy(void* shared, const void* global, unsigned bytes, unsigned source_bytes) {
   running_block().async_copies().issue({static_cast<unsigned char*>(shared), static_cast<const unsigned char*>(global),
                                         bytes, source_bytes, 0, address_of(__builtin_return_address(0))});

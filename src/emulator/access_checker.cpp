@@ -41,6 +41,10 @@ void AccessChecker::check_global(std::uintptr_t address, unsigned bytes, Access 
     faults_.stop(OutOfBounds{{access, bytes, place_of(address, true)}, inside}, pc);
 }
 
+void AccessChecker::check_global_bounds(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc) {
+  if (cluster_.memory().contains(address)) check_global(address, bytes, access, pc);
+}
+
 void AccessChecker::check_bounds(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc,
                                  bool overwrites) {
   if (is_global(access)) return check_global(address, bytes, access, pc);

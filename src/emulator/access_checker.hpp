@@ -25,6 +25,8 @@ class AccessChecker {
   /// an access writes is written from then on.
   /// @param overwrites  whether an atomic access may be the first one, as it leaves nothing of what was there
   void check_bounds(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc, bool overwrites = false);
+  /// Before an access of a kind of its own that is told of global memory alone: of anything else nothing is checked.
+  void check_global_bounds(std::uintptr_t address, unsigned bytes, Access access, std::uintptr_t pc);
   /// griddepcontrol.wait of a thread: global memory may be accessed by it.
   void grid_wait(const Lane& lane) { grid_waited_[lane.thread] = true; }
 

@@ -183,6 +183,7 @@ class Words {
     return fmt::format("a thread needs more than {} bytes for its calls and local variables: a recursion without end?",
                        f.bytes);
   }
+  std::string operator()(const Trapped&) const { return "__trap() ends the kernel"; }
   std::string operator()(const AssertionFailed& f) const { return fmt::format("assert({}) is false", f.condition); }
 
   // -------------------------------------------------------------------------------------------------- barriers

@@ -165,6 +165,10 @@ struct StackFull {
   static constexpr FaultKind kind = FaultKind::misuse;
   std::size_t bytes;
 };
+/// __trap().
+struct Trapped {
+  static constexpr FaultKind kind = FaultKind::misuse;
+};
 struct AssertionFailed {
   static constexpr FaultKind kind = FaultKind::misuse;
   std::string condition;
@@ -442,7 +446,7 @@ struct EndlessLoop {
 using FaultFacts = std::variant<
     RuleBroken, OutOfBounds, Misaligned, BeforeGridWait, WrittenReadOnly, MbarrierAccessed, ReadBeforeWrite,
     DuringAsyncCopy, DuringBulkCopy, DuringWgmma, HostAccess, ExitedBlockAccess, BlockNotBegun, RaceFound, FenceMissing,
-    StackFull, AssertionFailed, BarrierNumber, BarrierThreads, BarrierExpects, BarriersDiffer, LaneNotInMask,
+    StackFull, Trapped, AssertionFailed, BarrierNumber, BarrierThreads, BarrierExpects, BarriersDiffer, LaneNotInMask,
     CollectivesDiffer, PartOfWarp, ShuffleWidth, ShuffleSource, RegisterCount, RegisterDirection, InstructionTarget,
     MbarrierOfExited, MbarrierMissing, MbarrierOverwritten, MbarrierMisaligned, MbarrierArrivals, MbarrierLive,
     MbarrierAwaited, MbarrierRefuses, MbarrierOfOtherBlock, MbarrierParity, MbarrierPendingAtExit, AsyncCopyBytes,

@@ -111,6 +111,7 @@ void RaceChecker::touch_strong(const Event& event) {
 void RaceChecker::check_read_only(std::uintptr_t address, unsigned bytes, std::uintptr_t pc) {
   if (!races_) return;
   hand_over(*running);
+  checker_.check_global_bounds(address, bytes, Access::global_load, pc);
   if (const auto written = races_->global_writer(address, bytes))
     faults_.stop(WrittenReadOnly{bytes, checker_.place_of(address, true).allocation, source_line(*written)}, pc);
 }

@@ -24,7 +24,7 @@ namespace {
 using enum FaultKind;
 
 // A new alternative wants a row, and this number.
-static_assert(std::variant_size_v<FaultFacts> == 64);
+static_assert(std::variant_size_v<FaultFacts> == 65);
 static_assert(std::variant_size_v<Wait> == 10);
 
 struct Sentence {
@@ -167,6 +167,7 @@ std::vector<Sentence> accesses() {
        "__ldg of 4 bytes that this kernel has written: it reads by a cache that does not look for what is written"},
       {StackFull{4096}, misuse,
        "a thread needs more than 4096 bytes for its calls and local variables: a recursion without end?"},
+      {Trapped{}, misuse, "__trap() ends the kernel"},
       {AssertionFailed{"k < K"}, misuse, "assert(k < K) is false"},
   };
 }

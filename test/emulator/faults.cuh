@@ -5,6 +5,7 @@
 #include "core/gemm.hpp"
 #include "core/types.hpp"
 #include "device/shared.hpp"
+#include "emulator/assertion.hpp"
 #include "ptx/barrier.hpp"
 #include "ptx/cp_async.hpp"
 #include "register.hpp"
@@ -61,6 +62,16 @@ constexpr int read_only_line = __LINE__ + 3;
 __global__ void read_only(float* a, float* b, float* c, int n) {
   if (n == 0) b[thread_of_grid()] = 1;
   if (culprit()) c[0] = __ldg(&b[thread_of_grid()]) + __ldg(&a[37]);
+}
+
+constexpr int read_only_load_line = __LINE__ + 2;
+__global__ void read_only_load(float* a, float*, float* c, int n) {
+  if (culprit()) c[0] = __ldg(&a[n]);
+}
+
+constexpr int trap_line = __LINE__ + 2;
+__global__ void trap(float*, float*, float*, int) {
+  if (culprit()) lapidary::emulator::abi::trap();
 }
 
 constexpr int division_line = __LINE__ + 2;
@@ -569,6 +580,8 @@ constexpr TestKernel fault_table[] = {
     entry<store_by_tile>("store_by_tile", 2, 64, 0, store_by_tile_line),
     entry<global_vector>("global_vector", 2, 64, 0, global_vector_line),
     entry<read_only>("read_only", 2, 64, 0, read_only_line, read_only_line - 1),
+    entry<read_only_load>("read_only_load", 2, 64, 0, read_only_load_line),
+    entry<trap>("trap", 2, 64, 0, trap_line),
     entry<division>("division", 2, 64, 0, division_line),
     entry<recursion>("recursion", 2, 64, 0, recursion_line),
     entry<global_atomic>("global_atomic", 2, 64, 0, global_atomic_line),

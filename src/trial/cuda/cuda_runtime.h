@@ -1,6 +1,7 @@
 #pragma once
 // CUDA's header for kernels that `lapidary try` compiles with the host compiler. The runtime's types and functions are
 // declared so that host code of the same file compiles; it never runs, so nothing is defined.
+#include <cassert>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -40,6 +41,8 @@ extern "C" __attribute__((noinline, noreturn, no_sanitize("thread"))) inline voi
                                                                                                 const char*) noexcept {
   ::lapidary::emulator::abi::assertion_failed(condition, reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)));
 }
+
+LAPIDARY_WRAPPER void __trap() { ::lapidary::emulator::abi::trap(); }
 
 LAPIDARY_WRAPPER float __fmaf_rn(float a, float b, float c) { return lapidary_fma(a, b, c); }
 // Rounded each, as the compiler contracts nothing (cmake/LapidaryKernels.cmake).
