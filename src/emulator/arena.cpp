@@ -32,7 +32,7 @@ Arena::Arena() {
     void* const range = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
                              0);
     base_ = reinterpret_cast<std::uintptr_t>(range);
-    first_ = used_end_ = base_ + below_first;
+    first_ = base_ + below_first;
     if (range != MAP_FAILED) return;
   }
   throw Error("the address space for emulated global memory cannot be reserved (ulimit -v?)");
@@ -40,7 +40,8 @@ Arena::Arena() {
 
 Arena::~Arena() {
   // Whoever is given these addresses next knows nothing of what was poisoned.
-  ASAN_UNPOISON_MEMORY_REGION(reinterpret_cast<void*>(first_), used_end_ - first_);
+  for (const auto& [at, bytes] : ever_)
+    ASAN_UNPOISON_MEMORY_REGION(reinterpret_cast<void*>(at - alignment), bytes + 2 * alignment);
   munmap(reinterpret_cast<void*>(base_), bytes_);
 }
 
@@ -49,13 +50,9 @@ void* Arena::allocate(std::size_t bytes, std::string_view label, std::size_t tou
     throw Refusal(
         RefusalId::memory_free,
         fmt::format("{} needs {} bytes of memory, of which {} are free on this machine", label, touched, free_bytes()));
-  // First fit; a gap of one alignment at least stays between allocations.
-  std::uintptr_t at = first_ + alignment;
-  for (const auto& [base, allocation] : allocations_) {
-    if (at + bytes + alignment <= base) break;
-    at = round_up<std::uintptr_t>(allocation.end() + alignment, alignment);
-  }
-  if (at + bytes + alignment > base_ + bytes_)
+  std::uintptr_t at = first_fit(bytes, bytes_ / 1024);
+  if (at == 0) at = first_fit(bytes, alignment);
+  if (at == 0)
     throw Refusal(RefusalId::memory_free,
                   fmt::format("{} needs {} bytes; the emulated GPU addresses {} in all", label, bytes, bytes_));
   Allocation& made = allocations_[at];
@@ -64,12 +61,22 @@ void* Arena::allocate(std::size_t bytes, std::string_view label, std::size_t tou
   made.label = label;
   made.lines = lines;
   made.sparse = touched < bytes;
-  used_end_ = std::max(used_end_, at + bytes + alignment);
+  std::size_t& most = ever_[at];
+  most = std::max(most, bytes);
   // In a build with AddressSanitizer the gaps are out of bounds for every build of a kernel.
   ASAN_POISON_MEMORY_REGION(reinterpret_cast<void*>(at - alignment), alignment);
   ASAN_UNPOISON_MEMORY_REGION(reinterpret_cast<void*>(at), bytes);
   ASAN_POISON_MEMORY_REGION(reinterpret_cast<void*>(at + bytes), alignment);
   return reinterpret_cast<void*>(at);
+}
+
+std::uintptr_t Arena::first_fit(std::size_t bytes, std::size_t gap) const {
+  std::uintptr_t at = first_ + alignment;
+  for (const auto& [base, allocation] : allocations_) {
+    if (at + bytes + gap <= base) break;
+    at = round_up<std::uintptr_t>(allocation.end() + gap, alignment);
+  }
+  return at + bytes + alignment > base_ + bytes_ ? 0 : at;
 }
 
 void Arena::free(void* memory) noexcept {

@@ -34,7 +34,9 @@ struct Allocation {
 };
 
 /// An emulated GPU's global memory: one range of addresses, so that an access is told from others by a comparison.
-/// Allocations are exact to the byte and at least 256 bytes apart. Not safe to change while a kernel runs.
+/// Allocations are exact to the byte, and a thousandth of all addresses apart, so that an index which is wrong by a
+/// matrix or two is in none and nearest to the one that was meant; where there is no room for that, 256 bytes. Not safe
+/// to change while a kernel runs.
 class Arena {
  public:
   /// @throws Error if not even 16 GiB of addresses are free
@@ -72,10 +74,13 @@ class Arena {
   static std::size_t total_bytes();
 
  private:
+  /// The lowest address with so many bytes free, and as many as a gap has on both sides; 0 if there is none.
+  std::uintptr_t first_fit(std::size_t bytes, std::size_t gap) const;
+
   std::uintptr_t base_;
   std::size_t bytes_;
-  std::uintptr_t first_;     ///< where allocations begin: an index below them is still one of this memory
-  std::uintptr_t used_end_;  ///< of the last allocation that there ever was
+  std::uintptr_t first_;  ///< where allocations begin: an index below them is still one of this memory
+  std::map<std::uintptr_t, std::size_t> ever_;  ///< the most bytes that an allocation at an address ever had
   std::map<std::uintptr_t, Allocation> allocations_;
   bool has_cells_ = false;
   std::mutex variables_mutex_;

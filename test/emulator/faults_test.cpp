@@ -28,7 +28,7 @@ TestKernels sound_kernels();
 
 namespace {
 
-constexpr int elements = 64;
+constexpr int elements = 64, gap = 1 << 28;  // between a and b, of the 2^40 bytes that global memory has
 constexpr unsigned seeds = 20;
 
 /// A kernel of faults.cuh, what it is launched with, and what the message says besides the kernel, the block and the
@@ -81,8 +81,8 @@ const Fault accesses[] = {
     {"global_load", {"out-of-bounds global load of 4 bytes: byte 300 of a, which has 256", at_culprit}, elements + 11},
     // Between a and b, 256 bytes behind a, it is told of whichever is nearer.
     {"global_load", {"out-of-bounds global load of 4 bytes: byte 380 of a, which has 256", at_culprit}, elements + 31},
-    {"global_load", {"out-of-bounds global load of 4 bytes: 128 bytes before b", at_culprit}, elements + 32},
-    {"global_load", {"out-of-bounds global load of 4 bytes: 4 bytes before b", at_culprit}, elements + 63},
+    {"global_load", {"out-of-bounds global load of 4 bytes: byte 40000000 of a, which has 256", at_culprit}, 10000000},
+    {"global_load", {"out-of-bounds global load of 4 bytes: 4 bytes before b", at_culprit}, elements + gap - 1},
     {"global_load", {"load through a null pointer", at_culprit}, 5, Fault::null},
     {"global_load", {"load from memory of the host", at_culprit}, 5, Fault::host},
     {"global_store", {"out-of-bounds global store of 4 bytes: 4 bytes before a", at_culprit}, -1},
@@ -96,6 +96,9 @@ const Fault accesses[] = {
     {"global_vector", {"misaligned global load of 16 bytes: the address ends in 0x4", at_culprit}, 1},
     {"global_vector", {"out-of-bounds global load of 16 bytes: byte 256 of a", at_culprit}, elements},
     {"read_only", {"__ldg of 4 bytes of b that this kernel has written at test/emulator/faults.cuh:", at_culprit}},
+    {"read_only_load", {"out-of-bounds global load of 4 bytes: byte 256 of a, which has 256", at_culprit}, elements},
+    {"read_only_load", {"out-of-bounds global load of 4 bytes: byte 40000000 of a", at_culprit}, 10000000},
+    {"trap", {"__trap() ends the kernel", at_culprit}},
     {"division", {"an integer is divided by zero", at_culprit}},
     {"recursion", {"a thread needs more than 262144 bytes for its calls", at_culprit}},
     {"global_atomic", {"out-of-bounds global atomic access of 4 bytes: byte 256 of a", at_culprit}, elements},
