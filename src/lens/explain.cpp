@@ -82,7 +82,7 @@ std::optional<Explanation> explain_on_record(const Question& question) {
 Problem page_problem(const KernelEntry& kernel) {
   Problem problem = {.kind = kernel.kind, .M = page_size, .N = page_size, .K = page_size};
   if (!refusal(kernel, resolved(problem)).empty())
-    (streams_a(kernel.tile) ? problem.N : problem.M) = std::min(kernel.tile.m, kernel.tile.n);
+    (streams_a(kernel.tile) ? problem.N : problem.M) = short_side(kernel.tile);
   return problem;
 }
 

@@ -11,16 +11,16 @@ constexpr RungInfo info = {
     .parent = "wgmma_split_k",
     .idea = "the long side of D along wgmma's rows, the short one across",
     .change =
-        "What is as long as D is marked to leave L2 first, and a block has 64 lines of it, so that two or three blocks "
+        "The matrix along D's long side leaves L2 first, and most tiles have 64 lines of it, so that two or three blocks "
         "share a multiprocessor: rows of A where D has few columns; columns of B where it has few rows, of which the "
         "transpose is computed: wgmma takes 64 columns of B as its rows, and 8, 16, 32 or 64 rows of A as its columns",
     .why =
-        "wgmma has 64 rows, which 16 rows of A fill to a quarter, and a tile as narrow as that leaves more of a stage to "
-        "B, whose bytes are all that takes time; each is read once and not kept in place of A",
-    .counter = "FLOP of tensor cores: of 16 rows, not of 64; bytes from DRAM: those of B, once",
+        "16 rows of A fill a quarter of wgmma's 64; columns it has as few as 8. A narrow tile leaves more of a stage to "
+        "the matrix that streams, whose bytes are all that takes time; each is read once, and not kept for the other",
+    .counter = "FLOP of tensor cores: of 16 rows or columns, not of 64; bytes from DRAM: of what streams, once",
     .cost =
-        "Of a transpose lanes hold neighbours of a column of D, and trade them for neighbours of a row; for more rows than "
-        "a tile has B is read again for the next ones, and more than 64 are not taken",
+        "Of a transpose lanes hold neighbours of a column of D, and trade them for neighbours of a row; for more rows or "
+        "columns than a tile has the stream is read again, and more than 64 are not taken",
     .exercise =
         "`lapidary explain wgmma_skinny -m 64 -n 4096 -k 4096`: how often does B leave L2 for tiles of 16 rows, and how "
         "often DRAM?",
@@ -119,9 +119,9 @@ struct Config : wgmma_split_k::Config<t, warpgroups> {
                              return at.row * 256 + at.col;
                            })) == (sizeof(typename Parent::Result) == 2 ? 8 : 16),
                 "whole ones: 16 columns of 8 rows");
-
-  static constexpr KSplit split = split_of_streams(turned ? t.tile : TileShape{t.tile.n, t.tile.m, t.tile.k}, t.stages,
-                                                   size_of(t.kind.type));
+  static constexpr int kept_rows = Parent::A::size / t.tile.k, kept_cols = Parent::B::size / t.tile.k;  // whole spans
+  static constexpr KSplit split = split_of_streams(
+      {turned ? kept_rows : kept_cols, turned ? kept_cols : kept_rows, t.tile.k}, t.stages, size_of(t.kind.type));
 };
 
 template <class Config>
