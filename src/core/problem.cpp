@@ -308,6 +308,7 @@ Problem resolved(Problem p) {
   if (p.ldc == 0) p.ldc = shape_of(p, Matrix::C).length();
   if (p.ldd == 0) p.ldd = shape_of(p, Matrix::D).length();
   p.ldr = !p.epilogue.residual ? 0 : p.ldr == 0 ? shape_of_residual(p).length() : p.ldr;
+  if (!p.epilogue.residual) p.batch.stride_residual = 0;
   return p;
 }
 
@@ -352,10 +353,10 @@ void validate(const Problem& p) {
 }
 
 void validate(const Problem& p, const Operands& operands) {
+  if (p.M == 0 || p.N == 0 || p.batch.count == 0) return;  // nothing is read or written
   validate_factor("alpha", p.alpha, operands.alpha, operands.device_alpha);
   validate_factor("beta", p.beta, operands.beta, operands.device_beta);
   if (p.epilogue != Epilogue{}) validate_epilogue(p, operands);
-  if (p.M == 0 || p.N == 0) return;
   if (p.groups > 0) validate_group_ends(p, operands);
   const bool reads_c = p.reads_c() && (p.beta == Factor::in_device_memory || operands.beta != 0);
   const bool multiplies = p.alpha != Factor::zero;

@@ -101,7 +101,8 @@ T& required(T* pointer, const char* name) {
 }
 
 inline void require_size(std::size_t size, std::size_t least, std::size_t most, const char* name, const char* type) {
-  if (size < least || size > most)
+  constexpr std::size_t unit = alignof(void*);  // of which sizes are multiples, so that no member is cut in two
+  if (size < least || size > most || size % unit != 0)
     throw Refusal(RefusalId::argument_options, std::string("the size of the ") + name + " is " + std::to_string(size) +
                                                    "; it must be sizeof(" + type + "), " + std::to_string(most));
 }

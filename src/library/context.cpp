@@ -176,7 +176,8 @@ void validate_workspace(const Problem& p, const Operands& o, const void* workspa
     require_apart("A", shape_of(p, Matrix::A), o.A, batch.count, batch.stride_a);
     require_apart("B", shape_of(p, Matrix::B), o.B, p.groups > 0 ? p.groups : batch.count, batch.stride_b);
   }
-  if (p.reads_c()) require_apart("C", shape_of(p, Matrix::C), o.C, batch.count, batch.stride_c);
+  if (p.reads_c() && (p.beta == Factor::in_device_memory || o.beta != 0))
+    require_apart("C", shape_of(p, Matrix::C), o.C, batch.count, batch.stride_c);
   require_apart("D", shape_of(p, Matrix::D), o.D, batch.count, batch.stride_d);
   if (p.epilogue.residual)
     require_apart("the residual", shape_of_residual(p), o.residual, batch.count, batch.stride_residual);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <iterator>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -77,13 +78,18 @@ std::span<const KernelCost> kernel_costs() { return costs; }
 std::span<const LibraryKernel> library_kernels() {
   static const std::vector<LibraryKernel> known = [] {
     std::vector<LibraryKernel> found;
+    std::unordered_map<std::string, std::size_t> families;
     for (const Rung& rung : ladder())
       for (const KernelEntry& entry : rung.kernels) {
         std::string id = entry.id();
         const KernelCost* const cost = cost_of(entry, id);
         if (!cost) continue;
         const bool as_parent = cost->id != id && parse_kernel_id(cost->id).rung != entry.rung;
-        found.push_back({std::move(id), &rung, &entry, cost, measured_cost_of(entry), takes_no_odd_lines(entry),
+        KernelTraits alike = entry;
+        alike.kind.a = alike.kind.b = Order::row_major;
+        const std::size_t family = families.try_emplace(std::string(rung.name()) + to_string(alike), families.size())
+                                       .first->second;
+        found.push_back({std::move(id), &rung, &entry, cost, measured_cost_of(entry), family, takes_no_odd_lines(entry),
                          as_parent, entry.batches && rung.name() == "wgmma_batched",
                          asks_for_begins(entry, &Problem::lda, &Alignments::A),
                          asks_for_begins(entry, &Problem::ldb, &Alignments::B),
@@ -94,14 +100,21 @@ std::span<const LibraryKernel> library_kernels() {
   return known;
 }
 
-std::span<const LibraryKernel* const> library_kernels(Type operands) {
+std::span<const LibraryKernel* const> library_kernels(Type operands, Order a, Order b) {
+  using Sorted = std::array<std::vector<const LibraryKernel*>, 3>;  // by how many orders are others
   static const auto known = [] {
-    std::array<std::vector<const LibraryKernel*>, std::size(operand_types)> by_type;
-    for (const LibraryKernel& kernel : library_kernels())
-      by_type[static_cast<std::size_t>(kernel.kernel->kind.type)].push_back(&kernel);
-    return by_type;
+    std::array<std::vector<const LibraryKernel*>, 4 * std::size(operand_types)> found;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      Sorted by_turns;
+      for (const LibraryKernel& kernel : library_kernels())
+        if (const GemmKind& kind = kernel.kernel->kind; kind.type == static_cast<Type>(i / 4))
+          by_turns[(kind.a != static_cast<Order>(i / 2 % 2)) + (kind.b != static_cast<Order>(i % 2))].push_back(
+              &kernel);
+      for (const auto& kernels : by_turns) found[i].insert(found[i].end(), kernels.begin(), kernels.end());
+    }
+    return found;
   }();
-  return known[static_cast<std::size_t>(operands)];
+  return known[4 * static_cast<std::size_t>(operands) + 2 * static_cast<std::size_t>(a) + static_cast<std::size_t>(b)];
 }
 
 const LibraryKernel* library_kernel(const KernelEntry& kernel) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +38,7 @@ struct LibraryKernel {
   const KernelEntry* kernel;
   const KernelCost* cost;
   const MeasuredCost* measured;  ///< null if it was not
+  std::size_t family;            ///< kernels that differ in the orders of A and B alone have the same
   bool in_bulk;                  ///< it refuses lines that begin anywhere, as bulk copies do
   bool as_parent;                ///< it is for epilogues, and costs what its parent does, which is for what has none
   bool for_batches;              ///< not for single products, for which rungs before it have its tiles
@@ -59,8 +61,9 @@ struct LibraryKernel {
 /// Those of the table that this program has, and those that cost what one of them does.
 std::span<const LibraryKernel> library_kernels();
 
-/// Those of them whose A and B are of a type, in the same order.
-std::span<const LibraryKernel* const> library_kernels(Type operands);
+/// Those of them whose A and B are of a type: first those for certain orders of both, then for one of them, then
+/// others.
+std::span<const LibraryKernel* const> library_kernels(Type operands, Order a, Order b);
 
 /// Of a kernel; null if the library does not choose it.
 const LibraryKernel* library_kernel(const KernelEntry& kernel);

@@ -45,7 +45,7 @@ constexpr std::int64_t few_rows = 64, many_rows = 1024;
 
 bool has_results(const Problem& p) { return p.M > 0 && p.N > 0 && p.batch.count > 0; }
 
-/// The ways to compute a resolved problem by kernels that the library chooses among, in the order of the ladder.
+/// The ways to compute a resolved problem by kernels that the library chooses among.
 std::vector<Candidate> candidates(const Problem& asked, const BuiltInCard& card, const GemmOptions& options) {
   std::vector<Candidate> found;
   const Problem problem = with_row_major_results(asked);
@@ -57,7 +57,8 @@ std::vector<Candidate> candidates(const Problem& asked, const BuiltInCard& card,
   constexpr std::size_t usual = 192;
   found.reserve(usual);
   const PackedOperands prepared = exchanged(asked, options.prepared);
-  each_way(problem, card.gpu, prepared, options.workspace_bytes, allowed, [&](const Way& way) {
+  const bool turned = options.packs.has_value();
+  each_way(problem, card.gpu, prepared, options.workspace_bytes, turned, allowed, [&](const Way& way) {
     // Whether sums are made for a second launch that a kernel could do without depends on how many rows there are.
     if (options.batch_invariant && way.finishing && !needs_finishing(problem)) return;
     // Clusters add up sums of so few results sooner: of three products that were timed parts took 1.25 to 1.36 times as
@@ -122,6 +123,10 @@ std::vector<Candidate> best_first(std::vector<Candidate> ways, const Problem& pr
 Problem with_rows(Problem problem, std::int64_t M) {
   problem = with_columns(problem);
   problem.M = problem.order_d == Order::column_major ? M + 1 : M;
+  // Of few rows lines may be so far apart that those of as many are not counted in 63 bits.
+  constexpr std::int64_t far = std::int64_t{1} << 40;
+  for (std::int64_t* const ld : {&problem.lda, &problem.ldc, &problem.ldd})
+    if (*ld > 2 * far) *ld = far + *ld % far;
   problem.aligned.A = 16;
   if (problem.kind.a == Order::column_major) problem.lda = 0;
   problem.batch.stride_a = 0;
@@ -135,6 +140,8 @@ std::string kernel_of_any_rows(const Problem& problem, const BuiltInCard& card, 
   // Copies of A, and sums, are as long as there are rows: what is enough for these numbers of them says nothing of
   // others.
   options.workspace_bytes = SIZE_MAX;
+  // Nor is there a copy of each A of a batch.
+  if (problem.batch.count > 1 && problem.batch.stride_a != 0) options.prepared.a = false;
   // By a kernel there are several ways, with copies and without.
   std::unordered_map<const LibraryKernel*, double> seconds_of_few;
   for (const Candidate& candidate : candidates(with_rows(problem, few_rows), card, options)) {
@@ -249,7 +256,7 @@ void validate_batch(const Problem& p) {
     throw Refusal(RefusalId::batch_stride,
                   fmt::format("the residual begins {} elements after the one before; strides of batches are 0 or more",
                               b.stride_residual));
-  if (p.in_place && b.stride_c != b.stride_d)
+  if (p.in_place && p.reads_c() && b.stride_c != b.stride_d)
     throw Refusal(
         RefusalId::in_place_stride,
         fmt::format("D is C, and begins every {} elements; C must as well, and does every {}", b.stride_d, b.stride_c));
@@ -322,20 +329,31 @@ std::string Plan::why() const {
            fmt::format(
                "; of those whose results do not depend on M it has the least product of its times of {} and {} rows",
                few_rows, many_rows);
-  if (ways().size() == 1) return why + "; it is the only way that was weighed";
-  return why + fmt::format("; the next best, {}, {:.4g} us", text(ways()[1]), ways()[1].seconds * 1e6);
+  const PlannedWay* next = ways().size() > 1 ? &ways()[1] : nullptr;
+  if (data_->other && (!next || data_->other->seconds < next->seconds)) next = &*data_->other;
+  if (!next) return why + "; it is the only way that was weighed";
+  return why + fmt::format("; the next best, {}, {:.4g} us", text(*next), next->seconds * 1e6);
 }
 
 namespace {
 
 /// The ways that there are to compute a problem, or the single product that its batch is: the problem is that then.
-std::vector<Candidate> weigh(Problem& problem, const BuiltInCard& card, const GemmOptions& options) {
+/// @param other  the quickest way in a form that it is not
+std::vector<Candidate> weigh(Problem& problem, const BuiltInCard& card, const GemmOptions& options,
+                             std::optional<PlannedWay>& other) {
+  const auto leave = [&](const Problem& form, const std::vector<Candidate>& ways) {
+    if (!ways.empty() && (!other || ways.front().time.seconds < other->seconds)) other = ways.front().planned(form);
+  };
   std::vector<Candidate> found = ways_left(problem, card, options);
   // In another form it may need a workspace that there is not, or have kernels that count farther.
   const std::vector<Problem> forms = forms_of(problem, options.batch_invariant);
   for (auto form = forms.begin() + 1; form != forms.end(); ++form) {
     std::vector<Candidate> ways = ways_left(*form, card, options);
-    if (ways.empty() || (!found.empty() && ways.front().time.seconds > found.front().time.seconds)) continue;
+    if (ways.empty() || (!found.empty() && ways.front().time.seconds > found.front().time.seconds)) {
+      leave(*form, ways);
+      continue;
+    }
+    leave(problem, found);
     problem = *form;
     found = std::move(ways);
   }
@@ -357,17 +375,20 @@ Plan plan(const Problem& asked, std::string_view card_name, const GemmOptions& o
     data->problem = options.batch_invariant ? with_columns(data->problem) : with_plain_lines(data->problem);
     const bool free = !options.batch_invariant && options.kernel.empty() && !options.packs;
     const ChoiceTable* const table = free ? options.table.get() : nullptr;
-    const ChoiceTable::Entry* const entry = table ? table->find(data->problem) : nullptr;
+    const ChoiceTable::Entry* entry = nullptr;
+    if (table)  // its lines may be of any form, as ids are
+      for (const Problem& form : forms_of(data->problem, options.batch_invariant))
+        if (!entry) entry = table->find(form);
     std::vector<Candidate> found;
     if (entry) {
       GemmOptions told = options;
       told.kernel = entry->kernel;
       told.packs = entry->packs;
-      found = weigh(data->problem, card, told);
+      found = weigh(data->problem, card, told, data->other);
       if (!found.empty()) data->table = table->hash();
     }
     // The table knows neither the card nor where lines begin: what cannot be done as it says is done as without it.
-    if (found.empty()) found = weigh(data->problem, card, options);
+    if (found.empty()) found = weigh(data->problem, card, options, data->other);
     if (found.empty()) {
       const BrokenRule broken = why_no_way(data->problem, card, options);
       throw Refusal(broken.id, broken.why);

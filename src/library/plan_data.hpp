@@ -35,9 +35,10 @@ struct Candidate {
 struct PlanData {
   Problem problem;  ///< resolved, as it was asked for
   const BuiltInCard* card = nullptr;
-  bool batch_invariant = false;  ///< asked for
-  Way way;                       ///< of with_row_major_results(problem)
-  PlannedWay planned;            ///< that way
+  bool batch_invariant = false;     ///< asked for
+  Way way;                          ///< of with_row_major_results(problem)
+  PlannedWay planned;               ///< that way
+  std::optional<PlannedWay> other;  ///< the quickest in another form that the problem can be given
   std::string id;
   std::string table;  ///< as PlanId::table
 

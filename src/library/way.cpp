@@ -8,6 +8,7 @@
 #include <numeric>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/cluster_places.hpp"
 #include "core/math.hpp"
@@ -78,6 +79,8 @@ bool is_stored(const Problem& p) {
 
 /// Into how many parts K is split at most, if an id does not say otherwise.
 constexpr std::int64_t most_parts = 64;
+/// ... and if it does.
+constexpr std::int64_t most_parts_told = 1 << 16;
 
 /// In how many parts of K a kernel that does batches computes a product, so that blocks have as little to do as may be,
 /// and the second launch not more than is gained by that; 1 if D has tiles enough, or K too few steps.
@@ -132,7 +135,7 @@ bool stores_for_another(const LibraryKernel& kernel, const Problem& batch) {
 /// something else that is read then is there too. @returns whether D is not too large for that
 bool finish_later(Way& way, int parts) {
   Problem& p = way.problem;
-  if (!can_finish(p.M, p.N, parts)) return false;
+  if (!can_finish(p.M, p.N, parts) || parts > most_parts_told) return false;
   if (p.K == 0) p.alpha = Factor::zero;  // infinitely many times no products are none
   way.finishing = {p, parts == 1 && p.kind.result == Type::f32 && !p.epilogue.residual && !(p.in_place && p.reads_c()),
                    way.workspace_bytes};
@@ -173,6 +176,28 @@ bool is_worth_straightening(const MatrixShape& x, const MatrixShape& other, cons
   const double products = std::sqrt(bytes(x) * bytes(other) * bytes(d));
   return crooked && x.bytes() <= other.bytes() / 4 && products > 1e10;
 }
+
+/// With which copies there are ways by kernels that differ in the orders of A and B alone.
+class Found {
+ public:
+  void add(const LibraryKernel& kernel, const PackedOperands& packs) {
+    if (kernel.family >= packs_of_.size()) packs_of_.resize(kernel.family + 1);
+    packs_of_[kernel.family] |= bit(packs.a, packs.b);
+  }
+  /// Whether there is one with the same copies but for some of those in vain.
+  bool with_fewer(const LibraryKernel& kernel, const PackedOperands& packs, const PackedOperands& in_vain) const {
+    if (kernel.family >= packs_of_.size()) return false;
+    const bool a = packs.a && in_vain.a, b = packs.b && in_vain.b;
+    const unsigned fewer = (a ? bit(false, packs.b) : 0) | (b ? bit(packs.a, false) : 0) |
+                           (a && b ? bit(false, false) : 0);
+    return packs_of_[kernel.family] & fewer;
+  }
+
+ private:
+  static unsigned bit(bool a, bool b) { return 1U << (2 * a + b); }
+
+  std::vector<unsigned> packs_of_;
+};
 
 }  // namespace
 
@@ -221,7 +246,7 @@ bool make_way(Way& way, const Problem& batch, const LibraryKernel& library_kerne
   }
   if (kernel.split && kernel.split->bytes_on_their_way > 0) {
     const bool a = streams_a(kernel.tile);
-    const std::int64_t size = a ? batch.N : batch.M, of_tile = a ? kernel.tile.n : kernel.tile.m;
+    const std::int64_t size = short_side(kernel.tile, batch), of_tile = short_side(kernel.tile);
     if (size > of_tile) {
       if (broken)
         *broken = {RefusalId::kernel_problem,
@@ -311,7 +336,7 @@ std::optional<Way> way_of(const Problem& problem, const LibraryKernel& kernel, i
 }
 
 void each_way(const Problem& problem, const model::Gpu& gpu, const PackedOperands& prepared,
-              std::size_t workspace_bytes, const std::function<bool(const LibraryKernel&)>& allowed,
+              std::size_t workspace_bytes, bool turned, const std::function<bool(const LibraryKernel&)>& allowed,
               const std::function<void(const Way&)>& take) {
   const bool nothing = problem.K == 0 || problem.alpha == Factor::zero;
   const std::size_t room = workspace_bytes / workspace_alignment * workspace_alignment;
@@ -323,23 +348,30 @@ void each_way(const Problem& problem, const model::Gpu& gpu, const PackedOperand
              d_begins = lines_begin(d, one.aligned.D);
   const Type stored = stored_type(problem);
   const bool finished_later = needs_finishing(problem);
-  for (const LibraryKernel* const library_kernel : library_kernels(problem.kind.type)) {
-    const LibraryKernel& known = *library_kernel;
+  const auto is_long = [](const MatrixShape& x) { return x.length() * size_of(x.type) >= line_bytes; };
+  Found found;
+  const auto of_kernel = [&](const LibraryKernel& known) {
     const GemmKind& kind = known.kernel->kind;
     const bool split = splits(*known.kernel, problem);
     const bool for_another = stores_for_another(known, problem);
-    if (kind.result != stored && kind.result != problem.kind.result && !split && !for_another) continue;
-    if (!allowed(known) || !known.rung->runs_on(gpu.compute_capability, kind)) continue;
+    if (kind.result != stored && kind.result != problem.kind.result && !split && !for_another) return;
+    if (!allowed(known) || !known.rung->runs_on(gpu.compute_capability, kind)) return;
     const bool turns_a = kind.a != a.order, turns_b = kind.b != b.order;
     // What way_of() would refuse as well, in words, which take longer than all else here.
     const bool reads_a = (!turns_a || a.empty()) && (a_begins || !known.bulk_a),
                reads_b = (!turns_b || b.empty()) && (b_begins || !known.bulk_b);
-    if (!d_begins && known.bulk_d && !split && !for_another && (!finished_later || finishes(problem, known))) continue;
+    if (!d_begins && known.bulk_d && !split && !for_another && (!finished_later || finishes(problem, known))) return;
+    // Copies that are of no use but to turn lines to kernels of warpgroups, which take as long whatever the orders are;
+    // unless they make long lines of short ones.
+    const bool of_warpgroups = !turned && known.cost->depth == 0;
+    const PackedOperands in_vain{of_warpgroups && turns_a && a_aligned && is_long(a) && !prepared.a,
+                                 of_warpgroups && turns_b && b_aligned && is_long(b) && !prepared.b};
     for (const bool packs_a : {false, true})
       for (const bool packs_b : {false, true}) {
         if (packs_a ? nothing || (!turns_a && a_aligned) : !reads_a) continue;
         if (packs_b ? nothing || (!turns_b && b_aligned) : !reads_b) continue;
         const PackedOperands packs{packs_a, packs_b};
+        if (found.with_fewer(known, packs, in_vain)) continue;
         std::optional<Way> way = way_of(problem, known, gpu.sms, packs, prepared);
         if (!way || way->least_workspace_bytes() > room) continue;
         if (way->workspace_bytes > room) {
@@ -347,9 +379,12 @@ void each_way(const Problem& problem, const model::Gpu& gpu, const PackedOperand
           way = way_of(problem, known, gpu.sms, packs, prepared,
                        parts_of(*known.kernel, one, gpu.sms, static_cast<std::int64_t>(2 + more)));
         }
-        if (way) take(*way);
+        if (!way) continue;
+        found.add(known, packs);
+        take(*way);
       }
-  }
+  };
+  for (const LibraryKernel* const known : library_kernels(problem.kind.type, a.order, b.order)) of_kernel(*known);
 }
 
 }  // namespace lapidary::library

@@ -72,9 +72,11 @@ std::optional<Way> way_of(const Problem& problem, const LibraryKernel& kernel, i
 /// be quicker with a copy. K is split into as many parts as are taken to be best of those that the workspace has room
 /// for.
 /// @param workspace_bytes  what a way may need
+/// @param turned  also those by kernels of warpgroups that copy a matrix, to turn its aligned lines, which the same
+///   kernel for another order reads as it is
 /// @param allowed  which kernels are asked
 void each_way(const Problem& problem, const model::Gpu& gpu, const PackedOperands& prepared,
-              std::size_t workspace_bytes, const std::function<bool(const LibraryKernel&)>& allowed,
+              std::size_t workspace_bytes, bool turned, const std::function<bool(const LibraryKernel&)>& allowed,
               const std::function<void(const Way&)>& take);
 
 }  // namespace lapidary::library

@@ -257,19 +257,24 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   const bool streams = kernel.split && kernel.split->bytes_on_their_way > 0;
   const int places = resident == 1 && streams ? 2 : resident;
   const bool draws_evenly = cost.depth > 0 || (streams && resident > 2);
-  const auto from_dram = [&](double share) {
-    return operands * (draws_evenly ? share : MeasuredCost::drawn(share)) / rounds;
-  };
-  const auto of_lines = [&](double share) { return crooked * share / rounds; };
-  const auto arriving = [&](double share) { return longest(from_dram(share), of_lines(share)); };
+  const double operands_of_round = operands / rounds, crooked_of_round = crooked / rounds;
   const auto busiest = [&](double share) {
     return cost.depth > 0 || places > 1 ? std::ceil(share * places - 1e-9) / places : share;
   };
-  const auto multiplying = [&](double share) {
-    return slower * (m.start + work.steps * std::max(m.alone, m.loaded * busiest(share)));
+  // Of all rounds.
+  double walk = 0, multiplying = 0, arriving = 0, from_dram = 0, of_lines = 0;
+  const auto add_rounds = [&](double count, double share) {
+    const double computed = slower * (m.start + work.steps * std::max(m.alone, m.loaded * busiest(share))),
+                 drawn = operands_of_round * (draws_evenly ? share : MeasuredCost::drawn(share)),
+                 asked = crooked_of_round * share, arrived = longest(drawn, asked);
+    walk += count * longest(computed, arrived);
+    multiplying += count * computed;
+    arriving += count * arrived;
+    from_dram += count * drawn;
+    of_lines += count * asked;
   };
-  const auto over_rounds = [&](const auto& round) { return full * round(1) + (rest > 0 ? round(rest) : 0); };
-  const double walk = over_rounds([&](double share) { return longest(multiplying(share), arriving(share)); });
+  if (full > 0) add_rounds(full, 1);
+  if (rest > 0) add_rounds(1, rest);
   const int result_size = size_of(p.kind.result);
   const bool halves = in_bulk && p.ldd * result_size % 32 == 16;
   const double d = number(p.M) * number(p.N) * result_size * products(p, Matrix::D) *
@@ -294,12 +299,12 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
                                                                                                 : "steps along K";
   };
   // Results take longest where writing them makes the walk half as long again.
-  const char* const limiter = m.fixed > microseconds / 2                         ? "launch overhead"
-                              : ragged > 1                                       ? "lines that are not aligned"
-                              : results > walk || stored > 1.5 * walk            ? "results"
-                              : over_rounds(multiplying) > over_rounds(arriving) ? of_steps()
-                              : over_rounds(from_dram) > over_rounds(of_lines)   ? "DRAM"
-                                                                                 : "lines that begin anywhere";
+  const char* const limiter = m.fixed > microseconds / 2              ? "launch overhead"
+                              : ragged > 1                            ? "lines that are not aligned"
+                              : results > walk || stored > 1.5 * walk ? "results"
+                              : multiplying > arriving                ? of_steps()
+                              : from_dram > of_lines                  ? "DRAM"
+                                                                      : "lines that begin anywhere";
   return {microseconds * 1e-6, limiter};
 }
 

@@ -1171,6 +1171,28 @@ TEST_P(Library, DefaultContextsAreOfOneDeviceEachAndCleared) {
   }
 }
 
+TEST(Workspaces, MayHoldACThatIsNotRead) {
+  const auto device = open_emulator();
+  Context context(*device);
+  constexpr std::int64_t n = 64;
+  const Integers a = Integers::random(*device, Type::f16, n * n, 1), d = Integers::random(*device, Type::f16, n * n, 2);
+  const Problem problem = {.kind = {Type::f16, Type::f16},
+                           .M = n,
+                           .N = n,
+                           .K = n,
+                           .beta = Factor::any,
+                           .aligned = {16, 16, 16, 16},
+                           .epilogue = {.activation = Activation::gelu_erf}};
+  const Plan made = context.plan(problem);
+  ASSERT_GT(made.workspace_bytes(), 0U);
+  const DeviceBuffer workspace(*device, made.workspace_bytes(), "workspace");
+  const auto run = [&](float beta) {
+    context.run(made, device->stream(), {a.data(), a.data(), workspace.data(), d.data(), 1, beta}, workspace.data());
+  };
+  EXPECT_NO_THROW(run(0));
+  EXPECT_THROW(run(1), Refusal);
+}
+
 // On the emulated machine any handle stands for a stream.
 TEST(Workspaces, AreOfFewStreams) {
   const auto device = open_emulator();

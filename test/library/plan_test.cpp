@@ -10,6 +10,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -191,6 +192,13 @@ TEST(Plan, IsAsAUsersTableSays) {
     GemmOptions with_table = options;
     with_table.table = table(line);
     EXPECT_EQ(plan(p, "h200", with_table).id(), plan(p, "h200", options).id());
+  }
+  // A column that is planned as a row is found by its own sizes, and by those that its plan has.
+  const Problem column_of_d = problem_of({Type::f16, Type::f16, row, column}, 4096, 1, 4096);
+  EXPECT_EQ(plan(column_of_d, "h200").problem().order_d, column);
+  for (const char* const types : {"f16-RCR", "f16-RCC"}) {
+    const std::string text = types + std::string(" 4096x1x4096 mma_multistage_128x256x32_s4_f16-CR ab");
+    EXPECT_EQ(plan(column_of_d, "h200", {.table = table(text)}).way().kernel, "mma_multistage_128x256x32_s4_f16-CR");
   }
   // A single row may be written as it lies, or as a row-major one, which it is, too.
   const Problem row_of_a = problem_of({Type::f16, Type::f16, column, column}, 1, 4096, 4096);
@@ -469,10 +477,43 @@ TEST(Plan, OfGroupsIsOneLaunch) {
       std::string::npos);
 }
 
+TEST(Plan, WeighsNoCopyOfWhatTheSameKernelReadsAsItIs) {
+  const auto plain = [](const std::string& id) { return id.substr(0, id.find("_f16")); };
+  const auto weighed = [&](std::int64_t K) {
+    std::set<std::string> as_they_are, copied;
+    for (const PlannedWay& way : plan(problem_of({Type::f16, Type::f16, row, column}, 512, 768, K), "h200").ways())
+      if (way.kernel.starts_with("wgmma"))
+        (way.packs_a || way.packs_b ? copied : as_they_are).insert(plain(way.kernel));
+    std::vector<std::string> both;
+    std::set_intersection(as_they_are.begin(), as_they_are.end(), copied.begin(), copied.end(),
+                          std::back_inserter(both));
+    EXPECT_GT(as_they_are.size(), 50U);
+    return both.size();
+  };
+  EXPECT_EQ(weighed(1024), 0U);
+  EXPECT_GT(weighed(8), 10U) << "of lines of 16 bytes a copy makes longer ones";
+}
+
+TEST(Plan, SaysWhatWouldBeNextBestInAnyForm) {
+  const Problem p = problem_of({Type::f32, Type::f32, column, column}, 256, 1, 192);
+  const Plan made = plan(p, "h200");
+  ASSERT_NE(made.problem(), resolved(p)) << "it is planned as a row";
+  std::string next;
+  double least = std::numeric_limits<double>::infinity();
+  for (const library::LibraryKernel& kernel : library::library_kernels()) {
+    if (kernel.id == made.way().kernel || kernel.kernel->kind.type != Type::f32) continue;
+    const PlannedWay way = plan(p, "h200", {.kernel = kernel.id}).way();
+    if (way.seconds >= least) continue;
+    least = way.seconds;
+    next = kernel.id;
+  }
+  EXPECT_NE(made.why().find("the next best, " + next), std::string::npos) << next << "\n" << made.why();
+}
+
 TEST(Plan, OfABatchIsThatOfOneProductWhereThatIsNoWorse) {
   const auto batch_of = [](const GemmKind& kind, std::int64_t side) {
     Problem p = resolved(problem_of(kind, side, side, side));
-    p.batch = {8, side * side, 0, side * side, side * side, side * side};
+    p.batch = {8, side * side, 0, side * side, side * side};
     return p;
   };
   const Problem p = batch_of({Type::f16, Type::f16, row, column}, 512);
@@ -495,6 +536,7 @@ TEST(Plan, OfABatchIsThatOfOneProductWhereThatIsNoWorse) {
   // The sums of all are 32 MiB, those of one product 4.
   Problem finished = batch_of({Type::f16, Type::bf16, row, column}, 1024);
   finished.epilogue = {.bias = Bias::of_columns, .residual = true};
+  finished.batch.stride_residual = 1024 * 1024;
   finished = resolved(finished);
   EXPECT_LE(plan(finished, "h200", {.workspace_bytes = std::size_t{8} << 20}).workspace_bytes(), std::size_t{8} << 20);
 }

@@ -687,6 +687,9 @@ std::vector<Case> Refusals::of_c_functions() {
        multiply([](lapidary_matrix&, lapidary_options&) {}, place(0))},
       {argument_options, "the size of the options is 3; it must be sizeof(lapidary_options)",
        multiply([](lapidary_matrix&, lapidary_options& options) { options.size = 3; })},
+      {argument_options, "the size of the options is 28; it must be sizeof(lapidary_options)",
+       multiply(
+           [](lapidary_matrix&, lapidary_options& options) { options.size = offsetof(lapidary_options, kernel) - 4; })},
       {argument_options, "the size of the epilogue is 0; it must be sizeof(lapidary_epilogue)",
        multiply([](lapidary_matrix&, lapidary_options& options) {
          static const lapidary_epilogue epilogue = {};
@@ -730,6 +733,19 @@ TEST_F(Refusals, OfTheCatalogueAreEachReached) {
   if (gpu_count() > 0) reached.insert(RefusalId::device_none);
   for (std::size_t i = 0; i < std::size(refusal_ids); ++i)
     EXPECT_TRUE(reached.count(static_cast<RefusalId>(i))) << refusal_ids[i] << " is reached by no case";
+}
+
+TEST_F(Refusals, AreNotOfWhatIsNeitherReadNorWritten) {
+  const auto nothing = [](Operands& o) { o = {nullptr, nullptr, nullptr, nullptr, 1, 1}; };
+  EXPECT_NO_THROW(ran(nothing, [](Problem& p) { p.batch = {0, 24, 30, 20, 20}; })());
+  EXPECT_NO_THROW(ran(nothing, [](Problem& p) {
+    p.M = 0;
+    p.epilogue.bias = Bias::of_columns;
+  })());
+  EXPECT_NO_THROW(planned([](Problem& p) {
+    p.in_place = true;
+    p.batch = {2, 0, 0, 40, 20};
+  })());
 }
 
 TEST(RefusalIds, AreOfOneRuleEach) {
