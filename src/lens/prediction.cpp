@@ -74,14 +74,34 @@ class Costs {
   Sums written_;  ///< for widths that nothing was merged from
 };
 
+/// How many sectors blocks touch that read a matrix once, each so many of its lines, if `whole`, and otherwise so many
+/// neighbours of every line. Where a line begins in a sector repeats itself after 32 of them at the latest.
+double sectors_of_blocks(const MatrixShape& x, int of_each, bool whole) {
+  const std::int64_t size = size_of(x.type), pitch = x.ld * size, piece = whole ? x.length() : of_each;
+  constexpr std::int64_t sector = 32, period = 32;
+  double sectors = 0;
+  for (std::int64_t begin = 0; begin < x.length(); begin += piece)
+    for (std::int64_t line = 0; line < std::min(x.lines(), period); ++line) {
+      const std::int64_t first = line * pitch + begin * size,
+                         last = first + std::min(piece, x.length() - begin) * size - 1;
+      const auto alike = static_cast<double>(ceil_div(x.lines() - line, period));
+      sectors += alike * static_cast<double>(last / sector - first / sector + 1);
+      // The next line of the same block may begin where this one ends.
+      if (last / sector == (first + pitch) / sector) sectors -= whole ? alike * (1 - 1.0 / of_each) : alike;
+    }
+  return sectors;
+}
+
 /// The share of loaded sectors that L1 holds: all but the first touch of each sector that a block's tiles consist of.
 double l1_hit_of(const Explanation& e) {
-  const Problem& p = e.question.problem;
+  const Problem p = resolved(e.question.problem);
   const TileShape& tile = e.question.kernel->tile;
-  const double tiles = static_cast<double>(e.observation.tiles);
-  const double rows = static_cast<double>(p.M) / static_cast<double>(ceil_div<std::int64_t>(p.M, tile.m));
-  const double cols = static_cast<double>(p.N) / static_cast<double>(ceil_div<std::int64_t>(p.N, tile.n));
-  const double first = tiles * (rows + cols) * static_cast<double>(p.K) * size_of(p.kind.type) / 32;
+  const auto down = static_cast<double>(ceil_div<std::int64_t>(p.M, tile.m)),
+             across = static_cast<double>(ceil_div<std::int64_t>(p.N, tile.n));
+  const double products = static_cast<double>(e.observation.tiles) / (down * across);
+  const double first = products *
+                       (across * sectors_of_blocks(shape_of(p, Matrix::A), tile.m, p.kind.a == Order::row_major) +
+                        down * sectors_of_blocks(shape_of(p, Matrix::B), tile.n, p.kind.b == Order::column_major));
   double sectors = 0;
   for (const AccessSite& site : e.observation.written.sites)
     if (site.access == Access::global_load && site.memory != "C") sectors += static_cast<double>(site.units);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 
 #include "model/calibration.hpp"
@@ -36,6 +37,26 @@ TEST(LeastTime, IsBytesOverDramAndFlopOverCudaCores) {
       explained("vectorized", "128x128x8", {.M = 512, .N = 1024, .K = 256, .beta = Factor::any}, "h200").least;
   EXPECT_TRUE(h200.dram_measured);
   EXPECT_NEAR(h200.memory_seconds, 1.24480e-6, 1e-11);  // at the 4633 GB/s of its calibration's dram_bytes_all
+}
+
+// Sectors of A and B that each block of shared_tiles touches, one by one, where no line but the first begins in one.
+TEST(L1, HoldsAllButTheFirstTouchOfEachSector) {
+  constexpr int tile = 16;
+  const Problem p = resolved({.M = 77, .N = 55, .K = 33});
+  const Explanation e = explained("shared_tiles", "16x16x16", p, "rtx 4090");
+  double first = 0, loaded = 0;
+  for (std::int64_t row = 0; row < p.M; row += tile)
+    for (std::int64_t col = 0; col < p.N; col += tile) {
+      std::set<std::int64_t> a, b;
+      for (std::int64_t k = 0; k < p.K; ++k) {
+        for (std::int64_t m = row; m < std::min(p.M, row + tile); ++m) a.insert((m * p.lda + k) * 4 / 32);
+        for (std::int64_t n = col; n < std::min(p.N, col + tile); ++n) b.insert((k * p.ldb + n) * 4 / 32);
+      }
+      first += static_cast<double>(a.size() + b.size());
+    }
+  for (const emulator::AccessSite& site : e.observation.written.sites)
+    if (site.access == emulator::Access::global_load && site.memory != "C") loaded += static_cast<double>(site.units);
+  EXPECT_NEAR(e.l1_hit, 1 - first / loaded, 0.01);
 }
 
 TEST(LeastTime, IsOverTensorCoresWhereTheyMultiply) {
