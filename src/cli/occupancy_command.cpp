@@ -18,6 +18,7 @@
 #include "core/error.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/sources.hpp"
+#include "lens/explain.hpp"
 #include "lens/observe.hpp"
 #include "lens/rung_record.hpp"
 #include "model/sass.hpp"
@@ -50,14 +51,15 @@ struct Subject {
   std::string title = "a block", source;
 };
 
-/// A kernel's registers and barriers, where they are not typed in, are those of the record of its machine code.
+/// A kernel's registers and barriers, where they are not typed in, are those of the record of its machine code. What it
+/// is launched with may depend on the problem: it is that of its page.
 Subject subject_of_kernel(const OccupancyArguments& a, int multiprocessors) {
   const Rung& rung = lens::known_rung(a.kernel);
   const GemmKind kind = a.type ? parse_kind(*a.type) : rung.kernels.front().kind;
   const KernelEntry& kernel = rung.kernel(kind, a.tile);
   const TileShape& tile = kernel.tile;
   const bool built = kernel.builds[static_cast<std::size_t>(Build::plain)] != nullptr;
-  const Problem problem{.kind = kind, .M = tile.m, .N = tile.n, .K = std::max(4 * tile.k, 64)};
+  const Problem problem = lens::page_problem(kernel);
   const LaunchShape launch = built ? lens::launch_of(kernel, problem, multiprocessors)
                                    : lens::observation_of_block(rung, kernel).launch;
   Subject subject;
@@ -68,6 +70,7 @@ Subject subject_of_kernel(const OccupancyArguments& a, int multiprocessors) {
   subject.type = to_string(kind);
   subject.tile = to_string(tile);
   subject.title = fmt::format("{} {} in {}", rung.name(), to_string(tile), to_string(kind));
+  subject.source = fmt::format("launched for {} x {} x {}", problem.M, problem.N, problem.K);
   if (a.registers) return subject;
   const auto compiled = model::find_compiled(kernel.id());
   if (!compiled)
@@ -76,8 +79,8 @@ Subject subject_of_kernel(const OccupancyArguments& a, int multiprocessors) {
                     subject.title));
   subject.block.registers = compiled->registers;
   subject.block.barriers = compiled->barriers;
-  subject.source = fmt::format(
-      "registers and barriers as {} made the kernel for {}{}", compiled->compiler, compiled->architecture,
+  subject.source += fmt::format(
+      "; registers and barriers as {} made the kernel for {}{}", compiled->compiler, compiled->architecture,
       compiled->source_hash == rung_source_hash(rung.name()) ? "" : ", of another version of the source");
   return subject;
 }

@@ -63,6 +63,17 @@ TEST(OccupancyCommand, TakesAKernelsNumbersFromItsLaunchAndItsMachineCode) {
   EXPECT_NE(run_program(small).text.find("handed out by 256"), std::string::npos);
 }
 
+TEST(OccupancyCommand, LaunchesAKernelAsItsPageDoes) {
+  if (!LAPIDARY_WITH_INSTRUMENTED) return;
+  // What shared memory these ask for depends on how many blocks there are.
+  const Json split = json("occupancy split_k --gpu h200"), skinny = json("occupancy wgmma_skinny --gpu h200");
+  EXPECT_EQ(split["occupancy"], json("explain split_k --gpu h200")["occupancy"]);
+  EXPECT_EQ(skinny["occupancy"], json("explain wgmma_skinny -m 16 -n 4096 -k 4096 --gpu h200")["occupancy"]);
+  EXPECT_GT(skinny["occupancy"]["blocks"], 1);
+  EXPECT_NE(run_program("occupancy wgmma_skinny --gpu h200").text.find("launched for 16 x 4096 x 4096"),
+            std::string::npos);
+}
+
 TEST(OccupancyCommand, SaysWhichRuleABlockThatIsTooLargeBreaks) {
   const Json o = json("occupancy --registers 65 --threads 1024 --gpu 'rtx 4090'")["occupancy"];
   EXPECT_EQ(o["blocks"], 0);
