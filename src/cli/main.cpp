@@ -40,6 +40,7 @@ ExitCode execute(const Command& command) {
   } catch (const std::bad_alloc&) {
     return fail(bad_input, "there is not enough memory for this problem");
   } catch (const std::exception& error) {
+    if (std::ferror(stdout)) return device_failure;  // which main() tells of
     return fail(device_failure, error.what());
   }
 }

@@ -169,6 +169,8 @@ Json json_of(const Trial& trial, const std::string& file) {
   for (const trial::Factors& one : trial.factors) factors.push_back({one.alpha, one.beta});
   Json sizes = Json::object();
   for (const auto& [name, role] : trial.sizes) sizes[name] = role;
+  Json matrices = Json::object();
+  for (const auto& [name, role] : trial.matrices) matrices[name] = role;
   Json json{{"file", file},
             {"kernel", trial.kernel},
             {"type", type_text(trial.run.operands)},
@@ -176,11 +178,13 @@ Json json_of(const Trial& trial, const std::string& file) {
             {"alpha", trial.run.spec.alpha},
             {"beta", trial.run.spec.beta},
             {"sizes", sizes},
+            {"matrices", matrices},
             {"factors", factors},
             {"reads_c_at_zero", trial.reads_c_at_zero},
             {"sums", name_of(trial.run.operands.sums)},
             {"initial_c", initial_c_names[static_cast<std::size_t>(trial.run.initial_c)]},
             {"launches", trial.launches},
+            {"launch_line", trial.launch_line > 0 ? Json(trial.launch_line) : Json()},
             {"shared_bytes", trial.shared_bytes}};
   json.update(json_of(trial.run));
   json["compiled"] = nullptr;
@@ -246,17 +250,23 @@ void print_trial(const Trial& trial) {
     fmt::print("it is right {}\n", run.order ? "with blocks and threads in order, and not in a random one"
                                              : "when it is launched first, and not when it is launched again");
   if (!run.ok() && trial.factors.size() > 1) fmt::print("it is right with {}\n", factors_text(trial.factors.front()));
+  if (trial.launch_line > 0)
+    fmt::print("it is launched as in line {}, the first of launches that differ; --grid and --block take another\n",
+               trial.launch_line);
   if (trial.right_with)
     fmt::print("it is right where R is row-major and C column-major, for A, B, C: --layout {}\n",
                to_string(*trial.right_with));
-  if (!run.ok() && !trial.right_with && !trial.sizes.empty()) {
-    std::string sizes;
+  if (!run.ok() && !trial.right_with && !(trial.sizes.empty() && trial.matrices.empty())) {
+    std::string taken;
+    const auto add = [&](const std::string& name, const std::string& what) {
+      taken += fmt::format("{}{} {}", taken.empty() ? "" : ", ", name, what);
+    };
+    for (const auto& [name, role] : trial.matrices) add(name, "is " + role);
     for (const auto& [name, role] : trial.sizes)
-      sizes += fmt::format("{}{} {}", sizes.empty() ? "" : ", ", name,
-                           role == "M"   ? "has the rows of A and D"
-                           : role == "N" ? "has the columns of B and D"
-                                         : "is what A and B share");
-    fmt::print("{}: so they are taken, and --args says otherwise\n", sizes);
+      add(name, role == "M"   ? "has the rows of A and D"
+                : role == "N" ? "has the columns of B and D"
+                              : "is what A and B share");
+    fmt::print("{}: so they are taken, and --args says otherwise\n", taken);
   }
   if (run.ok()) print_right(trial);
   if (!trial.warnings.empty()) {

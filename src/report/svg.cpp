@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "core/error.hpp"
+#include "core/temporary.hpp"
 #include "report/markup.hpp"
 #include "report/write_file.hpp"
 
@@ -180,7 +181,7 @@ void write_svg(const Svg& picture, const std::filesystem::path& path, Theme them
 }
 
 void write_png(const Svg& picture, const std::filesystem::path& path, Theme theme) {
-  std::string pattern = (std::filesystem::temp_directory_path() / "lapidary.").string() + std::string(6, 'X') + ".svg";
+  std::string pattern = temporary_name("lapidary.") + ".svg";
   const int descriptor = mkstemps(pattern.data(), 4);
   if (descriptor < 0) throw InvalidArgument(fmt::format("cannot write {}: {}", pattern, std::strerror(errno)));
   close(descriptor);

@@ -67,6 +67,13 @@ const CudaLaunch* CudaSource::launch_of(const CudaKernel& kernel) const {
   return launch == launches_.end() ? nullptr : &*launch;
 }
 
+bool CudaSource::has_other_launch(const CudaLaunch& launch) const {
+  return std::any_of(launches_.begin(), launches_.end(), [&](const CudaLaunch& other) {
+    return other.kernel == launch.kernel &&
+           (other.configuration != launch.configuration || other.template_arguments != launch.template_arguments);
+  });
+}
+
 // By words: a function is called where its name stands in what is reached, or in a macro, which stands for nobody knows
 // where. What has no name of its own, an operator say, counts as called.
 std::vector<bool> CudaSource::reached_by(const CudaKernel& kernel) const {

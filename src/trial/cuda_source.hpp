@@ -31,6 +31,9 @@ class CudaSource {
   bool mentions(std::string_view text) const { return code().find(text) != std::string::npos; }
   /// The first launch of a kernel in the file, or null.
   const CudaLaunch* launch_of(const CudaKernel& kernel) const;
+  /// Whether there is another one in the file that is not written in the same way.
+  bool has_other_launch(const CudaLaunch& launch) const;
+  int line_of(std::size_t position) const { return text_.line_of(position); }
 
   /// Lines of the file by their number, from 1 on: whether a kernel may execute what stands there, as far as names
   /// tell. Outside of functions all count.

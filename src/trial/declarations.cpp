@@ -19,6 +19,14 @@ CudaParameter parameter_of(std::string text) {
   return {trimmed(text.substr(0, begin)) + (array ? "*" : ""), text.substr(begin)};
 }
 
+/// The type that stands before a function's name, if it is one of the language's other than void.
+std::string returned_in(const std::string& declared) {
+  if (find_word(declared, "void", 0) != declared.npos) return "";
+  for (const char* word : {"bool", "char", "short", "int", "unsigned", "long", "size_t", "float", "double", "auto"})
+    if (find_word(declared, word, 0) != declared.npos) return word;
+  return "";
+}
+
 /// The structures of the file: the name of each and its members.
 std::vector<CudaParameter> find_structures(const std::string& code) {
   std::vector<CudaParameter> structures;
@@ -104,6 +112,7 @@ std::vector<CudaKernel> find_kernels(const CudaText& text) {
                       begin,
                       behind_bracket(code, body),
                       text.line_of(place),
+                      returned_in(code.substr(place, code.rfind(name, open) - place)),
                       launch_bounds};
     const std::size_t angle = code.find('<', find_word(code, "template", begin));
     if (angle < place) {

@@ -15,6 +15,7 @@ struct CudaParameter {
   std::string type, name;
   std::vector<CudaParameter> members = {};  ///< of a type that is a structure of the file
 
+  bool is_reference() const { return type.find('&') != type.npos; }
   bool is_pointer() const { return type.find('*') != type.npos; }
   /// What holds the elements if it is a matrix: itself, or the one pointer in it; or null.
   const CudaParameter* elements() const;
@@ -27,6 +28,7 @@ struct CudaKernel {
   std::vector<CudaParameter> template_parameters, parameters;
   std::size_t begin, end;  ///< of its text in the file
   int line;
+  std::string returns = {};        ///< a type that is not void; empty if none is known to be
   std::string launch_bounds = {};  ///< threads of a block at most, as an expression; empty if there are none
 };
 

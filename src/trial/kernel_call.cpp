@@ -52,6 +52,18 @@ std::string signature(const CudaKernel& kernel) {
   return fmt::format("{}({})", kernel.name, fmt::join(parameters, ", "));
 }
 
+/// Where a type is a parameter of the kernel's template that a function of the host's gives it: how to give it.
+std::string template_hint(const CudaKernel& kernel, const std::string& type) {
+  std::string values;
+  bool named = false;
+  for (const CudaParameter& p : kernel.template_parameters) {
+    const bool is_type = p.type == "typename" || p.type == "class";
+    named = named || (is_type && find_word(type, p.name, 0) != type.npos);
+    values += fmt::format("{}{}", values.empty() ? "" : ", ", is_type ? "float" : p.name);
+  }
+  return named ? fmt::format("; give the template its arguments, as in --kernel '{}<{}>'", kernel.name, values) : "";
+}
+
 /// Finds the sizes of a kernel that is not given them.
 void bind_constants(Call& call, const CudaSource& source) {
   if (call.has("M") || call.has("N") || call.has("K")) return;
@@ -75,11 +87,34 @@ void bind_constants(Call& call, const CudaSource& source) {
       call.kernel->template_parameters.empty() ? "" : "; sizes that are template parameters cannot be tried"));
 }
 
+/// Whether the text of a kernel assigns to an element of a pointer by its name: `C[i] = `, `C[i] += `, `C[i].x = `.
+bool stores_to(const std::string& code, const CudaKernel& kernel, const std::string& name) {
+  for (std::size_t at = find_word(code, name, kernel.begin); at < kernel.end; at = find_word(code, name, at + 1)) {
+    std::size_t i = skip_blanks(code, at + name.size());
+    if (code[i] != '[') continue;
+    while (i < kernel.end && (code[i] == '[' || code[i] == '.'))
+      i = skip_blanks(code, code[i] == '[' ? behind_bracket(code, i)
+                                           : skip_blanks(code, i + 1) + word_at(code, skip_blanks(code, i + 1)).size());
+    if (std::string_view("+-*/").find(code[i]) != std::string_view::npos) ++i;
+    if (code[i] == '=' && code[i + 1] != '=') return true;
+  }
+  return false;
+}
+
 /// What three matrices are whose names do not tell it of all: those whose names do are what these say, unless two say
-/// the same; the only one that is not const is C; the others follow in order.
-void bind_matrices(Call& call, const std::vector<std::size_t>& pointers) {
+/// the same; the only one that is assigned to, or that is not const, is C; the others follow in order.
+void bind_matrices(Call& call, const std::vector<std::size_t>& pointers, const std::string& code) {
   const auto role = [&](std::size_t i) -> std::string& { return call.roles[pointers[i]]; };
   const auto is = [&](const char* name) { return role(0) == name || role(1) == name || role(2) == name; };
+  const auto is_stored = [&](std::size_t i) {
+    return stores_to(code, *call.kernel, call.kernel->parameters[pointers[i]].name);
+  };
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (!is_stored(i) || is_stored((i + 1) % 3) || is_stored((i + 2) % 3)) continue;
+    for (const std::size_t other : {(i + 1) % 3, (i + 2) % 3})
+      if (role(other) == "C" || role(other) == "D") role(other) = "";
+    role(i) = "C";
+  }
   for (std::size_t i = 0; i < 3; ++i)
     if (role(i) == "D" && !is("C")) role(i) = "C";
   for (std::size_t i = 0; i < 3; ++i)
@@ -94,6 +129,22 @@ void bind_matrices(Call& call, const std::vector<std::size_t>& pointers) {
   for (std::size_t i = 0; i < 3; ++i)
     for (const char* next : {"A", "B", "C"})
       if (role(i).empty() && !is(next)) role(i) = next;
+}
+
+/// What nvcc refuses of a kernel, or what could not run, and the host's compiler takes.
+void refuse_what_nvcc_does(const CudaSource& source, const CudaKernel& kernel) {
+  if (!kernel.returns.empty())
+    throw InvalidArgument(
+        fmt::format("{} returns {}; a __global__ function must return void", signature(kernel), kernel.returns));
+  for (const char* word : {"try", "catch", "throw"})
+    if (find_word(source.code(), word, kernel.begin) < kernel.end)
+      throw InvalidArgument(
+          fmt::format("{} has a `{}`; there are no exceptions in device code", signature(kernel), word));
+  for (const CudaParameter& parameter : kernel.parameters)
+    if (parameter.is_reference())
+      throw InvalidArgument(fmt::format(
+          "{}: `{}` is a reference, to memory of the host that a GPU does not read; kernels take arguments by value",
+          signature(kernel), parameter.name));
 }
 
 void bind_parameters(Call& call, const CudaSource& source, const Request& request) {
@@ -132,7 +183,7 @@ void bind_parameters(Call& call, const CudaSource& source, const Request& reques
     const auto known = [&](const std::vector<std::size_t>& places) {
       return std::all_of(places.begin(), places.end(), [&](std::size_t i) { return !call.roles[i].empty(); });
     };
-    if (!known(pointers) && pointers.size() == 3) bind_matrices(call, pointers);
+    if (!known(pointers) && pointers.size() == 3) bind_matrices(call, pointers, source.code());
     if (sizes.size() == 1) call.roles[sizes[0]] = "N";
     if (!known(sizes) && sizes.size() == 3)
       for (std::size_t i = 0; i < 3; ++i) call.roles[sizes[i]] = std::string(1, "MNK"[i]);
@@ -159,8 +210,8 @@ void bind_parameters(Call& call, const CudaSource& source, const Request& reques
     const auto is = [&](const char* word) { return type.find(word) != type.npos; };
     if (elements && !is("half") && !is("bfloat16") && !is("float") && !is("double"))
       throw InvalidArgument(
-          fmt::format("{}: `{}` is of type {}; matrices of float, half, bfloat16 and double are supported",
-                      signature(kernel), parameter.name, type));
+          fmt::format("{}: `{}` is of type {}; matrices of float, half, bfloat16 and double are supported{}",
+                      signature(kernel), parameter.name, type, template_hint(kernel, type)));
     call.elements.push_back(is("half")       ? Element::f16
                             : is("bfloat16") ? Element::bf16
                             : is("double")   ? Element::f64
@@ -203,9 +254,9 @@ std::string role_of(const CudaParameter& parameter) {
       if (name.ends_with(suffix) && name.size() > std::string_view(suffix).size())
         name.resize(name.size() - std::string_view(suffix).size());
     if (name.size() == 2 && (name[0] == 'd' || name[0] == 'g')) name = name.substr(1);
-    static const std::map<std::string, std::string> names = {{"a", "A"},   {"b", "B"},      {"c", "C"},
-                                                             {"d", "D"},   {"x", "A"},      {"y", "B"},
-                                                             {"out", "C"}, {"output", "C"}, {"result", "C"}};
+    static const std::map<std::string, std::string> names = {
+        {"a", "A"},      {"b", "B"},      {"c", "C"},   {"d", "D"},   {"x", "A"},    {"y", "B"},    {"out", "C"},
+        {"output", "C"}, {"result", "C"}, {"lhs", "A"}, {"rhs", "B"}, {"left", "A"}, {"right", "B"}};
     const auto found = names.find(name);
     return found == names.end() ? "" : found->second;
   }
@@ -226,6 +277,7 @@ Call bind_call(const CudaSource& source, const Request& request) {
     call.template_values = split_arguments(request.kernel.substr(angle + 1, request.kernel.rfind('>') - angle - 1));
   else if (call.launch)
     call.template_values = call.launch->template_arguments;
+  refuse_what_nvcc_does(source, *call.kernel);
   bind_parameters(call, source, request);
   const bool as_launched = call.launch && request.grid.empty() && !request.m && !request.n && !request.k;
   call.equal = call.square ? "MNK" : as_launched ? equal_in(*call.launch, call) : "";

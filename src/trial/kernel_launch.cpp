@@ -120,8 +120,12 @@ LaunchShape shape_of(const CudaSource& source, const Call& call, const Request& 
   if (!shared.empty()) {
     const std::int64_t bytes = value(shared, request.shared.empty());
     if (bytes < 0 || bytes > LaunchLimits::shared_bytes_opt_in)
-      throw InvalidArgument(
-          fmt::format("--shared is {} bytes; a block has at most {}", bytes, LaunchLimits::shared_bytes_opt_in));
+      throw InvalidArgument(fmt::format("{} is {} bytes; a block has at most {}",
+                                        request.shared.empty()
+                                            ? fmt::format("`{}`, the shared memory of the launch in line {},", shared,
+                                                          source.line_of(call.launch->position))
+                                            : "--shared",
+                                        bytes, LaunchLimits::shared_bytes_opt_in));
     shape.shared_bytes = static_cast<unsigned>(bytes);
   }
   const std::uint64_t threads = std::uint64_t{shape.block.x} * shape.block.y * shape.block.z;

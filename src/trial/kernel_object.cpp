@@ -23,7 +23,12 @@ namespace {
 /// What a kernel does wrong with variables of a thread's own, of which no access is reported.
 constexpr const char* warned_of =
     "-Wno-all -Wno-extra -Wno-unknown-warning-option -Wno-volatile -Wno-deprecated-volatile -Wuninitialized -Wmaybe-uninitialized -Warray-bounds -Wstringop-overflow "
-    "-Waggressive-loop-optimizations";
+    "-Waggressive-loop-optimizations -Wvla";
+
+/// What nvcc defines where it compiles kernels, for an H200. Headers of this project, which look for it, come before.
+constexpr const char* as_nvcc =
+    "#define __CUDACC__ 1\n#define __NVCC__ 1\n#define __CUDA_ARCH__ 900\n#define __CUDACC_VER_MAJOR__ 13\n"
+    "#define __CUDACC_VER_MINOR__ 0\n";
 
 /// Between shared variables: as long as all banks, so that what follows keeps its bank.
 constexpr unsigned red_zone_bytes = 128;
@@ -113,7 +118,7 @@ KernelObject::KernelObject(const CudaSource& source, const CudaKernel& kernel, c
                            const std::vector<std::string>& roles, const std::string& keep)
     : path_(source.path()), folder_(keep) {
   compile(source, kernel,
-          fmt::format("#include \"cuda_runtime.h\"\n#line 1 \"/./{}\"\n{}{}", in_literal(path_),
+          fmt::format("#include \"cuda_runtime.h\"\n{}#line 1 \"/./{}\"\n{}{}", as_nvcc, in_literal(path_),
                       source.rewritten(CudaSource::Target::emulator), launcher(source, kernel, instance, roles)));
   library_ = SharedObject(folder_.file("kernel.so"));
   run_ = library_.function<void (*)(const void*)>("lapidary_run");
@@ -161,6 +166,13 @@ void KernelObject::compile(const CudaSource& source, const CudaKernel& kernel, c
     throw InvalidArgument(
         fmt::format("{} does not compile:{}", source.path(), errors_of(compiled.output, source.path())));
   warnings_ = warnings_of(compiled.output, source, kernel);
+  if (const std::size_t at = warnings_.find("[-Wvla"); at != warnings_.npos) {
+    const std::size_t begin = warnings_.rfind('\n', at) + 1;  // npos + 1 is the beginning
+    const std::string line = warnings_.substr(begin, warnings_.find(" warning: ", begin) - begin);
+    throw InvalidArgument(
+        fmt::format("{} does not compile:\n{} error: an array of the kernel has a length that no constant tells",
+                    source.path(), line));
+  }
   const Finished linked = run_command(fmt::format("{} -shared -Wl,-Bsymbolic {} -o {}", cxx, shell_word(object),
                                                   shell_word(folder_.file("kernel.so"))));
   if (linked.status != 0) throw InvalidArgument(fmt::format("{} cannot be linked:\n{}", source.path(), linked.output));

@@ -16,6 +16,7 @@
 
 #include "core/data_file.hpp"
 #include "core/error.hpp"
+#include "core/temporary.hpp"
 
 namespace lapidary::trial {
 
@@ -48,7 +49,7 @@ WorkFolder::WorkFolder(const std::string& keep) : keep_(!keep.empty()) {
     if (error) throw InvalidArgument(fmt::format("cannot create {}: {}", keep, error.message()));
     path_ = std::filesystem::absolute(keep);
   } else {
-    std::string pattern = (std::filesystem::temp_directory_path() / "lapidary-try.").string() + std::string(6, 'X');
+    std::string pattern = temporary_name("lapidary-try.");
     if (!mkdtemp(pattern.data())) throw InvalidArgument(fmt::format("cannot create {}", pattern));
     path_ = pattern;
   }

@@ -344,6 +344,15 @@ std::optional<AsCompiled> as_compiled(const CudaSource& source, const Call& call
   return compiled;
 }
 
+/// Whether the names of all matrices tell what they are.
+bool are_named(const Call& call) {
+  for (std::size_t i = 0; i < call.roles.size(); ++i)
+    if (const CudaParameter& parameter = call.kernel->parameters[i];
+        parameter.elements() && role_of(parameter) != call.roles[i])
+      return false;
+  return true;
+}
+
 /// Takes from what outlives the source and the object of a kernel what points into them.
 void detach(emulator::Report& report) {
   report.launches.clear();
@@ -379,6 +388,12 @@ Trial try_kernel(const Request& request) {
               .run = run_emulated(object, spec, shape, operands_of(call, layouts, p, request, {}), request.initial_c)};
   for (std::size_t i = 0; i < call.roles.size() && !call.square; ++i)
     if (is_size(call.roles[i])) trial.sizes.emplace_back(call.kernel->parameters[i].name, call.roles[i]);
+  if (call.launch && source.has_other_launch(*call.launch) && (request.grid.empty() || request.block.empty()))
+    trial.launch_line = source.line_of(call.launch->position);
+  if (request.roles.empty() && !are_named(call))
+    for (std::size_t i = 0; i < call.roles.size(); ++i)
+      if (call.kernel->parameters[i].elements())
+        trial.matrices.emplace_back(call.kernel->parameters[i].name, call.roles[i]);
   trial.launches = try_orders(object, trial.run);
   trial.factors = try_factors(object, call, request, trial.run);
   trial.reads_c_at_zero = reads_c_at_zero(object, call, request, trial.run);

@@ -39,9 +39,15 @@ struct Trial {
   /// Of a kernel that is given no size: the constants of the file in place of M, N and K, whose values are the run's.
   std::map<std::string, std::string> constants;
 
+  /// The line of its launch in the file, if that has others which differ, and the first was taken; otherwise 0.
+  int launch_line = 0;
+
   /// What its sizes were taken for, "M", "N" and "K", by the names of its parameters, in their order; of a kernel of
   /// one size nothing.
   std::vector<std::pair<std::string, std::string>> sizes = {};
+
+  /// What its matrices were taken for, "A", "B", "C" and "D", likewise; where all of their names tell it, nothing.
+  std::vector<std::pair<std::string, std::string>> matrices = {};
 
   /// The sizes that are the same in all that it was tried with, as letters, since the launch in the file has one
   /// variable for them; empty if there are none, and of a kernel of one size.

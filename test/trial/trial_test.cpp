@@ -65,6 +65,26 @@ void expect_refused(const Request& request, const std::string& why) {
 
 // Sound ones.
 
+TEST(Trial, WhatNvccDefinesIsDefined) {
+  expect_right(in_tiles_of_16({.file = "as_nvcc.cu", .kernel = "guarded"}));
+  const Trial trial = run(in_tiles_of_16({.file = "as_nvcc.cu", .kernel = "trapped"}));
+  ASSERT_TRUE(trial.run.fault);
+  expect_text(trial.run.fault->message, {"__trap() ends the kernel", "as_nvcc.cu:18"});
+}
+TEST(Trial, MatricesAreToldByWhatIsStored) {
+  using Taken = std::vector<std::pair<std::string, std::string>>;
+  const auto taken = [](const char* kernel) { return run(in_tiles_of_16({.file = "roles.cu", .kernel = kernel})); };
+  const Trial textbook = taken("textbook"), linear = taken("linear"), exchanged = taken("exchanged");
+  EXPECT_TRUE(textbook.ok()) << text_of(textbook.run);
+  EXPECT_EQ(textbook.matrices, (Taken{{"P", "C"}, {"M", "A"}, {"N", "B"}}));
+  EXPECT_TRUE(linear.ok()) << text_of(linear.run);
+  EXPECT_EQ(linear.matrices, (Taken{{"X", "A"}, {"W", "B"}, {"Y", "C"}}));
+  EXPECT_FALSE(exchanged.ok());
+  EXPECT_EQ(exchanged.matrices, (Taken{{"out", "C"}, {"first", "A"}, {"second", "B"}}));
+  EXPECT_TRUE(run(in_tiles_of_16({.file = "roles.cu", .kernel = "exchanged", .roles = "C,B,A,M,N,K"})).ok());
+  EXPECT_TRUE(run(in_tiles_of_16({.file = "naive.cu"})).matrices.empty()) << "their names tell it";
+}
+
 TEST(Trial, CoalescedTemplateIsRight) {
   expect_right({.file = "coalesced.cu",
                 .kernel = "sgemm_coalesced<32>",
@@ -793,6 +813,14 @@ TEST(Trial, HeadersThatItHasNotAreNamedWithTheirLine) {
       expect_text(error.what(), {fmt::format("narrow.cu:2: <{}> is not supported", name).c_str()});
     }
   }
+}
+TEST(Trial, WhatNvccTakesNotIsRefused) {
+  const auto kernel = [](const char* name) { return in_tiles_of_16({.file = "not_by_nvcc.cu", .kernel = name}); };
+  expect_refused(kernel("returns"), "returns int; a __global__ function must return void");
+  expect_refused(kernel("catches"), "has a `try`; there are no exceptions in device code");
+  expect_refused(kernel("refers"), "`M` is a reference, to memory of the host");
+  expect_refused(kernel("has_any_length"),
+                 "not_by_nvcc.cu:20:9: error: an array of the kernel has a length that no constant tells");
 }
 TEST(Trial, CompilerErrorsNameTheLineOfTheFile) {
   expect_refused(in_tiles_of_16({.file = "mistyped.cu"}), "mistyped.cu:4:");
