@@ -93,8 +93,9 @@ def batch_invariant():
         free, invariant = (plans[name]["ways"][0] for name in ("free", "invariant"))
         parts.append(f"{invariant['measured_s'] / free['measured_s']:.2f} at M = {rows} (`{free['kernel']}`)")
     return (
-        f"For {document['type']}, N = {document['n']}, K = {document['k']} that is `{document['kernel']}`, and takes so many times as "
-        f"long on an {document['receipt']['card']['name'].split()[-1]} as what was chosen freely when it was timed: {', '.join(parts)}."
+        f"For {document['type']}, N = {document['n']}, K = {document['k']} that was `{document['kernel']}` when it was timed, on "
+        f"{document['receipt']['date'][:10]}, and took so many times as long on an {document['receipt']['card']['name'].split()[-1]} as "
+        f"what was chosen freely: {', '.join(parts)}."
     )
 
 
