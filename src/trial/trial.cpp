@@ -21,6 +21,7 @@
 #include "trial/kernel_problem.hpp"
 #include "trial/load_widths.hpp"
 #include "trial/several_tiles.hpp"
+#include "trial/tokens.hpp"
 
 namespace lapidary::trial {
 namespace {
@@ -37,6 +38,10 @@ int try_orders(const KernelObject& object, EmulatedRun& run) {
     // What is wrong in any order now was left wrong by the launches before.
     EmulatedRun in_order = run_emulated(object, run.spec, run.shape, run.operands, run.initial_c);
     run = std::move(in_order.ok() ? again : in_order);
+    if (run.order == 0 && run.wrong.mistake == Mistake::unwritten)
+      run.wrong.cause =
+          "no thread writes them when it is launched again: what a launch leaves in `__device__` variables is not set "
+          "back, or by the host, which is not run";
   }
   return launches;
 }
@@ -79,6 +84,24 @@ void look_at_volatile(const CudaSource& source, EmulatedRun& run) {
   run.wrong.cause =
       "accesses to volatile memory are taken for words that threads tell each other, and are no race: without "
       "`volatile` what no barrier orders is reported";
+}
+
+/// Several arrays of the launch's shared memory, which all begin at its first byte.
+void look_at_extern_shared(const CudaSource& source, const CudaKernel& kernel, EmulatedRun& run) {
+  static const std::regex declared = pattern(R"(\bextern\s+__shared__\s[^;]*?(\w+)\s*\[\s*\])");
+  if (run.ok() || !run.wrong.cause.empty()) return;
+  const std::string& code = source.code();
+  std::vector<std::string> names;
+  for (auto found = std::sregex_iterator(code.begin(), code.end(), declared); found != std::sregex_iterator();
+       ++found) {
+    const std::string name = (*found)[1];
+    const bool known = std::find(names.begin(), names.end(), name) != names.end();
+    if (!known && find_word(code, name, kernel.begin) < kernel.end) names.push_back(name);
+  }
+  if (names.size() < 2) return;
+  run.wrong.cause = fmt::format(
+      "{} and {} are both `extern __shared__`, and begin at the same byte: one is to begin behind the other", names[0],
+      names[1]);
 }
 
 /// Whether a kernel is given a factor in a parameter that holds this one.
@@ -399,6 +422,7 @@ Trial try_kernel(const Request& request) {
   trial.reads_c_at_zero = reads_c_at_zero(object, call, request, trial.run);
   look_at_c(object, call, trial.run);
   look_at_volatile(source, trial.run);
+  look_at_extern_shared(source, *call.kernel, trial.run);
   if (trial.run.ok()) {
     if (!request.m && !request.n && !request.k && call.constants.empty())
       Others(object, source, call, layouts, spec, request, trial).run();

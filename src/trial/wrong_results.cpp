@@ -105,12 +105,12 @@ Cause cause_of_factors(const bench::HostProblem& problem, const bench::Reference
   const double alpha = problem.spec.alpha, beta = problem.spec.beta;
   const bool numbers = !problem.C.poisoned(0);
   const double roundoff = p.kind.result == Type::f16 ? 0x1p-10 : p.kind.result == Type::bf16 ? 0x1p-7 : 0x1p-22;
-  const auto computes = [&](double a, double b) {
+  const auto computes = [&](double a, double b, double addend = 0) {
     for (std::int64_t i = 0; i < p.M; ++i) {
       for (std::int64_t j = 0; j < p.N; ++j) {
         const auto place = static_cast<std::size_t>(i * p.N + j);
         const double c = numbers ? static_cast<double>(problem.C.at(i, j)) : 0;
-        const double expected = a * (reference.results()[place] - beta * c) / alpha + b * c;
+        const double expected = a * (reference.results()[place] - beta * c) / alpha + b * c + addend;
         const double allowed = bounds[place] + roundoff * std::abs(expected);
         if (!(std::abs(D.at(i, j) - expected) <= allowed)) return false;
       }
@@ -129,6 +129,17 @@ Cause cause_of_factors(const bench::HostProblem& problem, const bench::Reference
     return {Mistake::c_without_beta, "alpha A B is right, but C is added without beta"};
   if (beta != 0 && alpha != beta && computes(beta, alpha))
     return {Mistake::exchanged_factors, "alpha and beta have changed places"};
+  if (beta != 0 && alpha != 1 && computes(alpha, alpha * beta))
+    return {Mistake::alpha_of_c, "alpha is applied to beta C, too: D = alpha (A B + beta C)"};
+  if (beta != 0 && computes(alpha, 0, beta))
+    return {Mistake::beta_alone, "alpha A B is right, but beta is added to it, and not beta C"};
+  const auto largest = std::max_element(reference.results().begin(), reference.results().end(),
+                                        [](double a, double b) { return std::abs(a) < std::abs(b); }) -
+                       reference.results().begin();
+  const double times = D.at(largest / p.N, largest % p.N) / reference.results()[static_cast<std::size_t>(largest)];
+  const double simple = std::round(times * 64) / 64;
+  if (simple != 1 && simple != 0 && std::abs(times - simple) < 1e-3 && computes(simple * alpha, simple * beta))
+    return {Mistake::multiples, fmt::format("they are {:g} times what they should be, all of them", simple)};
   return {};
 }
 

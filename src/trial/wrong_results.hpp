@@ -21,6 +21,9 @@ enum class Mistake : std::uint8_t {
   c_without_beta,  ///< C is added as it is: where beta is 0, or without beta
   no_alpha,
   no_beta_c,
+  alpha_of_c,  ///< alpha is applied to beta C, too
+  beta_alone,  ///< beta is added, and not beta C
+  multiples,   ///< of what they should be, all by the same number
   exchanged_factors,
   transposed,
   negative_as_zero,  ///< and the others right

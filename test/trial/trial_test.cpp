@@ -469,6 +469,32 @@ TEST(Trial, FactorsThatAreNotAppliedAreNamed) {
   expect_right(in_tiles_of_16({.file = "unscaled.cu", .kernel = "product<false, false>", .alpha = 1, .beta = 0}));
 }
 
+TEST(Trial, OneTermThatIsAnotherIsNamed) {
+  const auto wrong = [](const char* kernel) {
+    Request request{.file = "one_term.cu",
+                    .kernel = kernel,
+                    .grid = "3, 2",
+                    .block = "16, 16",
+                    .shared = "2048",
+                    .m = 32,
+                    .n = 48,
+                    .k = 24};
+    const Trial trial = run(request);
+    EXPECT_FALSE(trial.ok()) << kernel;
+    return trial.run.wrong;
+  };
+  EXPECT_EQ(wrong("product<0>").mistake, Mistake::alpha_of_c);
+  EXPECT_EQ(wrong("product<1>").mistake, Mistake::beta_alone);
+  const WrongResults twice = wrong("product<2>");
+  EXPECT_EQ(twice.mistake, Mistake::multiples);
+  expect_text(twice.cause, {"they are 2 times what they should be"});
+  expect_text(wrong("one_array").cause, {"tile_a and tile_b are both `extern __shared__`"});
+  const Trial counted = run(
+      {.file = "one_term.cu", .kernel = "counted", .grid = "4", .block = "32", .m = 32, .n = 48, .k = 24});
+  EXPECT_FALSE(counted.ok());
+  expect_text(counted.run.wrong.cause, {"no thread writes them when it is launched again"});
+}
+
 Request with_factors(const char* kernel) {
   return {
       .file = "factors.cu", .kernel = kernel, .grid = "M", .block = "64", .shared = "K * 4", .m = 32, .n = 48, .k = 16};
