@@ -140,6 +140,8 @@ std::string kernel_of_any_rows(const Problem& problem, const BuiltInCard& card, 
   // Copies of A, and sums, are as long as there are rows: what is enough for these numbers of them says nothing of
   // others.
   options.workspace_bytes = SIZE_MAX;
+  // Which operands it copies depends on how they are aligned.
+  options.packs.reset();
   // Nor is there a copy of each A of a batch.
   if (problem.batch.count > 1 && problem.batch.stride_a != 0) options.prepared.a = false;
   // By a kernel there are several ways, with copies and without.

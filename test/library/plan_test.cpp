@@ -477,6 +477,18 @@ TEST(Plan, OfGroupsIsOneLaunch) {
       std::string::npos);
 }
 
+TEST(Plan, OfAnyRowsCopiesWhatItIsAskedToThatItWouldCopyAnyway) {
+  for (const GemmKind& kind :
+       {GemmKind(Type::tf32, Type::f32, row, column), GemmKind(Type::f16, Type::f16, row, column)}) {
+    Problem p = problem_of(kind, 500, 512, 512);
+    p.aligned.A = size_of(kind.type);
+    const Plan own = plan(p, "h200", {.batch_invariant = true});
+    ASSERT_TRUE(own.way().packs_a);
+    const PackedOperands same = {own.way().packs_a, own.way().packs_b};
+    EXPECT_EQ(plan(p, "h200", {.batch_invariant = true, .packs = same}).id(), own.id());
+  }
+}
+
 TEST(Plan, WeighsNoCopyOfWhatTheSameKernelReadsAsItIs) {
   const auto plain = [](const std::string& id) { return id.substr(0, id.find("_f16")); };
   const auto weighed = [&](std::int64_t K) {
