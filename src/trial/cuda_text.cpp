@@ -23,11 +23,28 @@ std::string text_of(const std::string& path) {
   throw InvalidArgument(fmt::format("cannot read {}", path));
 }
 
+/// The text with `__global__` where a macro without parameters stands for it, which may stand for more, on that line.
+std::string without_macros_for_global(std::string text) {
+  static const std::regex definition = pattern(R"(#[ \t]*define[ \t]+(\w+)[ \t]+([^\n\\]*\b__global__\b[^\n\\]*))");
+  const std::string plain = without_comments(text);
+  for (auto macro = std::sregex_iterator(plain.begin(), plain.end(), definition); macro != std::sregex_iterator();
+       ++macro) {
+    const std::string name = (*macro)[1], value = trimmed((*macro)[2].str());
+    std::string code = without_directives(without_strings(without_comments(text)));
+    for (std::size_t at = find_word(code, name, 0); at != code.npos; at = find_word(code, name, at + value.size())) {
+      text.replace(at, name.size(), value);
+      code.replace(at, name.size(), value);
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 CudaText::CudaText(std::string path) : path_(std::move(path)), written_(text_of(path_)) {
   if (written_.starts_with("\xef\xbb\xbf")) written_.erase(0, 3);  // a mark that it is UTF-8
   if (written_.empty()) throw InvalidArgument(fmt::format("{} is empty", path_));
+  written_ = without_macros_for_global(std::move(written_));
   uncommented_ = without_comments(written_);
   code_ = without_directives(without_strings(uncommented_));
   find_scopes();

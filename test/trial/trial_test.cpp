@@ -67,6 +67,7 @@ void expect_refused(const Request& request, const std::string& why) {
 
 TEST(Trial, WhatNvccDefinesIsDefined) {
   expect_right(in_tiles_of_16({.file = "as_nvcc.cu", .kernel = "guarded"}));
+  expect_right(in_tiles_of_16({.file = "as_nvcc.cu", .kernel = "by_macro"}));
   const Trial trial = run(in_tiles_of_16({.file = "as_nvcc.cu", .kernel = "trapped"}));
   ASSERT_TRUE(trial.run.fault);
   expect_text(trial.run.fault->message, {"__trap() ends the kernel", "as_nvcc.cu:18"});
