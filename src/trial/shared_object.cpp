@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -23,7 +24,7 @@ namespace lapidary::trial {
 Finished run_command(const std::string& command) {
   Finished finished{-1, {}};
   FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
-  if (!pipe) return finished;
+  if (!pipe) throw InvalidArgument(fmt::format("no command can be started: {}", std::strerror(errno)));
   std::array<char, 4096> buffer;
   while (const std::size_t bytes = std::fread(buffer.data(), 1, buffer.size(), pipe))
     finished.output.append(buffer.data(), bytes);

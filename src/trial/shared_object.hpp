@@ -11,6 +11,7 @@ struct Finished {
   int status;          ///< 0 if all went well
   std::string output;  ///< standard output and error
 };
+/// @throws InvalidArgument if no command can be started
 Finished run_command(const std::string& command);
 
 /// The folder of the CUDA headers that stand in for those of NVIDIA (src/trial/cuda).
