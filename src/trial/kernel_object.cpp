@@ -38,6 +38,8 @@ std::string compiler() {
   if (chosen && *chosen) return chosen;
   for (const char* name : {"c++", "g++", "clang++"})
     if (run_command(fmt::format("command -v {}", name)).status == 0) return name;
+  if (run_command("command -v sh").status != 0)
+    throw InvalidArgument("no command can be started: are all file descriptors taken (ulimit -n), or is PATH empty?");
   throw InvalidArgument("there is no C++ compiler: set CXX to one, g++ 12 or clang++ 16 or newer");
 }
 
