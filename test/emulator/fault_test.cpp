@@ -1,6 +1,7 @@
 // Each sentence that the emulated machine says of a fault, word by word. In each row all numbers, names and lines
 // differ, so that two that change places show.
 #include "emulator/fault.hpp"
+#include "emulator/arena.hpp"
 #include "emulator/lines.hpp"
 
 #include <fmt/format.h>
@@ -436,6 +437,28 @@ TEST(FaultTexts, AreWhatTheErrorSays) {
   EXPECT_EQ(error.what(), to_text(fault));
   EXPECT_EQ(error.kind(), exited);
   EXPECT_EQ(std::get<ExitedBlockAccess>(error.fault().facts).rank, 3u);
+}
+
+TEST(Arena, LaysAllocationsFarApartAndCloserWhereThereIsNoRoom) {
+  Arena arena;
+  const auto allocate = [&](std::size_t bytes) {
+    return reinterpret_cast<std::uintptr_t>(arena.allocate(bytes, "x", bytes));
+  };
+  const std::size_t gap = arena.bytes() / 1024;
+  const std::uintptr_t first = allocate(100), second = allocate(5000), third = allocate(1);
+  EXPECT_GE(second, first + 100 + gap);
+  EXPECT_GE(third, second + 5000 + gap);
+  EXPECT_EQ(arena.nearest(first + 100 + gap / 4)->base, first);
+  EXPECT_EQ(arena.nearest(second - gap / 4)->base, second);
+  arena.free(reinterpret_cast<void*>(second));
+  EXPECT_EQ(allocate(4000), second) << "it has the same place and gaps";
+  for (int i = 0; i < 1100; ++i) EXPECT_EQ(allocate(100) % 256, 0U);
+  std::uintptr_t end = 0;
+  for (const auto& [base, allocation] : arena.allocations()) {
+    EXPECT_GE(base, end + 256);
+    end = allocation.end();
+  }
+  EXPECT_EQ(arena.allocations().size(), 1103U);
 }
 
 TEST(Lines, HoldWhatLiesInThem) {
