@@ -212,14 +212,17 @@ def run_rung(build, mutants, rung, most=None):
     all_kernels = list(dict.fromkeys((kernel["type"], kernel["tile"]) for kernel in rung["kernels"]))
     kernels = [all_kernels[0], *MORE_KERNELS.get(name, [])]
     target = build_object(build, mutants, name, family, [all_kernels.index(kernel) for kernel in kernels])
-    found, sound, chosen = {}, [], set()
+    found, sound, chosen, seen = {}, [], set(), set()
     for type_name, tile in kernels:
         outcomes = Outcomes(build, target, name, type_name, tile)
         if outcomes.whole["caught"]:
             sound.append(f"{name}, {type_name}, tile {tile}: {outcomes.whole['fault']}")
         own = [n for n in outcomes.whole["reached"] if mutants.is_of(n, name)]
         if most is not None:
-            chosen.update(random.Random(rung["hash"]).sample(own, min(most, len(own))))
+            # What an earlier kernel comes by, too, is for that one to tell apart.
+            new = [n for n in own if n not in seen]
+            chosen.update(random.Random(rung["hash"]).sample(new, min(most, len(new))))
+            seen.update(own)
             own = [n for n in own if n in chosen]
         uncaught = [n for n in own if not (n in found and found[n]["caught"])]
         for result in outcomes.of((n, mutants.sites[n].kind) for n in uncaught):
