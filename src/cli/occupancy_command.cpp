@@ -70,7 +70,7 @@ Subject subject_of_kernel(const OccupancyArguments& a, int multiprocessors) {
   subject.type = to_string(kind);
   subject.tile = to_string(tile);
   subject.title = fmt::format("{} {} in {}", rung.name(), to_string(tile), to_string(kind));
-  subject.source = fmt::format("launched for {} x {} x {}", problem.M, problem.N, problem.K);
+  if (built) subject.source = fmt::format("launched for {} x {} x {}", problem.M, problem.N, problem.K);
   if (a.registers) return subject;
   const auto compiled = model::find_compiled(kernel.id());
   if (!compiled)
@@ -80,7 +80,8 @@ Subject subject_of_kernel(const OccupancyArguments& a, int multiprocessors) {
   subject.block.registers = compiled->registers;
   subject.block.barriers = compiled->barriers;
   subject.source += fmt::format(
-      "; registers and barriers as {} made the kernel for {}{}", compiled->compiler, compiled->architecture,
+      "{}registers and barriers as {} made the kernel for {}{}", subject.source.empty() ? "" : "; ", compiled->compiler,
+      compiled->architecture,
       compiled->source_hash == rung_source_hash(rung.name()) ? "" : ", of another version of the source");
   return subject;
 }

@@ -18,9 +18,9 @@ inline std::string temporary_name(const char* prefix) {
   if (error) {
     const char* const told = std::getenv("TMPDIR");
     throw InvalidArgument(
-        fmt::format("the folder for temporary files cannot be used: TMPDIR is {}", told ? told : "not set"));
+        fmt::format("TMPDIR is {}; it must be a folder for temporary files", told ? told : "not set"));
   }
-  return (folder / prefix).string() + "XXXXXX";
+  return (folder / prefix).string() + std::string(6, 'X');
 }
 
 }  // namespace lapidary

@@ -101,11 +101,10 @@ std::span<const LibraryKernel> library_kernels() {
 }
 
 std::span<const LibraryKernel* const> library_kernels(Type operands, Order a, Order b) {
-  using Sorted = std::array<std::vector<const LibraryKernel*>, 3>;  // by how many orders are others
   static const auto known = [] {
     std::array<std::vector<const LibraryKernel*>, 4 * std::size(operand_types)> found;
     for (std::size_t i = 0; i < found.size(); ++i) {
-      Sorted by_turns;
+      std::array<std::vector<const LibraryKernel*>, 3> by_turns;  // by how many orders are others
       for (const LibraryKernel& kernel : library_kernels())
         if (const GemmKind& kind = kernel.kernel->kind; kind.type == static_cast<Type>(i / 4))
           by_turns[(kind.a != static_cast<Order>(i / 2 % 2)) + (kind.b != static_cast<Order>(i % 2))].push_back(

@@ -92,9 +92,10 @@ bool stores_to(const std::string& code, const CudaKernel& kernel, const std::str
   for (std::size_t at = find_word(code, name, kernel.begin); at < kernel.end; at = find_word(code, name, at + 1)) {
     std::size_t i = skip_blanks(code, at + name.size());
     if (code[i] != '[') continue;
-    while (i < kernel.end && (code[i] == '[' || code[i] == '.'))
-      i = skip_blanks(code, code[i] == '[' ? behind_bracket(code, i)
-                                           : skip_blanks(code, i + 1) + word_at(code, skip_blanks(code, i + 1)).size());
+    while (i < kernel.end && (code[i] == '[' || code[i] == '.')) {
+      const std::size_t member = skip_blanks(code, i + 1);
+      i = skip_blanks(code, code[i] == '[' ? behind_bracket(code, i) : member + word_at(code, member).size());
+    }
     if (std::string_view("+-*/").find(code[i]) != std::string_view::npos) ++i;
     if (code[i] == '=' && code[i + 1] != '=') return true;
   }

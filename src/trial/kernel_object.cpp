@@ -168,6 +168,7 @@ void KernelObject::compile(const CudaSource& source, const CudaKernel& kernel, c
     throw InvalidArgument(
         fmt::format("{} does not compile:{}", source.path(), errors_of(compiled.output, source.path())));
   warnings_ = warnings_of(compiled.output, source, kernel);
+  // No error of the compiler's, as functions of the host's may have such arrays.
   if (const std::size_t at = warnings_.find("[-Wvla"); at != warnings_.npos) {
     const std::size_t begin = warnings_.rfind('\n', at) + 1;  // npos + 1 is the beginning
     const std::string line = warnings_.substr(begin, warnings_.find(" warning: ", begin) - begin);

@@ -367,12 +367,14 @@ std::optional<AsCompiled> as_compiled(const CudaSource& source, const Call& call
   return compiled;
 }
 
-/// Whether the names of all matrices tell what they are.
+/// Whether the names of all matrices tell what they are. Results may be called D where there is no C.
 bool are_named(const Call& call) {
-  for (std::size_t i = 0; i < call.roles.size(); ++i)
-    if (const CudaParameter& parameter = call.kernel->parameters[i];
-        parameter.elements() && role_of(parameter) != call.roles[i])
-      return false;
+  for (std::size_t i = 0; i < call.roles.size(); ++i) {
+    const CudaParameter& parameter = call.kernel->parameters[i];
+    if (!parameter.elements()) continue;
+    const std::string named = role_of(parameter);
+    if (named != call.roles[i] && !(named == "D" && call.roles[i] == "C")) return false;
+  }
   return true;
 }
 
