@@ -198,6 +198,7 @@ typedef struct lapidary_plan_info {
    * below the least normal number of f32, 2^-126, without being 0. */
   double error_products, error_addend, error_rounding, error_least;
   int parts; /* of K, whose sums are stored apart; the second launch adds them up */
+  int waits; /* the kernel begins when the launch in front of it has ended, though it could begin before */
 } lapidary_plan_info;
 
 /* How a product is computed, once for all times: it never changes, and any number of threads may use it. */

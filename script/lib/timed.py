@@ -135,4 +135,5 @@ def key_of_problem(id_):
 
 def way_name(way):
     in_parts = f" in {parts_of(way)} parts" if parts_of(way) > 1 else ""
-    return way["kernel"] + in_parts + (" copies A" if way["packs_a"] else "") + (" copies B" if way["packs_b"] else "")
+    copies = (" copies A" if way["packs_a"] else "") + (" copies B" if way["packs_b"] else "")
+    return way["kernel"] + in_parts + copies + (" waits" if way.get("waits") else "")

@@ -10,6 +10,8 @@
 #include "bench/peer.hpp"
 #include "core/types.hpp"
 #include "kernels/registry.hpp"
+#include "library/kernel_cost.hpp"
+#include "library/plan_data.hpp"
 
 namespace lapidary::bench {
 namespace {
@@ -96,6 +98,13 @@ Plan with_way(const Plan& plan, const PlannedWay& way) {
   return lapidary::plan(plan.problem(), plan.card(), options);
 }
 
+/// The plan whose kernel waits for the launch in front of it if that of `plan` does not, and not if it does.
+Plan waiting_or_not(const Plan& plan) {
+  library::PlanId id = library::parse_plan_id(plan.id());
+  id.waits = !id.waits;
+  return plan_of(to_string(id));
+}
+
 }  // namespace
 
 Regret measure_regret(Device& device, Context& context, const Problem& problem, const RegretOptions& options,
@@ -110,8 +119,15 @@ Regret measure_regret(Device& device, Context& context, const Problem& problem, 
   std::vector<Contestant> contestants;
   for (const PlannedWay& way : result.plan.ways()) {
     if (way.seconds > options.most_predicted * result.plan.way().seconds) break;
-    contestants.push_back(contestant(context, others, with_way(result.plan, way)));
+    const Plan planned = with_way(result.plan, way);
+    contestants.push_back(contestant(context, others, planned));
     result.ways.push_back({way, 0});
+    if (!options.both || way.packs_a || way.packs_b || way.finishes ||
+        !library::library_kernel(find_kernel(way.kernel))->overlaps)
+      continue;
+    const Plan other = waiting_or_not(planned);
+    contestants.push_back(contestant(context, others, other));
+    result.ways.push_back({other.way(), 0});
   }
   std::vector<Contestant> chosen(contestants.begin(), contestants.begin() + 1);
   if (timed.epilogue != Epilogue{}) {

@@ -51,6 +51,9 @@ struct RegretOptions {
   int rounds = 3;
   /// Ways of which the plan expects more than so many times the time of the first one are left out.
   double most_predicted = 3;
+  /// Time ways that are one launch, and could begin while the one in front of it ends, also the other way: waiting for
+  /// it where the plan does not, and not where it does.
+  bool both = false;
   bool bursts = false;                        ///< measure Regret::bursts too, which takes some seconds
   std::vector<std::int64_t> group_ends = {};  ///< of a problem of groups: RandomProblem::group_ends
 };

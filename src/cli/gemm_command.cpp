@@ -134,6 +134,7 @@ ExitCode gemm(const GemmArguments& a) {
                       {"packs_b", way.packs_b},
                       {"finishes", way.finishes},
                       {"parts", way.parts},
+                      {"waits", way.waits},
                       {"workspace_bytes", way.workspace_bytes},
                       {"predicted_s", way.seconds},
                       {"measured_s", timed ? Json(measured->ways[i].seconds) : Json()},

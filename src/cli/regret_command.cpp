@@ -37,7 +37,7 @@ struct RegretArguments {
   int every = 1;
   double most_seconds = 1e9;
   double within = 3;
-  bool bursts = false;
+  bool both = false, bursts = false;
   bool json = false;
   std::string output, table;
 };
@@ -78,6 +78,7 @@ Json to_json(const bench::Regret& r, const std::string& label, int multiprocesso
                     {"packs_a", way.way.packs_a},
                     {"packs_b", way.way.packs_b},
                     {"parts", way.way.parts},
+                    {"waits", way.way.waits},
                     {"predicted_s", way.way.seconds},
                     {"measured_s", way.seconds}});
   }
@@ -151,7 +152,7 @@ ExitCode regret(const RegretArguments& a) {
     Problem problem = {.kind = types, .M = p.M, .N = p.N, .K = p.K};
     if (p.orders) problem.kind = {types.type, types.result, p.orders->a, p.orders->b};
     if (p.products > 1) problem.batch = one_after_another(resolved(problem), p.products);
-    bench::RegretOptions options = {.most_predicted = a.within, .bursts = a.bursts};
+    bench::RegretOptions options = {.most_predicted = a.within, .both = a.both, .bursts = a.bursts};
     if (p.groups > 0) {
       const bench::RandomProblem groups = bench::in_groups({.problem = resolved(problem)}, p.groups, p.uneven);
       problem = groups.problem;
@@ -234,6 +235,8 @@ Command add_regret(App program) {
       .check(in_range(1.0, 1e6));
   app.add_option("--table", a->table, "write what was quicker than the choice as a table for GemmOptions::table")
       .type_name("FILE");
+  app.add_flag("--both", a->both,
+               "time kernels that could begin while the launch before ends also the other way: waiting for it or not");
   app.add_flag("--bursts", a->bursts, "time the choice and cuBLAS by bursts after rests too, as bench does");
   app.add_option("-o,--output", a->output, "write JSON to a file").type_name("FILE");
   app.add_flag("--json", a->json, "print JSON");

@@ -110,6 +110,7 @@ lapidary_status lapidary_plan_describe(const lapidary_plan* plan, lapidary_plan_
         .error_rounding = bound.rounding,
         .error_least = bound.least,
         .parts = way.parts,
+        .waits = way.waits,
     };
     std::memcpy(&place, &all, place.size);
   });

@@ -319,8 +319,9 @@ std::shared_ptr<const Prepared> Context::State::prepared(const Plan& plan, Build
       return found->second.by_build[place];
   }
   const library::Way& way = plan.data().way;
-  auto made = std::make_shared<const Prepared>(
-      lapidary::prepare(*way.kernel->kernel, build, way.problem, card_of(stream)));
+  Prepared launch = lapidary::prepare(*way.kernel->kernel, build, way.problem, card_of(stream));
+  if (plan.way().waits) launch.shape.overlaps = false;
+  const auto made = std::make_shared<const Prepared>(std::move(launch));
   const std::unique_lock lock(mutex);
   if (launches.size() >= most_launches) launches.clear();
   launches.try_emplace(&plan.data(), Launches{plan, {}}).first->second.by_build[place] = made;

@@ -43,6 +43,13 @@ const KernelCost* cost_of(const KernelEntry& kernel, const std::string& id) {
   return found == std::end(costs) ? nullptr : &*found;
 }
 
+/// Whether a rung is `ancestor`, or changes what does.
+bool descends_from(std::string_view rung, std::string_view ancestor) {
+  if (rung == ancestor) return true;
+  const std::string_view parent = find_rung(rung).info->parent;
+  return !parent.empty() && descends_from(parent, ancestor);
+}
+
 /// Whether a kernel takes a problem but not with a matrix whose lines, or whose first one, begin at an odd element.
 bool asks_for_begins(const KernelEntry& kernel, std::int64_t Problem::*ld, int Alignments::*aligned) {
   Problem p = resolved({.kind = kernel.kind, .M = 64, .N = 64, .K = 64, .aligned = {16, 16, 16, 16}});
@@ -91,6 +98,7 @@ std::span<const LibraryKernel> library_kernels() {
                                        .first->second;
         found.push_back({std::move(id), &rung, &entry, cost, measured_cost_of(entry), family, takes_no_odd_lines(entry),
                          as_parent, entry.batches && rung.name() == "wgmma_batched",
+                         descends_from(rung.name(), "wgmma_overlapped"),
                          asks_for_begins(entry, &Problem::lda, &Alignments::A),
                          asks_for_begins(entry, &Problem::ldb, &Alignments::B),
                          asks_for_begins(entry, &Problem::ldd, &Alignments::D)});

@@ -32,6 +32,7 @@ PlanId plan_id(const PlanData& plan) {
           {way.packs_a, way.packs_b},
           way.prepared,
           way.parts,
+          way.waits,
           plan.table};
 }
 
@@ -183,7 +184,8 @@ PlannedWay Candidate::planned(const Problem& asked) const {
           .limiter = time.limiter,
           .finishes = finishes,
           .prepared = prepared(asked),
-          .parts = parts};
+          .parts = parts,
+          .waits = time.waits};
 }
 
 const std::vector<PlannedWay>& PlanData::ways() const {
@@ -318,7 +320,9 @@ std::string Plan::why() const {
                        : w.packs_a            ? " on a copy of A"
                        : w.packs_b            ? " on a copy of B"
                                               : "",
-                       w.finishes ? " and a second launch" : "");
+                       w.finishes ? " and a second launch"
+                       : w.waits  ? " once the launch before has ended"
+                                  : "");
   };
   const PlannedWay& best = way();
   if (best.kernel.empty()) return "D has no elements: there is nothing to do";
@@ -434,7 +438,7 @@ Plan plan_of(std::string_view text) {
   if (known && known->rung->runs_on(data->card->gpu.compute_capability, known->kernel->kind))
     way = way_of(problem, *known, data->card->gpu.sms, exchanged(data->problem, id.packs),
                  exchanged(data->problem, id.prepared), id.parts);
-  const auto time = way ? time_of(*way, problem.batch, *data->card) : std::nullopt;
+  const auto time = way ? time_of(*way, problem.batch, *data->card, id.waits) : std::nullopt;
   if (time) data->planned = Candidate(*way, *time).planned(data->problem);
   // Of a matrix without elements there is no copy.
   if (!time || to_string(plan_id(*data)) != text) {

@@ -73,13 +73,15 @@ std::string kernel_of_any_rows(const Problem& problem, const BuiltInCard& card, 
 /// o: it is 1, v: any value, m: in device memory), and an i if D is C; of batches n, their number and four strides, or
 /// five; of groups g and their number; of an epilogue e and its text; the kernel, "none" if there is nothing to
 /// compute; and which of A and B are packed, in capitals if they are prepared; behind that -k and the number of parts
-/// into which K is split, if it is; and -t and a hash if a user's table chose the way.
+/// into which K is split, if it is; -w if the kernel waits for the launch in front of it where it could begin before;
+/// and -t and a hash if a user's table chose the way.
 struct PlanId {
   std::string card;  ///< slug_of()
   Problem problem;
   std::string kernel;
   PackedOperands packs, prepared;
-  int parts = 1;      ///< of K
+  int parts = 1;  ///< of K
+  bool waits = false;
   std::string table;  ///< ChoiceTable::hash() of a user's table that chose the way; empty if none did
 };
 std::string to_string(const PlanId& id);

@@ -101,9 +101,9 @@ std::string to_string(const PlanId& id) {
                         p.batch.stride_d, p.epilogue.residual ? fmt::format("-{}", p.batch.stride_residual) : "");
   if (p.groups != 0) text += fmt::format(".g{}", p.groups);
   if (p.epilogue != Epilogue{}) text += fmt::format(".e{}", to_string(p.epilogue));
-  return text + fmt::format(".{}.p{}{}{}{}", id.kernel.empty() ? "none" : id.kernel,
+  return text + fmt::format(".{}.p{}{}{}{}{}", id.kernel.empty() ? "none" : id.kernel,
                             letter("aA", id.packs.a, id.prepared.a), letter("bB", id.packs.b, id.prepared.b),
-                            id.parts == 1 ? "" : fmt::format("-k{}", id.parts),
+                            id.parts == 1 ? "" : fmt::format("-k{}", id.parts), id.waits ? "-w" : "",
                             id.table.empty() ? "" : fmt::format("-t{}", id.table));
 }
 
@@ -152,6 +152,7 @@ PlanId parse_plan_id(std::string_view text) {
   Fields last(fields.rest());
   const std::string_view packs = last.next('-');
   if (last.rest().starts_with('k')) id.parts = number<int>(after(last.next('-'), 1));
+  if (last.rest().starts_with('w')) id.waits = last.next('-') == "w";
   id.table = after(last.rest(), 1);
   const bool hexadecimal = id.table.find_first_not_of("0123456789abcdef") == std::string::npos;
   if (!id.table.empty() && (id.table.size() != 16 || !hexadecimal)) refuse();

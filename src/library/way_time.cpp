@@ -355,6 +355,28 @@ double time_of(const Finishing& finishing, int parts, const BuiltInCard& card) {
   return bytes / (share * k.dram_bytes_all * card.gpu.sms * card.gpu.clock_hz);
 }
 
+/// Of kernels that could begin while the launch in front of them ends, and do not (docs/tried.md, "Two blocks on a
+/// pair").
+struct Waiting {
+  /// Where it gains: what blocks take of the places of the last round, and the time of a launch.
+  static constexpr double least_share = 0.5, most_share = 0.95, least_s = 8e-6;
+  static constexpr double over_beginning_early = 0.97;  ///< there, median of times over those of beginning early
+  static constexpr double gap_s = 0.6e-6;               ///< elsewhere, from one launch to the next
+};
+
+/// Whether the blocks of a launch are in each other's way less if it begins with all multiprocessors idle, by more than
+/// it loses until then: blocks without clusters for more than half of the places. Behind a copy or a second launch they
+/// begin so anyway, as these let no kernel begin before they end.
+bool waiting_is_better(const Way& way, const BuiltInCard& card, int resident, double seconds) {
+  const KernelEntry& kernel = *way.kernel->kernel;
+  const auto is_made = [](const std::optional<PackedMatrix>& copy) { return copy && !copy->prepared; };
+  if (kernel.cluster != ClusterShape{} || way.finishing || is_made(way.a) || is_made(way.b)) return false;
+  const LibraryKernel::Work work = way.kernel->work(way.problem, card.gpu.sms);
+  const double rounds = work.blocks / (places_of(kernel, work, card.gpu) * resident),
+               share = rounds - std::floor(rounds);
+  return share > Waiting::least_share && share <= Waiting::most_share && seconds > Waiting::least_s;
+}
+
 /// Groups as they are taken to be: a batch of products that have the rows in equal parts.
 Way evenly(Way way) {
   Problem& p = way.problem;
@@ -367,8 +389,8 @@ Way evenly(Way way) {
 
 }  // namespace
 
-std::optional<WayTime> time_of(const Way& way, const Batch& batch, const BuiltInCard& card) {
-  if (way.problem.groups > 0) return time_of(evenly(way), batch, card);
+std::optional<WayTime> time_of(const Way& way, const Batch& batch, const BuiltInCard& card, std::optional<bool> waits) {
+  if (way.problem.groups > 0) return time_of(evenly(way), batch, card, waits);
   const KernelCost& cost = *way.kernel->cost;
   const CardNumbers& numbers = numbers_of(card);
   const int resident = numbers.of(*way.kernel);
@@ -378,6 +400,12 @@ std::optional<WayTime> time_of(const Way& way, const Batch& batch, const BuiltIn
                  : cost.depth > 0 ? time_of_warps(way, card, resident)
                                   : time_of_warpgroups(way, card, resident);
   time.seconds += time_of_epilogue(way, card, resident);
+  if (way.kernel->overlaps) {
+    const bool better = measured && waiting_is_better(way, card, resident, time.seconds);
+    time.waits = waits.value_or(better);
+    if (time.waits)
+      time.seconds = better ? time.seconds * Waiting::over_beginning_early : time.seconds + Waiting::gap_s;
+  }
   const double count = number(way.launches(batch.count));
   double copying = 0, finishing = 0;
   if (way.a || way.b || way.finishing) {
