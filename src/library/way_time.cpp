@@ -355,26 +355,26 @@ double time_of(const Finishing& finishing, int parts, const BuiltInCard& card) {
   return bytes / (share * k.dram_bytes_all * card.gpu.sms * card.gpu.clock_hz);
 }
 
-/// Of kernels that could begin while the launch in front of them ends, and do not (docs/tried.md, "Two blocks on a
-/// pair").
+/// Of kernels that could begin while the launch in front of them ends, and wait for it (docs/tried.md, "Two blocks on a
+/// pair"): a launch takes longer by a gap, and where blocks are in each other's way less its time is less by a factor.
 struct Waiting {
-  /// Where it gains: what blocks take of the places of the last round, and the time of a launch.
-  static constexpr double least_share = 0.5, most_share = 0.95, least_s = 8e-6;
-  static constexpr double over_beginning_early = 0.97;  ///< there, median of times over those of beginning early
-  static constexpr double gap_s = 0.6e-6;               ///< elsewhere, from one launch to the next
+  static constexpr double gap_s = 0.6e-6, factor = 0.94;
+  static constexpr double least_share = 0.5, most_share = 0.85;  ///< of places that blocks take
+  static constexpr double rounds = 1.5;                          ///< more, of a batch's blocks without clusters
 };
 
-/// Whether the blocks of a launch are in each other's way less if it begins with all multiprocessors idle, by more than
-/// it loses until then: blocks without clusters for more than half of the places. Behind a copy or a second launch they
-/// begin so anyway, as these let no kernel begin before they end.
-bool waiting_is_better(const Way& way, const BuiltInCard& card, int resident, double seconds) {
+/// By which factor a launch takes less, besides the gap, if it begins with all multiprocessors idle. Behind a copy or a
+/// second launch it does so anyway, as these let no kernel begin before they end.
+double factor_of_waiting(const Way& way, const BuiltInCard& card, int resident) {
   const KernelEntry& kernel = *way.kernel->kernel;
   const auto is_made = [](const std::optional<PackedMatrix>& copy) { return copy && !copy->prepared; };
-  if (kernel.cluster != ClusterShape{} || way.finishing || is_made(way.a) || is_made(way.b)) return false;
+  if (!way.kernel->in_bulk || way.finishing || is_made(way.a) || is_made(way.b)) return 1;
   const LibraryKernel::Work work = way.kernel->work(way.problem, card.gpu.sms);
-  const double rounds = work.blocks / (places_of(kernel, work, card.gpu) * resident),
-               share = rounds - std::floor(rounds);
-  return share > Waiting::least_share && share <= Waiting::most_share && seconds > Waiting::least_s;
+  const double rounds = work.blocks / (places_of(kernel, work, card.gpu) * resident);
+  const int cluster = kernel.cluster.down * kernel.cluster.across;
+  const bool shares_pairs = rounds > Waiting::least_share && rounds <= Waiting::most_share && cluster < 8;
+  const bool in_order = way.problem.batch.count > 1 && rounds > Waiting::rounds && cluster == 1;
+  return shares_pairs || in_order ? Waiting::factor : 1;
 }
 
 /// Groups as they are taken to be: a batch of products that have the rows in equal parts.
@@ -401,10 +401,10 @@ std::optional<WayTime> time_of(const Way& way, const Batch& batch, const BuiltIn
                                   : time_of_warpgroups(way, card, resident);
   time.seconds += time_of_epilogue(way, card, resident);
   if (way.kernel->overlaps) {
-    const bool better = measured && waiting_is_better(way, card, resident, time.seconds);
-    time.waits = waits.value_or(better);
-    if (time.waits)
-      time.seconds = better ? time.seconds * Waiting::over_beginning_early : time.seconds + Waiting::gap_s;
+    const double factor = measured ? factor_of_waiting(way, card, resident) : 1;
+    const double waiting = time.seconds * factor + Waiting::gap_s;
+    time.waits = waits.value_or(waiting < time.seconds);
+    if (time.waits) time.seconds = waiting;
   }
   const double count = number(way.launches(batch.count));
   double copying = 0, finishing = 0;
