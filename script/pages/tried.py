@@ -5,7 +5,7 @@ import re
 import statistics
 
 from lib.project import ROOT
-from lib.timed import FEW_STEPS, KERNEL, MULTIPROCESSORS, TIMES, ceil_div, held, key_of_problem, mean, plan_of, way_name, work
+from lib.timed import FEW_STEPS, KERNEL, MULTIPROCESSORS, TIMES, ceil_div, held, key_of_problem, mean, places, plan_of, way_name, work
 from pages.markdown import table
 from pages.recorded import load
 
@@ -493,7 +493,66 @@ def fewer_blocks():
     return table(["blocks:", *(column for kernel in kernels for column in (f"`{kernel}`, µs:", "TB/s:")), "cuBLAS, µs:"], lines)
 
 
+SHOWN_BLOCKS = (40, 56, 64, 66, 68, 72, 80, 88, 96, 104, 112, 120, 128, 132)
+
+
+def placement():
+    """Of launches of blocks that read from DRAM, how long they take, and where their blocks run: beginning early, and waiting."""
+    timed = {}
+    for row in load("results/h200/placement.json")["rows"]:
+        timed.setdefault(row["blocks"], {})[row["waits"]] = row
+    lines = []
+    for blocks in SHOWN_BLOCKS:
+        cells = []
+        for row in (timed[blocks][waits] for waits in (False, True)):
+            each = ["" if row[key] is None else f"{row[key]:.1f}" for key in ("us_in_full_gpcs", "us_in_others")]
+            cells += [f"{row['us']:.1f}", f"{row['full_gpcs']:.1f}", *each]
+        lines.append([f"{blocks}", *cells])
+    columns = ["µs:", "full GPCs:", "µs of a block there:", "elsewhere:"]
+    return table(["blocks:", *(f"{when}, {column}" for when in ("early", "waiting") for column in columns)], lines)
+
+
+SHARES = ((0.5, 0.6), (0.6, 0.73), (0.73, 0.85), (0.85, 1))
+
+
+def waiting():
+    """Of kernels that were timed both ways: waiting for the launch in front of them over beginning early, by how many places
+    blocks take."""
+    timed = {}
+    for path in sorted(TIMES.glob("*_waiting_*.json")):
+        for problem in json.loads(path.read_text())["problems"]:
+            plan, both = plan_of(problem["plan"]), {}
+            for way in problem["ways"]:
+                both.setdefault(way_name({**way, "waits": False}), {})[way["waits"]] = way
+            for ways in both.values():
+                if len(ways) < 2:
+                    continue
+                early = ways[False]
+                rounds = work(early, plan)[0] / (places(early, plan, MULTIPROCESSORS) * held()[early["kernel"]])
+                short = early["measured_s"] < 10e-6
+                ratio = ways[True]["measured_s"] / early["measured_s"]
+                if "unaligned" in early["kernel"]:
+                    kind = "any, `wgmma_unaligned`"
+                elif rounds <= 1:
+                    kind = next((f"{low:g} to {high:g}" for low, high in SHARES if low < rounds <= high), "up to 0.5")
+                elif plan.products > 1 and not re.search(r"_c\d", early["kernel"]):
+                    kind = "several rounds, of a batch, without clusters"
+                else:
+                    kind = "several rounds, others"
+                timed.setdefault(kind, {True: [], False: []})[short].append(ratio)
+    lines = []
+    for kind in ("up to 0.5", *(f"{low:g} to {high:g}" for low, high in SHARES), "several rounds, of a batch, without clusters", "several rounds, others", "any, `wgmma_unaligned`"):
+        cells = []
+        for short in (True, False):
+            ratios = timed.get(kind, {}).get(short, [])
+            cells += [f"{len(ratios)}", f"{mean(ratios):.2f}", f"{min(ratios):.2f}", f"{max(ratios):.2f}"] if ratios else ["0", "", "", ""]
+        lines.append([kind, *cells])
+    columns = ["timed:", "geometric mean:", "least:", "most:"]
+    return table(["places that blocks take", *(f"{of}: {column}" for of in ("under 10 µs", "longer") for column in columns)], lines)
+
+
 REGIONS = {
+    "placement": placement, "waiting": waiting,
     "fewer-blocks": fewer_blocks, "few-steps": of_few_steps, "turned-back": turned_back, "quickest-turned": quickest_turned,
     "turns-turned": turns_turned, "less-for-producers": less_for_producers, "quickest-for-producers": quickest_for_producers,
     "in-turns": in_turns, "tiles-of-f32": tiles_of_f32, "columns-in-64s": columns_in_64s, "few-columns": few_columns, "turned-in-clusters":

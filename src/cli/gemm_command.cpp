@@ -33,13 +33,15 @@ struct GemmArguments {
   bool bursts = false, json = false;
 };
 
-/// What is launched beside the kernel: copies of A and B, and what makes results of sums, or of those of parts of K.
+/// What is launched beside the kernel: copies of A and B, and what makes results of sums, or of those of parts of K. A
+/// kernel that waits, though it could begin before the launch in front of it ends, is the only one.
 std::string others(const PlannedWay& way) {
   std::string text = way.packs_a && way.packs_b ? "copies of A, B"
                      : way.packs_a              ? "copy of A"
                      : way.packs_b              ? "copy of B"
                                                 : "";
   const std::string last = way.parts > 1 ? fmt::format("sum of {} parts", way.parts) : way.finishes ? "epilogue" : "";
+  if (way.waits) return "waits for the one before";
   return text.empty() || last.empty() ? text + last : text + ", " + last;
 }
 

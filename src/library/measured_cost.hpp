@@ -58,7 +58,9 @@ struct MeasuredCost {
   /// Blocks in a part of the card's places do not draw all that DRAM gives: of those that have a multiprocessor each 66
   /// came near it, and 80 drew seven tenths of what 132 did (docs/tried.md, "Fewer blocks than multiprocessors"). As
   /// far as times tell it is so in the last of several rounds, too, and not of kernels that stream in three blocks a
-  /// multiprocessor. Rounds are counted as if all places were filled first; blocks that stay share tiles out evenly.
+  /// multiprocessor; of blocks that stream, share K and have a multiprocessor each the part is that of all
+  /// multiprocessors, also where clusters have room on fewer. Rounds are counted as if all places were filled first;
+  /// blocks that stay share tiles out evenly.
   static constexpr double drawn(double share) { return share > 0.5 ? 0.5 + 0.5 * share : 0.1 + 0.9 * share; }
 
   /// Pieces that come to all multiprocessors together in a microsecond, whatever the kernel, of lines that begin at

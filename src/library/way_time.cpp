@@ -257,6 +257,7 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   const bool streams = kernel.split && kernel.split->bytes_on_their_way > 0;
   const int places = resident == 1 && streams ? 2 : resident;
   const bool draws_evenly = cost.depth > 0 || (streams && resident > 2);
+  const double of_card = streams && resident == 1 && work.share > 1 ? places_of(kernel, work, gpu) / gpu.sms : 1;
   const double operands_of_round = operands / rounds, crooked_of_round = crooked / rounds;
   const auto busiest = [&](double share) {
     return cost.depth > 0 || places > 1 ? std::ceil(share * places - 1e-9) / places : share;
@@ -265,7 +266,7 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   double walk = 0, multiplying = 0, arriving = 0, from_dram = 0, of_lines = 0;
   const auto add_rounds = [&](double count, double share) {
     const double computed = slower * (m.start + work.steps * std::max(m.alone, m.loaded * busiest(share))),
-                 drawn = operands_of_round * (draws_evenly ? share : MeasuredCost::drawn(share)),
+                 drawn = operands_of_round * (draws_evenly ? share : MeasuredCost::drawn(share * of_card)),
                  asked = crooked_of_round * share, arrived = longest(drawn, asked);
     walk += count * longest(computed, arrived);
     multiplying += count * computed;
@@ -355,8 +356,9 @@ double time_of(const Finishing& finishing, int parts, const BuiltInCard& card) {
   return bytes / (share * k.dram_bytes_all * card.gpu.sms * card.gpu.clock_hz);
 }
 
-/// Of kernels that could begin while the launch in front of them ends, and wait for it (docs/tried.md, "Two blocks on a
-/// pair"): a launch takes longer by a gap, and where blocks are in each other's way less its time is less by a factor.
+/// Of kernels that could begin while the launch in front of them ends, and wait for it (docs/tried.md, "Launches that
+/// share the card"): a launch takes longer by a gap, and where blocks are in each other's way less its time is less by
+/// a factor.
 struct Waiting {
   static constexpr double gap_s = 0.6e-6, factor = 0.94;
   static constexpr double least_share = 0.5, most_share = 0.85;  ///< of places that blocks take
@@ -372,9 +374,9 @@ double factor_of_waiting(const Way& way, const BuiltInCard& card, int resident) 
   const LibraryKernel::Work work = way.kernel->work(way.problem, card.gpu.sms);
   const double rounds = work.blocks / (places_of(kernel, work, card.gpu) * resident);
   const int cluster = kernel.cluster.down * kernel.cluster.across;
-  const bool shares_pairs = rounds > Waiting::least_share && rounds <= Waiting::most_share && cluster < 8;
+  const bool fill_gpcs = rounds > Waiting::least_share && rounds <= Waiting::most_share && cluster < 8;
   const bool in_order = way.problem.batch.count > 1 && rounds > Waiting::rounds && cluster == 1;
-  return shares_pairs || in_order ? Waiting::factor : 1;
+  return fill_gpcs || in_order ? Waiting::factor : 1;
 }
 
 /// Groups as they are taken to be: a batch of products that have the rows in equal parts.

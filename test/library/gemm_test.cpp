@@ -1250,6 +1250,30 @@ TEST(CountingMachine, CountsTheMultiplyAddsOfWholeTiles) {
   }
 }
 
+// Whether a launch may begin while the one in front of it ends is the plan's to say, of each of two plans by one
+// kernel.
+TEST(CountingMachine, IsToldWhichLaunchesWait) {
+  std::vector<bool> overlap;
+  const auto device = open_emulator({.count = true, .sample = [&](const LaunchShape& shape) {
+                                       overlap.push_back(shape.overlaps);
+                                       return std::vector<emulator::BlockSample>{{.block = 0, .weight = 1}};
+                                     }});
+  Context context(*device);
+  const Integers a = Integers::random(*device, Type::f16, 64 * 64, 1),
+                 b = Integers::random(*device, Type::f16, 64 * 64, 2),
+                 d = Integers::random(*device, Type::f16, 64 * 64, 3);
+  const Plan early = context.plan({.kind = {Type::f16, Type::f16, Order::row_major, Order::column_major},
+                                   .M = 64,
+                                   .N = 64,
+                                   .K = 64,
+                                   .aligned = {16, 16, 16, 16}},
+                                  {.kernel = "wgmma_waves_64x64x64_s13_e1x64_f16-RC"});
+  const Plan waiting = plan_of(early.id() + "-w");
+  for (const Plan& plan : {early, waiting, early})
+    context.run(plan, device->stream(), {.A = a.data(), .B = b.data(), .D = d.data()});
+  EXPECT_EQ(overlap, std::vector({true, false, true}));
+}
+
 TEST(CheckedMachine, StopsAProductWhoseOperandIsTooShort) {
   const auto device = open_emulator({.check = true});
   Context context(*device);

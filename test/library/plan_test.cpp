@@ -300,6 +300,37 @@ TEST(Plan, HasTheNumberOfPartsInItsId) {
   EXPECT_NE(refusal_of([&] { plan_of(other + "-k2"); }).find(other), std::string::npos);
 }
 
+// Blocks for more than half of the multiprocessors, which begin where they find room, crowd into a part of the card.
+// What an id says is done again, whatever is taken to be quicker by now.
+TEST(Plan, WaitsForTheLaunchBeforeWhereItsBlocksWouldCrowd) {
+  constexpr const char* wide = "wgmma_waves_64x128x64_s8_e2x64_f16-RC";
+  const auto rows = [](std::int64_t M, std::int64_t N, std::int64_t K) {
+    return plan(problem_of({Type::f16, Type::f16, row, column}, M, N, K), "h200", {.kernel = wide});
+  };
+  // 80 blocks for 132 multiprocessors; fewer than half, nearly all, and as many for so short that the gap is more.
+  EXPECT_TRUE(rows(64, 10240, 8192).way().waits);
+  for (const Plan& other : {rows(64, 7680, 8192), rows(64, 16384, 8192), rows(64, 10240, 256)})
+    EXPECT_FALSE(other.way().waits) << other.id();
+  const std::string id = rows(64, 10240, 8192).id();
+  ASSERT_TRUE(id.ends_with(".p-w")) << id;
+  EXPECT_NE(rows(64, 10240, 8192).why().find("once the launch before has ended"), std::string::npos);
+  const Plan early = plan_of(id.substr(0, id.size() - 2));
+  EXPECT_FALSE(early.way().waits);
+  EXPECT_GT(early.way().seconds, plan_of(id).way().seconds);
+  EXPECT_EQ(plan_of(rows(64, 7680, 8192).id() + "-w").id(), rows(64, 7680, 8192).id() + "-w");
+  // A copy, and a second launch, let nothing begin before they end.
+  const Plan copies = plan(problem_of({Type::f16, Type::f16, row, row}, 64, 10240, 8192), "h200",
+                           {.kernel = wide, .packs = {{false, true}}});
+  EXPECT_FALSE(copies.way().waits) << copies.id();
+  for (const char* none : {"-w-w", "-wk2", "-W", "-w2"})
+    EXPECT_NE(refusal_of([&] { plan_of(id.substr(0, id.size() - 2) + none); }), "") << none;
+  // One that never begins early does not wait.
+  const std::string other = plan(problem_of({Type::f16, Type::f16, row, column}, 4096, 4096, 4096), "h200",
+                                 {.kernel = "wgmma_persistent_128x256x64_s4_f16-RC"})
+                                .id();
+  EXPECT_NE(refusal_of([&] { plan_of(other + "-w"); }).find(other), std::string::npos);
+}
+
 // Of weights for few rows all of the time is the memory's, however the constants of a kernel came out.
 TEST(Plan, SaysWhatTheTimeGoesTo) {
   for (const std::int64_t M : {1, 4, 16}) {

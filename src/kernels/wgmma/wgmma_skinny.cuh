@@ -133,10 +133,13 @@ std::string refusal_of_sizes(const Problem& problem) {
 constexpr Order row = Order::row_major, column = Order::column_major;
 constexpr auto rc = kinds_of_16_bits(row, column), rr = kinds_of_16_bits(row, row),
                cc = kinds_of_16_bits(column, column);
+/// Those in more stages behind the others have a multiprocessor to themselves.
 constexpr auto all_traits = joined(
     of_kinds({16, 64, 64}, 6, rc, rr), of_kinds({8, 64, 64}, 7, rc), of_kinds({32, 64, 64}, 5, rc),
     of_kinds({64, 64, 64}, 6, rc, rr), of_kinds({16, 64, 128}, 5, rc), of_kinds({16, 128, 64}, 12, rc),
-    of_kinds({64, 128, 64}, 8, rc), of_kinds({64, 16, 64}, 6, rc, cc), of_kinds({64, 32, 64}, 5, rc, cc, rr));
+    of_kinds({64, 128, 64}, 8, rc), of_kinds({64, 16, 64}, 6, rc, cc), of_kinds({64, 32, 64}, 5, rc, cc, rr),
+    of_kinds({16, 64, 64}, 12, rc, rr), of_kinds({16, 64, 64}, 20, rr), of_kinds({8, 64, 64}, 14, rc),
+    of_kinds({32, 64, 64}, 17, rc));
 constexpr auto build = [](auto t) {
   constexpr TileShape tile = t.value.tile;
   using Chosen = Config<t.value, std::max(tile.m, tile.n) / 64>;
