@@ -519,7 +519,7 @@ def waiting():
     """Of kernels that were timed both ways: waiting for the launch in front of them over beginning early, by how many places
     blocks take."""
     timed = {}
-    for path in sorted(TIMES.glob("*_waiting_*.json")):
+    for path in sorted(TIMES.glob("*_waiting*.json")):
         for problem in json.loads(path.read_text())["problems"]:
             plan, both = plan_of(problem["plan"]), {}
             for way in problem["ways"]:

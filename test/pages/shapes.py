@@ -30,7 +30,8 @@ MARK = re.compile(r'<path d="M([-\d.]+),([-\d.]+)([ah])[^"]*" class="mark f-([\w
 
 def name_of(way):
     parts = [f"in {way['parts']} parts"] if way.get("parts", 1) > 1 else []
-    return " ".join([way["kernel"], *parts, *(f"copies {matrix}" for matrix in "AB" if way[f"packs_{matrix.lower()}"])])
+    copies = [f"copies {matrix}" for matrix in "AB" if way[f"packs_{matrix.lower()}"]]
+    return " ".join([way["kernel"], *parts, *copies, *["waits"] * way.get("waits", False)])
 
 
 def product_of(plan):
@@ -177,7 +178,7 @@ def main():
         document["type"] = " ".join([document["type"].split()[0], *(orders if all_alike else [])])
         for p in found:
             p["unseen"] = path.stem.startswith("unseen")
-        of_today = 10 * unknown <= len(document["problems"])
+        of_today = 4 * unknown <= len(document["problems"])
         (today if of_today else older)[path.stem] = (document, found)
     files = {path.stem for path in (ROOT / "docs/shapes").iterdir()}
     expect(files == set(BEGINS), "docs/shapes", f"has {sorted(files ^ set(BEGINS))}, or lacks it")
