@@ -551,8 +551,33 @@ def waiting():
     return table(["places that blocks take", *(f"{of}: {column}" for of in ("under 10 µs", "longer") for column in columns)], lines)
 
 
+MORE_STAGES = re.compile(r"wgmma_skinny_(16x64x64_s(12|20)|8x64x64_s14|32x64x64_s17)_")
+
+
+def more_stages():
+    """Of products of few rows, cuBLAS beside the quickest way without and with tiles in stages for a whole multiprocessor."""
+    by_kind = {}
+    for path in sorted(TIMES.glob("*.json")):
+        if not (path.stem.endswith("_later") or "fewrows" in path.stem):
+            continue
+        for problem in json.loads(path.read_text())["problems"]:
+            plan = plan_of(problem["plan"])
+            more = [way["measured_s"] for way in problem["ways"] if MORE_STAGES.match(way["kernel"])]
+            others = [way["measured_s"] for way in problem["ways"] if not MORE_STAGES.match(way["kernel"])]
+            if not more or not others or plan.M > 32:
+                continue
+            kind = f"{plan.orders[:2]}, K = 500000" if plan.K == 500000 else plan.orders[:2]
+            without, best = min(others), min(*more, *others)
+            by_kind.setdefault(kind, []).append((problem["cublas_s"] / without, problem["cublas_s"] / best))
+    lines = []
+    for kind, found in sorted(by_kind.items()):
+        quicker = sum(best > without for without, best in found)
+        lines.append([kind, f"{len(found)}", *(f"{mean(ratios):.3f}" for ratios in zip(*found)), f"{quicker}"])
+    return table(["f16", "problems:", "without:", "with:", "quickest of all:"], lines)
+
+
 REGIONS = {
-    "placement": placement, "waiting": waiting,
+    "more-stages": more_stages, "placement": placement, "waiting": waiting,
     "fewer-blocks": fewer_blocks, "few-steps": of_few_steps, "turned-back": turned_back, "quickest-turned": quickest_turned,
     "turns-turned": turns_turned, "less-for-producers": less_for_producers, "quickest-for-producers": quickest_for_producers,
     "in-turns": in_turns, "tiles-of-f32": tiles_of_f32, "columns-in-64s": columns_in_64s, "few-columns": few_columns, "turned-in-clusters":

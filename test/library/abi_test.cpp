@@ -130,6 +130,7 @@ const Known offsets[] = {
     MEMBER(lapidary_plan_info, error_rounding),
     MEMBER(lapidary_plan_info, error_least),
     MEMBER(lapidary_plan_info, parts),
+    MEMBER(lapidary_plan_info, waits),
     MEMBER(lapidary_list, size),
     MEMBER(lapidary_list, count),
     MEMBER(lapidary_list, A),

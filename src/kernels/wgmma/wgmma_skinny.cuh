@@ -129,12 +129,10 @@ std::string refusal_of_sizes(const Problem& problem) {
   const std::string of_stream = refusal_of_stream(Config::traits.tile, problem);
   return of_stream.empty() ? refusal_of<Config>(problem) : of_stream;
 }
-
 constexpr Order row = Order::row_major, column = Order::column_major;
 constexpr auto rc = kinds_of_16_bits(row, column), rr = kinds_of_16_bits(row, row),
                cc = kinds_of_16_bits(column, column);
-/// Those in more stages behind the others have a multiprocessor to themselves.
-constexpr auto all_traits = joined(
+constexpr auto all_traits = joined(  // those in more stages come last: they have a multiprocessor to themselves
     of_kinds({16, 64, 64}, 6, rc, rr), of_kinds({8, 64, 64}, 7, rc), of_kinds({32, 64, 64}, 5, rc),
     of_kinds({64, 64, 64}, 6, rc, rr), of_kinds({16, 64, 128}, 5, rc), of_kinds({16, 128, 64}, 12, rc),
     of_kinds({64, 128, 64}, 8, rc), of_kinds({64, 16, 64}, 6, rc, cc), of_kinds({64, 32, 64}, 5, rc, cc, rr),
@@ -149,5 +147,4 @@ constexpr auto build = [](auto t) {
 };
 template <class Unit>
 constexpr auto built_kernels = built_wgmma_list<Unit, all_traits>(build);
-
 }  // namespace lapidary::inline LAPIDARY_BUILD::wgmma_skinny
