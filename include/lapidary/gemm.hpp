@@ -129,9 +129,8 @@ struct PlannedWay {
   std::string limiter;           ///< what they go to: "tensor cores"
   bool finishes = false;         ///< the kernel stores sums, and a second launch makes results of them
   PackedOperands prepared = {};  ///< of the copies, which are there before a run
+  bool waits = false;            ///< the kernel begins behind the launch in front of it, though it could begin before
   int parts = 1;                 ///< of K, whose sums are stored apart; the second launch adds them up
-  /// The kernel begins when the launch in front of it has ended, though it could begin before.
-  bool waits = false;
 };
 
 /// How far a result may be from the exact one at most, before an epilogue, as long as nothing overflows and no product,

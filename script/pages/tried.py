@@ -503,13 +503,13 @@ def placement():
         timed.setdefault(row["blocks"], {})[row["waits"]] = row
     lines = []
     for blocks in SHOWN_BLOCKS:
-        cells = []
-        for row in (timed[blocks][waits] for waits in (False, True)):
-            each = ["" if row[key] is None else f"{row[key]:.1f}" for key in ("us_in_full_gpcs", "us_in_others")]
-            cells += [f"{row['us']:.1f}", f"{row['full_gpcs']:.1f}", *each]
-        lines.append([f"{blocks}", *cells])
-    columns = ["µs:", "full GPCs:", "µs of a block there:", "elsewhere:"]
-    return table(["blocks:", *(f"{when}, {column}" for when in ("early", "waiting") for column in columns)], lines)
+        early, waits = timed[blocks][False], timed[blocks][True]
+        # Counted in each: groups of fewer than eight multiprocessors, which full_gpcs leaves out, where no others are full.
+        in_full = early["us_in_full_gpcs"] if early["full_gpcs"] else None
+        of_blocks = ["" if us is None else f"{us:.1f}" for us in (in_full, early["us_in_others"])]
+        lines.append([f"{blocks}", f"{early['us']:.1f}", f"{early['full_gpcs']:.1f}", *of_blocks, f"{waits['us']:.1f}", f"{waits['full_gpcs']:.1f}"])
+    columns = ["early, µs:", "full GPCs:", "µs of a block there:", "elsewhere:", "waiting, µs:", "full GPCs:"]
+    return table(["blocks:", *columns], lines)
 
 
 SHARES = ((0.5, 0.6), (0.6, 0.73), (0.73, 0.85), (0.85, 1))

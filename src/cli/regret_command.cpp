@@ -233,10 +233,11 @@ Command add_regret(App program) {
   app.add_option("--within", a->within,
                  "leave out ways of which more than so many times the choice's time is expected (3)")
       .check(in_range(1.0, 1e6));
-  app.add_option("--table", a->table, "write what was quicker than the choice as a table for GemmOptions::table")
-      .type_name("FILE");
-  app.add_flag("--both", a->both,
-               "time kernels that could begin while the launch before ends also the other way: waiting for it or not");
+  const Option table = app.add_option("--table", a->table,
+                                      "write what was quicker than the choice as a table for GemmOptions::table")
+                           .type_name("FILE");
+  app.add_flag("--both", a->both, "time kernels that a plan may have wait for the launch before both ways")
+      .excludes(table);
   app.add_flag("--bursts", a->bursts, "time the choice and cuBLAS by bursts after rests too, as bench does");
   app.add_option("-o,--output", a->output, "write JSON to a file").type_name("FILE");
   app.add_flag("--json", a->json, "print JSON");

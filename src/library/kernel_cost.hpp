@@ -42,7 +42,9 @@ struct LibraryKernel {
   bool in_bulk;                  ///< it refuses lines that begin anywhere, as bulk copies do
   bool as_parent;                ///< it is for epilogues, and costs what its parent does, which is for what has none
   bool for_batches;              ///< not for single products, for which rungs before it have its tiles
-  bool overlaps;                 ///< it may begin before the launch in front of it has ended, as wgmma_overlapped does
+  /// It may begin before the launch in front of it has ended, as wgmma_overlapped and its descendants do. The f32
+  /// split_k always does.
+  bool overlaps;
   /// Of A, B and D: it refuses lines that do not begin at multiples of 16 bytes, whatever else a problem is.
   bool bulk_a, bulk_b, bulk_d;
 

@@ -184,8 +184,8 @@ PlannedWay Candidate::planned(const Problem& asked) const {
           .limiter = time.limiter,
           .finishes = finishes,
           .prepared = prepared(asked),
-          .parts = parts,
-          .waits = time.waits};
+          .waits = time.waits,
+          .parts = parts};
 }
 
 const std::vector<PlannedWay>& PlanData::ways() const {
@@ -432,7 +432,11 @@ Plan plan_of(std::string_view text) {
     refuse(RefusalId::plan_id_kernel, fmt::format("D has no elements, and its kernel is {}; write none", id.kernel));
   if (!nothing && id.kernel.empty())
     refuse(RefusalId::plan_id_kernel, "D has elements, and its kernel is none; write one that computes it");
-  if (nothing) return Plan(std::move(data));
+  if (nothing) {
+    const std::string is = to_string(plan_id(*data));
+    if (is != text) refuse(RefusalId::plan_id_form, fmt::format("of D without elements it is {}", is));
+    return Plan(std::move(data));
+  }
   const LibraryKernel* const known = library_kernel(find_kernel(id.kernel));
   std::optional<Way> way;
   if (known && known->rung->runs_on(data->card->gpu.compute_capability, known->kernel->kind))

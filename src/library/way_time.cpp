@@ -365,16 +365,22 @@ struct Waiting {
   static constexpr double rounds = 1.5;                          ///< more, of a batch's blocks without clusters
 };
 
-/// By which factor a launch takes less, besides the gap, if it begins with all multiprocessors idle. Behind a copy or a
-/// second launch it does so anyway, as these let no kernel begin before they end.
+/// Whether a kernel may wait: alone. Behind a copy or a second launch it begins when that has ended anyway, as these
+/// let no kernel begin before.
+bool may_wait(const Way& way) {
+  const auto is_made = [](const std::optional<PackedMatrix>& copy) { return copy && !copy->prepared; };
+  return way.kernel->overlaps && !way.finishing && !is_made(way.a) && !is_made(way.b);
+}
+
+/// By which factor a launch takes less, besides the gap, if it begins with all multiprocessors idle.
 double factor_of_waiting(const Way& way, const BuiltInCard& card, int resident) {
   const KernelEntry& kernel = *way.kernel->kernel;
-  const auto is_made = [](const std::optional<PackedMatrix>& copy) { return copy && !copy->prepared; };
-  if (!way.kernel->in_bulk || way.finishing || is_made(way.a) || is_made(way.b)) return 1;
+  if (!way.kernel->in_bulk) return 1;
   const LibraryKernel::Work work = way.kernel->work(way.problem, card.gpu.sms);
   const double rounds = work.blocks / (places_of(kernel, work, card.gpu) * resident);
   const int cluster = kernel.cluster.down * kernel.cluster.across;
-  const bool fill_gpcs = rounds > Waiting::least_share && rounds <= Waiting::most_share && cluster < 8;
+  const bool fill_gpcs = rounds > Waiting::least_share && rounds <= Waiting::most_share && cluster < 8 &&
+                         work.share <= 8;
   const bool in_order = way.problem.batch.count > 1 && rounds > Waiting::rounds && cluster == 1;
   return fill_gpcs || in_order ? Waiting::factor : 1;
 }
@@ -402,7 +408,7 @@ std::optional<WayTime> time_of(const Way& way, const Batch& batch, const BuiltIn
                  : cost.depth > 0 ? time_of_warps(way, card, resident)
                                   : time_of_warpgroups(way, card, resident);
   time.seconds += time_of_epilogue(way, card, resident);
-  if (way.kernel->overlaps) {
+  if (may_wait(way)) {
     const double factor = measured ? factor_of_waiting(way, card, resident) : 1;
     const double waiting = time.seconds * factor + Waiting::gap_s;
     time.waits = waits.value_or(waiting < time.seconds);

@@ -171,10 +171,10 @@ nlohmann::ordered_json measure(cudaStream_t stream, const uint4* data, const std
       }
     };
     each_block([&](int gpc, double) { ++load[gpc]; });
-    const auto is_full = [&](int gpc) { return load[gpc] == size[gpc]; };
+    const auto is_full = [&](int gpc) { return size[gpc] >= 8 && load[gpc] == size[gpc]; };
     each_block([&](int gpc, double us) { (is_full(gpc) ? in_full : in_others).add(us); });
-    full_gpcs.add(static_cast<double>(std::count_if(
-        load.begin(), load.end(), [&](const auto& one) { return size[one.first] >= 8 && is_full(one.first); })));
+    full_gpcs.add(static_cast<double>(
+        std::count_if(load.begin(), load.end(), [&](const auto& one) { return is_full(one.first); })));
   }
   check_cuda(cudaEventDestroy(begin), "cudaEventDestroy");
   check_cuda(cudaEventDestroy(end), "cudaEventDestroy");

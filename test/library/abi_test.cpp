@@ -251,6 +251,7 @@ std::vector<Known> cpp_offsets() {
       OF_CPP(PlannedWay, limiter),
       OF_CPP(PlannedWay, finishes),
       OF_CPP(PlannedWay, prepared),
+      OF_CPP(PlannedWay, waits),
       OF_CPP(PlannedWay, parts),
       OF_CPP(ErrorBound, products),
       OF_CPP(ErrorBound, addend),

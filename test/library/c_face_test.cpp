@@ -265,6 +265,14 @@ TEST_F(CFace, RunsPlans) {
   for (const float result : results()) ASSERT_EQ(result, 5 * side + 7);
 
   lapidary_plan* again = nullptr;
+  ASSERT_EQ(
+      lapidary_plan_from_id(
+          "1.h200.f16-RCR.64x64x64.ld64-64-64-64.at16-16-16-16.oz.wgmma_waves_64x64x64_s13_e1x64_f16-RC.p-w", &again),
+      LAPIDARY_SUCCESS)
+      << lapidary_last_error();
+  EXPECT_EQ(info_of(again).waits, 1);
+  EXPECT_EQ(info.waits, 0);
+  lapidary_plan_destroy(again);
   ASSERT_EQ(lapidary_plan_from_id(id, &again), LAPIDARY_SUCCESS) << lapidary_last_error();
   EXPECT_STREQ(info_of(again).id, id);
   lapidary_plan_destroy(plan);

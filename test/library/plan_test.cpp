@@ -322,6 +322,10 @@ TEST(Plan, WaitsForTheLaunchBeforeWhereItsBlocksWouldCrowd) {
   const Plan copies = plan(problem_of({Type::f16, Type::f16, row, row}, 64, 10240, 8192), "h200",
                            {.kernel = wide, .packs = {{false, true}}});
   EXPECT_FALSE(copies.way().waits) << copies.id();
+  EXPECT_NE(refusal_of([&] { plan_of(copies.id() + "-w"); }).find(copies.id()), std::string::npos);
+  const Plan empty = plan(problem_of({Type::f16, Type::f16, row, column}, 0, 64, 64), "h200");
+  EXPECT_EQ(plan_of(empty.id()).id(), empty.id());
+  EXPECT_NE(refusal_of([&] { plan_of(empty.id() + "-w"); }).find(empty.id()), std::string::npos);
   for (const char* none : {"-w-w", "-wk2", "-W", "-w2"})
     EXPECT_NE(refusal_of([&] { plan_of(id.substr(0, id.size() - 2) + none); }), "") << none;
   // One that never begins early does not wait.
@@ -984,9 +988,9 @@ std::string choices(const std::string& list, const GemmKind& types, std::string_
     p.epilogue = epilogue;
     const Plan made = plan(p, card);
     const PlannedWay& way = made.way();
-    text += fmt::format("{} {} {}x{}x{} {}{}{}{}\n", card, to_string(p.kind), p.M, p.N, p.K, way.kernel,
+    text += fmt::format("{} {} {}x{}x{} {}{}{}{}{}\n", card, to_string(p.kind), p.M, p.N, p.K, way.kernel,
                         way.parts > 1 ? fmt::format(" in {} parts", way.parts) : "", way.packs_a ? " copies A" : "",
-                        way.packs_b ? " copies B" : "");
+                        way.packs_b ? " copies B" : "", way.waits ? " waits" : "");
   }
   return text;
 }
