@@ -513,6 +513,8 @@ def placement():
 
 
 SHARES = ((0.5, 0.6), (0.6, 0.73), (0.73, 0.85), (0.85, 1))
+FEW, SHARED = "up to 0.5", [f"{low:g} to {high:g}" for low, high in SHARES]
+BATCHES, ROUNDS, UNALIGNED = "several rounds, of a batch, without clusters", "several rounds, others", "any, `wgmma_unaligned`"
 
 
 def waiting():
@@ -532,16 +534,16 @@ def waiting():
                 short = early["measured_s"] < 10e-6
                 ratio = ways[True]["measured_s"] / early["measured_s"]
                 if "unaligned" in early["kernel"]:
-                    kind = "any, `wgmma_unaligned`"
+                    kind = UNALIGNED
                 elif rounds <= 1:
-                    kind = next((f"{low:g} to {high:g}" for low, high in SHARES if low < rounds <= high), "up to 0.5")
+                    kind = next((text for text, (low, high) in zip(SHARED, SHARES) if low < rounds <= high), FEW)
                 elif plan.products > 1 and not re.search(r"_c\d", early["kernel"]):
-                    kind = "several rounds, of a batch, without clusters"
+                    kind = BATCHES
                 else:
-                    kind = "several rounds, others"
+                    kind = ROUNDS
                 timed.setdefault(kind, {True: [], False: []})[short].append(ratio)
     lines = []
-    for kind in ("up to 0.5", *(f"{low:g} to {high:g}" for low, high in SHARES), "several rounds, of a batch, without clusters", "several rounds, others", "any, `wgmma_unaligned`"):
+    for kind in (FEW, *SHARED, BATCHES, ROUNDS, UNALIGNED):
         cells = []
         for short in (True, False):
             ratios = timed.get(kind, {}).get(short, [])
@@ -573,7 +575,7 @@ def more_stages():
     for kind, found in sorted(by_kind.items()):
         quicker = sum(best > without for without, best in found)
         lines.append([kind, f"{len(found)}", *(f"{mean(ratios):.3f}" for ratios in zip(*found)), f"{quicker}"])
-    return table(["f16", "problems:", "without:", "with:", "quickest of all:"], lines)
+    return table(["f16 and bf16", "problems:", "without:", "with:", "quickest of all:"], lines)
 
 
 REGIONS = {

@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/cuda_launches.hpp"
 #include "bench/receipt.hpp"
 #include "device/cuda_check.hpp"
 #include "device/device.hpp"
@@ -51,28 +52,15 @@ double host_microseconds(cudaStream_t stream, const Way& way) {
   return taken.count() / launches;
 }
 
-class Event {
- public:
-  Event() { check_cuda(cudaEventCreate(&event_), "cudaEventCreate"); }
-  Event(const Event&) = delete;
-  ~Event() { cudaEventDestroy(event_); }
-  operator cudaEvent_t() const { return event_; }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
-
 /// From one launch to the next on the device.
 double microseconds_between(cudaStream_t stream, const Way& way) {
-  const Event begin, end;
+  bench::Event begin, end;
   way.launch();
-  check_cuda(cudaEventRecord(begin, stream), "cudaEventRecord");
+  begin.record(stream);
   for (int i = 0; i < launches; ++i) way.launch();
-  check_cuda(cudaEventRecord(end, stream), "cudaEventRecord");
-  check_cuda(cudaEventSynchronize(end), way.name);
-  float milliseconds = 0;
-  check_cuda(cudaEventElapsedTime(&milliseconds, begin, end), "cudaEventElapsedTime");
-  return 1e3 * static_cast<double>(milliseconds) / launches;
+  end.record(stream);
+  end.wait();
+  return 1e3 * end.milliseconds_since(begin) / launches;
 }
 
 double quantile(std::vector<double> values, double part) {

@@ -18,6 +18,7 @@
 #include <numeric>
 #include <vector>
 
+#include "bench/cuda_launches.hpp"
 #include "bench/receipt.hpp"
 #include "device/cuda_check.hpp"
 #include "device/device.hpp"
@@ -113,6 +114,13 @@ std::vector<int> gpcs(cudaStream_t stream, int multiprocessors, Ran* ran) {
   return of;
 }
 
+/// Of each GPC the number of its multiprocessors.
+std::map<int, int> sizes(const std::vector<int>& gpc_of) {
+  std::map<int, int> size;
+  for (const int gpc : gpc_of) ++size[gpc];
+  return size;
+}
+
 struct Mean {
   double sum = 0;
   int count = 0;
@@ -130,36 +138,28 @@ nlohmann::ordered_json measure(cudaStream_t stream, const uint4* data, const std
                                bool waits, Ran* ran) {
   const auto most = static_cast<int>(gpc_of.size());
   auto* const never = reinterpret_cast<std::uint32_t*>(ran + launches * most);
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t launchable = nullptr;
-  check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-  for (int i = 0; i < launches; ++i) {
-    Launch launch(stream, blocks, threads);
-    launch.attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    launch.attributes[0].val.programmaticStreamSerializationAllowed = 1;
-    launch.config.numAttrs = waits ? 0 : 1;
-    const uint4* const from = data + static_cast<std::size_t>(i % copies) * static_cast<std::size_t>(most) * vectors;
-    check_cuda(cudaLaunchKernelEx(&launch.config, read_own, from, ran + i * most, never), "read_own");
-  }
-  check_cuda(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
-  check_cuda(cudaGraphInstantiate(&launchable, graph, 0), "cudaGraphInstantiate");
-  cudaEvent_t begin = nullptr, end = nullptr;
-  check_cuda(cudaEventCreate(&begin), "cudaEventCreate");
-  check_cuda(cudaEventCreate(&end), "cudaEventCreate");
+  const bench::Graph graph(bench::captured(stream, [&] {
+    for (int i = 0; i < launches; ++i) {
+      Launch launch(stream, blocks, threads);
+      launch.attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      launch.attributes[0].val.programmaticStreamSerializationAllowed = 1;
+      launch.config.numAttrs = waits ? 0 : 1;
+      const uint4* const from = data + static_cast<std::size_t>(i % copies) * static_cast<std::size_t>(most) * vectors;
+      check_cuda(cudaLaunchKernelEx(&launch.config, read_own, from, ran + i * most, never), "read_own");
+    }
+  }));
+  bench::Event begin, end;
   std::array<double, rounds> taken{};
   for (double& each : taken) {
-    float milliseconds = 0;
-    check_cuda(cudaEventRecord(begin, stream), "cudaEventRecord");
-    check_cuda(cudaGraphLaunch(launchable, stream), "cudaGraphLaunch");
-    check_cuda(cudaEventRecord(end, stream), "cudaEventRecord");
-    check_cuda(cudaEventSynchronize(end), "read_own");
-    check_cuda(cudaEventElapsedTime(&milliseconds, begin, end), "cudaEventElapsedTime");
-    each = 1e3 * static_cast<double>(milliseconds) / launches;
+    begin.record(stream);
+    graph.launch(stream);
+    end.record(stream);
+    end.wait();
+    each = 1e3 * end.milliseconds_since(begin) / launches;
   }
   std::nth_element(taken.begin(), taken.begin() + rounds / 2, taken.end());
 
-  std::map<int, int> size;  // of GPCs
-  for (const int gpc : gpc_of) ++size[gpc];
+  std::map<int, int> size = sizes(gpc_of);
   const std::vector<Ran> found = read_back(ran, launches * most);
   Mean full_gpcs, in_full, in_others;
   for (int i = launches / 2; i < launches; ++i) {
@@ -176,10 +176,6 @@ nlohmann::ordered_json measure(cudaStream_t stream, const uint4* data, const std
     full_gpcs.add(static_cast<double>(
         std::count_if(load.begin(), load.end(), [&](const auto& one) { return is_full(one.first); })));
   }
-  check_cuda(cudaEventDestroy(begin), "cudaEventDestroy");
-  check_cuda(cudaEventDestroy(end), "cudaEventDestroy");
-  check_cuda(cudaGraphExecDestroy(launchable), "cudaGraphExecDestroy");
-  check_cuda(cudaGraphDestroy(graph), "cudaGraphDestroy");
   return {{"blocks", blocks},
           {"waits", waits},
           {"us", taken[rounds / 2]},
@@ -201,10 +197,8 @@ void measure_all(const char* path) {
     check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
                "cudaFuncSetAttribute");
   const std::vector<int> gpc_of = gpcs(stream, most, ran);
-  std::map<int, int> size;
-  for (const int gpc : gpc_of) ++size[gpc];
-  nlohmann::ordered_json sizes = nlohmann::ordered_json::array(), rows = nlohmann::ordered_json::array();
-  for (const auto& [gpc, multiprocessors] : size) sizes.push_back(multiprocessors);
+  nlohmann::ordered_json of_gpcs = nlohmann::ordered_json::array(), rows = nlohmann::ordered_json::array();
+  for (const auto& [gpc, multiprocessors] : sizes(gpc_of)) of_gpcs.push_back(multiprocessors);
   for (int blocks = 32; blocks <= most; blocks += blocks >= 64 && blocks < 72 ? 2 : 4)
     for (const bool waits : {false, true}) {
       rows.push_back(measure(stream, static_cast<const uint4*>(data.data()), gpc_of, blocks, waits, ran));
@@ -214,7 +208,7 @@ void measure_all(const char* path) {
       {"receipt", bench::machine_receipt(*gpu)},
       {"method", "40 launches in a CUDA graph, medians of 9; of the last 20 launches where blocks ran, and how long"},
       {"bytes_of_a_block", vectors * sizeof(uint4)},
-      {"multiprocessors_of_gpcs", sizes},
+      {"multiprocessors_of_gpcs", of_gpcs},
       {"rows", rows}};
   std::ofstream(path) << document.dump(1) << '\n';
 }
