@@ -73,11 +73,11 @@ bool takes_no_odd_lines(const KernelEntry& kernel) {
 }  // namespace
 
 LibraryKernel::Work LibraryKernel::work(const Problem& p, int multiprocessors) const {
-  const auto [rows, columns] = tiles_of(*kernel, p.M, p.N);
-  const std::int64_t tiles = rows * columns * p.batch.count,
+  const RowCol<std::int64_t> of_one = tiles_of(*kernel, p.M, p.N);
+  const std::int64_t tiles = of_one.row * of_one.col * p.batch.count,
                      steps = ceil_div<std::int64_t>(part_of_k(p), kernel->tile.k);
   const int share = kernel->split ? kernel->split->blocks(tiles, p.K, multiprocessors) : 1;
-  return {static_cast<double>(tiles * share), static_cast<double>(ceil_div<std::int64_t>(steps, share)), share};
+  return {of_one, static_cast<double>(tiles * share), static_cast<double>(ceil_div<std::int64_t>(steps, share)), share};
 }
 
 std::span<const KernelCost> kernel_costs() { return costs; }
@@ -117,7 +117,7 @@ std::span<const LibraryKernel* const> library_kernels(Type operands, Order a, Or
         if (const GemmKind& kind = kernel.kernel->kind; kind.type == static_cast<Type>(i / 4))
           by_turns[(kind.a != static_cast<Order>(i / 2 % 2)) + (kind.b != static_cast<Order>(i % 2))].push_back(
               &kernel);
-      for (const auto& kernels : by_turns) found[i].insert(found[i].end(), kernels.begin(), kernels.end());
+      for (const auto& kernels : by_turns) found[i].insert(found[i].end(), kernels.rbegin(), kernels.rend());
     }
     return found;
   }();

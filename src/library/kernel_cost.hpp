@@ -1,10 +1,12 @@
 #pragma once
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "core/row_col.hpp"
 #include "kernels/registry.hpp"
 #include "library/measured_cost.hpp"
 
@@ -54,9 +56,10 @@ struct LibraryKernel {
 
   /// What blocks have to do of D, or of those of all products.
   struct Work {
-    double blocks;  ///< those that tiles beyond D have in clusters included
-    double steps;   ///< along K, of each tile's part that a block has
-    int share;      ///< blocks that share a tile
+    RowCol<std::int64_t> tiles;  ///< of one product (tiles_of())
+    double blocks;               ///< those that tiles beyond D have in clusters included
+    double steps;                ///< along K, of each tile's part that a block has
+    int share;                   ///< blocks that share a tile
   };
   Work work(const Problem& problem, int multiprocessors) const;
 };

@@ -181,7 +181,7 @@ BrokenRule why_parts(unsigned which, const Problem& problem, const BuiltInCard& 
 
 /// Of options that leave none of the ways that there are.
 BrokenRule why_options(const Problem& problem, const BuiltInCard& card, const GemmOptions& options) {
-  const auto none_left = [&](unsigned which) { return ways_left(problem, card, only(which, options)).empty(); };
+  const auto none_left = [&](unsigned which) { return !quickest_way(problem, card, only(which, options)); };
   BrokenRule all;
   const auto add = [&](unsigned which) {
     const BrokenRule broken = why_parts(which, problem, card, options);
@@ -212,7 +212,7 @@ BrokenRule why_options(const Problem& problem, const BuiltInCard& card, const Ge
 }  // namespace
 
 BrokenRule why_no_way(const Problem& problem, const BuiltInCard& card, const GemmOptions& options) {
-  const bool by_options = !ways_left(problem, card, only(0, options)).empty();
+  const bool by_options = quickest_way(problem, card, only(0, options)).has_value();
   BrokenRule broken = by_options ? why_options(problem, card, options)
                                  : why_no_kernel(with_row_major_results(problem), card);
   if (by_options) broken.why = fmt::format("nothing computes the product on {} with {}", card.gpu.name, broken.why);

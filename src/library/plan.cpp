@@ -46,33 +46,6 @@ constexpr std::int64_t few_rows = 64, many_rows = 1024;
 
 bool has_results(const Problem& p) { return p.M > 0 && p.N > 0 && p.batch.count > 0; }
 
-/// The ways to compute a resolved problem by kernels that the library chooses among.
-std::vector<Candidate> candidates(const Problem& asked, const BuiltInCard& card, const GemmOptions& options) {
-  std::vector<Candidate> found;
-  const Problem problem = with_row_major_results(asked);
-  const auto allowed = [&](const LibraryKernel& kernel) {
-    return (options.fast_accumulation || !kernel.kernel->fast_accumulation) &&
-           (!options.batch_invariant || !kernel.sums_depend_on_others()) &&
-           (options.kernel.empty() || options.kernel == kernel.id);
-  };
-  constexpr std::size_t usual = 192;
-  found.reserve(usual);
-  const PackedOperands prepared = exchanged(asked, options.prepared);
-  const bool turned = options.packs.has_value();
-  each_way(problem, card.gpu, prepared, options.workspace_bytes, turned, allowed, [&](const Way& way) {
-    // Whether sums are made for a second launch that a kernel could do without depends on how many rows there are.
-    if (options.batch_invariant && way.finishing && !needs_finishing(problem)) return;
-    // Clusters add up sums of so few results sooner: of three products that were timed parts took 1.25 to 1.36 times as
-    // long.
-    if (options.kernel.empty() && way.parts() > 1 && problem.M * problem.N <= 128 * 128) return;
-    const auto time = time_of(way, problem.batch, card);
-    if (!time) return;
-    const Candidate candidate(way, *time);
-    if (!options.packs || *options.packs == candidate.packs(asked)) found.push_back(candidate);
-  });
-  return found;
-}
-
 /// Bytes of all matrices of a problem.
 double operand_bytes(const Problem& p) {
   double bytes = 0;
@@ -82,6 +55,50 @@ double operand_bytes(const Problem& p) {
     bytes += static_cast<double>(shape_of(p, matrix).bytes()) * (shared ? 1 : static_cast<double>(p.batch.count));
   }
   return bytes;
+}
+
+/// Bytes of a card's memory that matrices leave.
+double room_beside(const Problem& problem, const BuiltInCard& card) {
+  return static_cast<double>(card.gpu.dram_bytes) - operand_bytes(problem);
+}
+
+/// Which ways are asked for.
+enum class Wanted { all, quickest };
+
+/// The ways to compute a resolved problem by kernels that the library chooses among; where the quickest one is wanted
+/// alone, it and those others that were weighed before that was known.
+std::vector<Candidate> candidates(const Problem& asked, const BuiltInCard& card, const GemmOptions& options,
+                                  Wanted wanted) {
+  std::vector<Candidate> found;
+  const Problem problem = with_row_major_results(asked);
+  const double room = room_beside(asked, card);
+  const LeastTimes least_times(problem, card);
+  double least = std::numeric_limits<double>::infinity();  // of ways that the card has room for
+  const auto judge = [&](const LibraryKernel& kernel) {
+    if ((!options.fast_accumulation && kernel.kernel->fast_accumulation) ||
+        (options.batch_invariant && kernel.sums_depend_on_others()) ||
+        (!options.kernel.empty() && options.kernel != kernel.id))
+      return Verdict::leave_out;
+    return wanted == Wanted::quickest && least_times.of(kernel) > least ? Verdict::hopeless : Verdict::look_for;
+  };
+  constexpr std::size_t usual = 192;
+  found.reserve(usual);
+  const PackedOperands prepared = exchanged(asked, options.prepared);
+  const bool turned = options.packs.has_value();
+  each_way(problem, card.gpu, prepared, options.workspace_bytes, turned, judge, [&](const Way& way) {
+    // Whether sums are made for a second launch that a kernel could do without depends on how many rows there are.
+    if (options.batch_invariant && way.finishing && !needs_finishing(problem)) return;
+    // Clusters add up sums of so few results sooner: of three products that were timed parts took 1.25 to 1.36 times as
+    // long.
+    if (options.kernel.empty() && way.parts() > 1 && problem.M * problem.N <= 128 * 128) return;
+    const auto time = time_of(way, problem.batch, card);
+    if (!time) return;
+    const Candidate candidate(way, *time);
+    if (options.packs && *options.packs != candidate.packs(asked)) return;
+    found.push_back(candidate);
+    if (static_cast<double>(candidate.workspace_bytes) <= room) least = std::min(least, time->seconds);
+  });
+  return found;
 }
 
 /// What ways are put in order by: those that need more memory, with all matrices, than the card has come last, and
@@ -103,20 +120,6 @@ class Rank {
   std::ptrdiff_t place;  // in the ladder
   bool copies_a;
 };
-
-/// Bytes of a card's memory that matrices leave.
-double room_beside(const Problem& problem, const BuiltInCard& card) {
-  return static_cast<double>(card.gpu.dram_bytes) - operand_bytes(problem);
-}
-
-/// Ways, the first of them in order at the front; the others stay in none.
-std::vector<Candidate> best_first(std::vector<Candidate> ways, const Problem& problem, const BuiltInCard& card) {
-  const double room = room_beside(problem, card);
-  const auto best = std::min_element(
-      ways.begin(), ways.end(), [&](const Candidate& a, const Candidate& b) { return Rank(a, room) < Rank(b, room); });
-  if (best != ways.end()) std::iter_swap(ways.begin(), best);
-  return ways;
-}
 
 /// A problem by which a kernel is chosen whose results for a row of D do not depend on how many rows there are: so
 /// many, of an A that is aligned; where M is the length of lines of results, one more, for kernels that take any
@@ -147,13 +150,13 @@ std::string kernel_of_any_rows(const Problem& problem, const BuiltInCard& card, 
   if (problem.batch.count > 1 && problem.batch.stride_a != 0) options.prepared.a = false;
   // By a kernel there are several ways, with copies and without.
   std::unordered_map<const LibraryKernel*, double> seconds_of_few;
-  for (const Candidate& candidate : candidates(with_rows(problem, few_rows), card, options)) {
+  for (const Candidate& candidate : candidates(with_rows(problem, few_rows), card, options, Wanted::all)) {
     const auto [place, is_new] = seconds_of_few.try_emplace(candidate.kernel, candidate.time.seconds);
     place->second = std::min(place->second, candidate.time.seconds);
   }
   const LibraryKernel* best = nullptr;
   double least = std::numeric_limits<double>::infinity();
-  for (const Candidate& candidate : candidates(with_rows(problem, many_rows), card, options)) {
+  for (const Candidate& candidate : candidates(with_rows(problem, many_rows), card, options, Wanted::all)) {
     // One that does batches takes no copy of A, and so not every A and M.
     if (candidate.kernel->kernel->batches) continue;
     const auto with_few = seconds_of_few.find(candidate.kernel);
@@ -190,7 +193,12 @@ PlannedWay Candidate::planned(const Problem& asked) const {
 
 const std::vector<PlannedWay>& PlanData::ways() const {
   std::call_once(told_, [&] {
+    if (!weighed_with) {
+      ways_ = {planned};
+      return;
+    }
     const double room = room_beside(problem, *card);
+    const std::vector<Candidate> candidates = ways_left(problem, *card, *weighed_with);
     std::vector<std::pair<Rank, const Candidate*>> ranks;
     ranks.reserve(candidates.size());
     for (const Candidate& candidate : candidates) ranks.emplace_back(Rank(candidate, room), &candidate);
@@ -198,18 +206,33 @@ const std::vector<PlannedWay>& PlanData::ways() const {
     std::vector<PlannedWay> ways;
     ways.reserve(candidates.size());
     for (const auto& [rank, candidate] : ranks) ways.push_back(candidate->planned(problem));
-    if (ways.empty()) ways.push_back(planned);
     ways_ = std::move(ways);
   });
   return ways_;
 }
 
-std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card, GemmOptions options) {
+namespace {
+
+std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card, GemmOptions options, Wanted wanted) {
   if (options.batch_invariant) {
     options.kernel = kernel_of_any_rows(problem, card, options);
     if (options.kernel.empty()) return {};
   }
-  return best_first(candidates(problem, card, options), problem, card);
+  return candidates(problem, card, options, wanted);
+}
+
+}  // namespace
+
+std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card, const GemmOptions& options) {
+  return ways_left(problem, card, options, Wanted::all);
+}
+
+std::optional<Candidate> quickest_way(const Problem& problem, const BuiltInCard& card, const GemmOptions& options) {
+  const double room = room_beside(problem, card);
+  const std::vector<Candidate> ways = ways_left(problem, card, options, Wanted::quickest);
+  const auto best = std::min_element(
+      ways.begin(), ways.end(), [&](const Candidate& a, const Candidate& b) { return Rank(a, room) < Rank(b, room); });
+  return best == ways.end() ? std::nullopt : std::optional(*best);
 }
 
 const PackedMatrix* prepared_copy(const PlanData& plan, Matrix matrix) {
@@ -343,25 +366,25 @@ std::string Plan::why() const {
 
 namespace {
 
-/// The ways that there are to compute a problem, or the single product that its batch is: the problem is that then.
+/// The quickest way to compute a problem, or the single product that its batch is: the problem is that then.
 /// @param other  the quickest way in a form that it is not
-std::vector<Candidate> weigh(Problem& problem, const BuiltInCard& card, const GemmOptions& options,
-                             std::optional<PlannedWay>& other) {
-  const auto leave = [&](const Problem& form, const std::vector<Candidate>& ways) {
-    if (!ways.empty() && (!other || ways.front().time.seconds < other->seconds)) other = ways.front().planned(form);
+std::optional<Candidate> weigh(Problem& problem, const BuiltInCard& card, const GemmOptions& options,
+                               std::optional<PlannedWay>& other) {
+  const auto leave = [&](const Problem& form, const std::optional<Candidate>& way) {
+    if (way && (!other || way->time.seconds < other->seconds)) other = way->planned(form);
   };
-  std::vector<Candidate> found = ways_left(problem, card, options);
+  std::optional<Candidate> found = quickest_way(problem, card, options);
   // In another form it may need a workspace that there is not, or have kernels that count farther.
   const std::vector<Problem> forms = forms_of(problem, options.batch_invariant);
   for (auto form = forms.begin() + 1; form != forms.end(); ++form) {
-    std::vector<Candidate> ways = ways_left(*form, card, options);
-    if (ways.empty() || (!found.empty() && ways.front().time.seconds > found.front().time.seconds)) {
-      leave(*form, ways);
+    const std::optional<Candidate> way = quickest_way(*form, card, options);
+    if (!way || (found && way->time.seconds > found->time.seconds)) {
+      leave(*form, way);
       continue;
     }
     leave(problem, found);
     problem = *form;
-    found = std::move(ways);
+    found = way;
   }
   return found;
 }
@@ -385,26 +408,30 @@ Plan plan(const Problem& asked, std::string_view card_name, const GemmOptions& o
     if (table)  // its lines may be of any form, as ids are
       for (const Problem& form : forms_of(data->problem, options.batch_invariant))
         if (!entry) entry = table->find(form);
-    std::vector<Candidate> found;
+    std::optional<Candidate> best;
     if (entry) {
       GemmOptions told = options;
       told.kernel = entry->kernel;
       told.packs = entry->packs;
-      found = weigh(data->problem, card, told, data->other);
-      if (!found.empty()) data->table = table->hash();
+      best = weigh(data->problem, card, told, data->other);
+      if (best) {
+        data->table = table->hash();
+        data->weighed_with = std::move(told);
+      }
     }
     // The table knows neither the card nor where lines begin: what cannot be done as it says is done as without it.
-    if (found.empty()) found = weigh(data->problem, card, options, data->other);
-    if (found.empty()) {
+    if (!best) {
+      best = weigh(data->problem, card, options, data->other);
+      data->weighed_with = options;
+    }
+    if (!best) {
       const BrokenRule broken = why_no_way(data->problem, card, options);
       throw Refusal(broken.id, broken.why);
     }
-    const Candidate& best = found.front();
-    data->way = way_of(with_row_major_results(data->problem), *best.kernel, card.gpu.sms, best.copied, best.there,
-                       best.parts)
+    data->way = way_of(with_row_major_results(data->problem), *best->kernel, card.gpu.sms, best->copied, best->there,
+                       best->parts)
                     .value();
-    data->planned = best.planned(data->problem);
-    data->candidates = std::move(found);
+    data->planned = best->planned(data->problem);
   }
   data->id = to_string(plan_id(*data));
   return Plan(std::move(data));
@@ -452,8 +479,8 @@ Plan plan_of(std::string_view text) {
                                  .packs = id.packs,
                                  .prepared = id.prepared};
     // What it says is prepared may be what no run could find prepared.
-    if (const auto found = ways_left(data->problem, *data->card, options); !found.empty()) {
-      data->planned = found.front().planned(data->problem);
+    if (const auto found = quickest_way(data->problem, *data->card, options)) {
+      data->planned = found->planned(data->problem);
       refuse(RefusalId::plan_id_form, fmt::format("that of its kernel is {}", to_string(plan_id(*data))));
     }
     const BrokenRule broken = why_no_way(data->problem, *data->card, options);

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,9 +43,10 @@ struct PlanData {
   std::string id;
   std::string table;  ///< as PlanId::table
 
-  /// What was weighed, that way first; empty if D has no elements, and of a plan made from its id. Most ask for the
-  /// first one alone: all are put in order, and told in words, for who asks for them.
-  std::vector<Candidate> candidates;
+  /// By which the way is the quickest one; nothing if D has no elements, and of a plan made from its id.
+  std::optional<GemmOptions> weighed_with;
+  /// All that they leave, the plan's first. Most ask for that one alone: the others are weighed, put in order and told
+  /// in words for who asks for them.
   const std::vector<PlannedWay>& ways() const;
 
  private:
@@ -55,9 +57,11 @@ struct PlanData {
 /// The copy of A or B, as the plan's problem has them, that is to be there before a run; null if none is.
 const PackedMatrix* prepared_copy(const PlanData& plan, Matrix matrix);
 
-/// The ways that options leave to compute a resolved problem, the quickest first and others in no order; with
-/// batch_invariant those of the kernel that is chosen for any number of rows. A user's table does not count.
-std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card, GemmOptions options);
+/// The ways that options leave to compute a resolved problem, in no order; with batch_invariant those of the kernel
+/// that is chosen for any number of rows. A user's table does not count.
+std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card, const GemmOptions& options);
+/// ... and the quickest of them, found without weighing all; nothing if there is none.
+std::optional<Candidate> quickest_way(const Problem& problem, const BuiltInCard& card, const GemmOptions& options);
 
 /// With batch_invariant, the kernel that is chosen for any number of rows, and any workspace: of those that take few
 /// and many the one that does both well, by the product of the two times. Empty if there is none.

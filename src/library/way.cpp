@@ -124,11 +124,15 @@ bool lines_begin(const MatrixShape& x, int base) {
 /// Whether lines of results begin where no bulk copy stores them.
 bool results_begin_anywhere(const Problem& p) { return !lines_begin(shape_of(p, Matrix::D), p.aligned.D); }
 
-/// Whether a kernel makes sums of a product, for which a second launch has no other use than to store results of 16
-/// bits whose lines begin anywhere.
+/// Whether sums of a product may be made for which a second launch has no other use than to store results of 16 bits
+/// whose lines begin anywhere.
+bool is_for_another_to_store(const Problem& batch) {
+  return size_of(batch.kind.result) == 2 && !needs_finishing(batch) && batch.batch.count == 1 && batch.groups == 0 &&
+         results_begin_anywhere(batch);
+}
+/// ... and whether a kernel makes such sums.
 bool stores_for_another(const LibraryKernel& kernel, const Problem& batch) {
-  return kernel.kernel->kind.result == Type::f32 && size_of(batch.kind.result) == 2 && !needs_finishing(batch) &&
-         batch.batch.count == 1 && batch.groups == 0 && results_begin_anywhere(batch);
+  return kernel.kernel->kind.result == Type::f32 && is_for_another_to_store(batch);
 }
 
 /// Has the kernel store sums for a second launch, which may be where results will be unless there are several parts, or
@@ -214,7 +218,8 @@ Type stored_type(const Problem& problem, const LibraryKernel& kernel) {
 
 namespace {
 
-/// way_of() of an empty way. @returns whether there is one
+/// way_of(), in the place of another way: those of all kernels take long to be cleared first. @returns whether there
+/// is one; if not, what is in its place is none
 bool make_way(Way& way, const Problem& batch, const LibraryKernel& library_kernel, int multiprocessors,
               const PackedOperands& packs, const PackedOperands& prepared, int asked_parts, BrokenRule* broken) {
   const KernelEntry& kernel = *library_kernel.kernel;
@@ -257,6 +262,10 @@ bool make_way(Way& way, const Problem& batch, const LibraryKernel& library_kerne
   }
   way.kernel = &library_kernel;
   way.problem = one_of(batch);
+  way.a.reset();
+  way.b.reset();
+  way.finishing.reset();
+  way.workspace_bytes = 0;
   Problem& p = way.problem;
   const int parts = !split || batch.split != 1 ? 1
                     : asked_parts > 0          ? asked_parts
@@ -336,7 +345,7 @@ std::optional<Way> way_of(const Problem& problem, const LibraryKernel& kernel, i
 }
 
 void each_way(const Problem& problem, const model::Gpu& gpu, const PackedOperands& prepared,
-              std::size_t workspace_bytes, bool turned, const std::function<bool(const LibraryKernel&)>& allowed,
+              std::size_t workspace_bytes, bool turned, const std::function<Verdict(const LibraryKernel&)>& judge,
               const std::function<void(const Way&)>& take) {
   const bool nothing = problem.K == 0 || problem.alpha == Factor::zero;
   const std::size_t room = workspace_bytes / workspace_alignment * workspace_alignment;
@@ -347,15 +356,16 @@ void each_way(const Problem& problem, const model::Gpu& gpu, const PackedOperand
   const bool a_begins = lines_begin(a, one.aligned.A), b_begins = lines_begin(b, one.aligned.B),
              d_begins = lines_begin(d, one.aligned.D);
   const Type stored = stored_type(problem);
-  const bool finished_later = needs_finishing(problem);
+  const bool finished_later = needs_finishing(problem), sums_for_another = is_for_another_to_store(problem);
   const auto is_long = [](const MatrixShape& x) { return x.length() * size_of(x.type) >= line_bytes; };
   Found found;
+  Way way;
   const auto of_kernel = [&](const LibraryKernel& known) {
     const GemmKind& kind = known.kernel->kind;
     const bool split = splits(*known.kernel, problem);
-    const bool for_another = stores_for_another(known, problem);
+    const bool for_another = sums_for_another && kind.result == Type::f32;
     if (kind.result != stored && kind.result != problem.kind.result && !split && !for_another) return;
-    if (!allowed(known) || !known.rung->runs_on(gpu.compute_capability, kind)) return;
+    if (!known.rung->runs_on(gpu.compute_capability, kind)) return;
     const bool turns_a = kind.a != a.order, turns_b = kind.b != b.order;
     // What way_of() would refuse as well, in words, which take longer than all else here.
     const bool reads_a = (!turns_a || a.empty()) && (a_begins || !known.bulk_a),
@@ -372,16 +382,22 @@ void each_way(const Problem& problem, const model::Gpu& gpu, const PackedOperand
         if (packs_b ? nothing || (!turns_b && b_aligned) : !reads_b) continue;
         const PackedOperands packs{packs_a, packs_b};
         if (found.with_fewer(known, packs, in_vain)) continue;
-        std::optional<Way> way = way_of(problem, known, gpu.sms, packs, prepared);
-        if (!way || way->least_workspace_bytes() > room) continue;
-        if (way->workspace_bytes > room) {
-          const std::size_t more = (room - way->least_workspace_bytes()) / bytes_of_a_part(*way);
-          way = way_of(problem, known, gpu.sms, packs, prepared,
-                       parts_of(*known.kernel, one, gpu.sms, static_cast<std::int64_t>(2 + more)));
+        const Verdict verdict = judge(known);
+        if (verdict == Verdict::leave_out) return;
+        if (verdict == Verdict::hopeless) {
+          found.add(known, packs);
+          continue;
         }
-        if (!way) continue;
+        const auto make = [&](int parts) {
+          return make_way(way, problem, known, gpu.sms, packs, prepared, parts, nullptr);
+        };
+        if (!make(0) || way.least_workspace_bytes() > room) continue;
+        if (way.workspace_bytes > room) {
+          const std::size_t more = (room - way.least_workspace_bytes()) / bytes_of_a_part(way);
+          if (!make(parts_of(*known.kernel, one, gpu.sms, static_cast<std::int64_t>(2 + more)))) continue;
+        }
         found.add(known, packs);
-        take(*way);
+        take(way);
       }
   };
   for (const LibraryKernel* const known : library_kernels(problem.kind.type, a.order, b.order)) of_kernel(*known);

@@ -67,6 +67,10 @@ std::optional<Way> way_of(const Problem& problem, const LibraryKernel& kernel, i
                           const PackedOperands& packs, const PackedOperands& prepared, int parts = 0,
                           BrokenRule* broken = nullptr);
 
+/// Whether ways by a kernel are looked for: or not; or not, and no more by those that differ from it in the orders of A
+/// and B alone, as their copies make them still slower.
+enum class Verdict { look_for, leave_out, hopeless };
+
 /// All ways to compute a resolved problem with row-major results that a card runs, one after the other. Of those that
 /// differ in copies alone none copies what its kernel reads as it is, unless lines are not aligned: then a kernel may
 /// be quicker with a copy. K is split into as many parts as are taken to be best of those that the workspace has room
@@ -74,9 +78,9 @@ std::optional<Way> way_of(const Problem& problem, const LibraryKernel& kernel, i
 /// @param workspace_bytes  what a way may need
 /// @param turned  also those by kernels of warpgroups that copy a matrix, to turn its aligned lines, which the same
 ///   kernel for another order reads as it is
-/// @param allowed  which kernels are asked
+/// @param judge  asked of each kernel before a way is made for it
 void each_way(const Problem& problem, const model::Gpu& gpu, const PackedOperands& prepared,
-              std::size_t workspace_bytes, bool turned, const std::function<bool(const LibraryKernel&)>& allowed,
+              std::size_t workspace_bytes, bool turned, const std::function<Verdict(const LibraryKernel&)>& judge,
               const std::function<void(const Way&)>& take);
 
 }  // namespace lapidary::library

@@ -109,12 +109,11 @@ const char* lasting(const std::string& limiter) {
   return found == std::end(known) ? "something else" : *found;
 }
 
-WayTime time_of_warpgroups(const Way& way, const BuiltInCard& card, int resident) {
+WayTime time_of_warpgroups(const Way& way, const LibraryKernel::Work& work, const BuiltInCard& card, int resident) {
   const Problem& p = way.problem;
   const KernelEntry& kernel = *way.kernel->kernel;
   const KernelCost& cost = *way.kernel->cost;
   const auto& [tile, kind, stages, cluster, slices, cols] = kernel.traits();
-  const LibraryKernel::Work work = way.kernel->work(p, card.gpu.sms);
   const double size = size_of(kind.type), steps = work.blocks * work.steps;
   const double a = size * tile.m * tile.k, b = size * tile.n * tile.k;
   model::WarpgroupLaunch launch;
@@ -139,13 +138,12 @@ WayTime time_of_warpgroups(const Way& way, const BuiltInCard& card, int resident
 
 /// Blocks that wait for memory, or for what a multiprocessor does besides, whichever takes longer, wave after wave. The
 /// table has cycles of an H200; those of a card with fewer multiply-adds in each are at least what these take.
-WayTime time_of_warps(const Way& way, const BuiltInCard& card, int resident) {
+WayTime time_of_warps(const Way& way, const LibraryKernel::Work& work, const BuiltInCard& card, int resident) {
   const Problem& p = way.problem;
   const KernelEntry& kernel = *way.kernel->kernel;
   const KernelCost& cost = *way.kernel->cost;
   const Gpu& gpu = card.gpu;
   const CardNumbers& k = numbers_of(card);
-  const LibraryKernel::Work work = way.kernel->work(p, gpu.sms);
   const auto blocks = static_cast<std::int64_t>(work.blocks);
   const int per_sm = std::min(resident, KernelCost::most_blocks);
   const model::Waves waves = model::waves(blocks, gpu.sms, per_sm);
@@ -187,14 +185,14 @@ AskedFor asked_for(const Problem& p, const KernelEntry& kernel, const LibraryKer
   const auto& [m, n, k] = kernel.tile;
   if (work.steps <= few_steps || kernel.order.tiles)
     return {1.0 * m / kernel.cluster.across, 1.0 * n / kernel.cluster.down};
-  const auto [rows, columns] = tiles_of(kernel, p.M, p.N);
+  const auto [rows, columns] = work.tiles;
   const double of_d = number(ceil_div<std::int64_t>(p.M, m)), across = number(ceil_div<std::int64_t>(p.N, n));
   return {m * of_d / number(rows) / kernel.cluster.across, n * across / number(columns) / kernel.cluster.down};
 }
 
 /// Pieces of 128 bytes that blocks ask for of what lies outside of A and B.
 double pieces_outside(const Problem& p, const KernelEntry& kernel, const LibraryKernel::Work& work) {
-  const auto [rows, columns] = tiles_of(kernel, p.M, p.N);
+  const auto [rows, columns] = work.tiles;
   const AskedFor lines = asked_for(p, kernel, work);
   const double outside = lines.a - number(p.M) / number(rows) / kernel.cluster.across + lines.b -
                          number(p.N) / number(columns) / kernel.cluster.down;
@@ -225,22 +223,26 @@ double apart_of(const Problem& p) {
 }
 
 /// How many multiprocessors have room for a launch's blocks.
-double places_of(const KernelEntry& kernel, const LibraryKernel::Work& work, const Gpu& gpu) {
-  return work.share > 1 ? number(KSplit::room_for_clusters(work.share, gpu.sms))
-                        : multiprocessors_for(kernel.cluster, gpu.sms);
+double places_of(const KernelEntry& kernel, const LibraryKernel::Work& work, int multiprocessors) {
+  return work.share > 1 ? number(KSplit::room_for_clusters(work.share, multiprocessors))
+                        : multiprocessors_for(kernel.cluster, multiprocessors);
 }
 
+/// How many times as long cycles of a card take as those of the H200 that was measured, ...
+double slower_than_measured(const Gpu& gpu) { return h200().gpu.clock_hz / gpu.clock_hz; }
+/// ... and how many times the bytes its memory gives.
+double bandwidth_by_measured(const Gpu& gpu) { return gpu.dram_bytes_per_s / h200().gpu.dram_bytes_per_s; }
+
 /// As it was measured on an H200, at the clock and with the memory of another card with its chip.
-WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
+WayTime time_measured(const Way& way, const LibraryKernel::Work& work, const BuiltInCard& card, int resident) {
   const MeasuredCost& m = *way.kernel->measured;
   const Problem& p = way.problem;
   const KernelEntry& kernel = *way.kernel->kernel;
   const KernelCost& cost = *way.kernel->cost;
-  const Gpu &measured = h200().gpu, &gpu = card.gpu;
-  const double slower = measured.clock_hz / gpu.clock_hz, bandwidth = gpu.dram_bytes_per_s / measured.dram_bytes_per_s;
-  const LibraryKernel::Work work = way.kernel->work(p, gpu.sms);
-  const double rounds = work.blocks / (1.0 * places_of(kernel, work, gpu) * resident), full = std::floor(rounds),
-               rest = rounds - full;
+  const Gpu& gpu = card.gpu;
+  const double slower = slower_than_measured(gpu), bandwidth = bandwidth_by_measured(gpu);
+  const double places_of_card = places_of(kernel, work, gpu.sms);
+  const double rounds = work.blocks / (places_of_card * resident), full = std::floor(rounds), rest = rounds - full;
   // What of all operands is asked for, or comes from DRAM, comes in equal parts with the tiles of every round.
   const double size = size_of(p.kind.type), a = number(p.M) * number(p.K) * size * products(p, Matrix::A),
                b = number(p.K) * number(p.N) * size * products(p, Matrix::B);
@@ -249,6 +251,7 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   const bool in_bulk = cost.depth == 0 && way.kernel->in_bulk;
   const double crooked = slower * crooked_microseconds(p, kernel, work, in_bulk);
   const auto longest = [&](double a, double b) {
+    if (b == 0) return a;
     return cost.depth > 0 ? std::max(a, b) : std::sqrt(std::sqrt(a * a * a * a + b * b * b * b));
   };
   // A multiprocessor that has a block more than others is done last; what rounding adds to a whole number is none.
@@ -257,7 +260,7 @@ WayTime time_measured(const Way& way, const BuiltInCard& card, int resident) {
   const bool streams = kernel.split && kernel.split->bytes_on_their_way > 0;
   const int places = resident == 1 && streams ? 2 : resident;
   const bool draws_evenly = cost.depth > 0 || (streams && resident > 2);
-  const double of_card = streams && resident == 1 && work.share > 1 ? places_of(kernel, work, gpu) / gpu.sms : 1;
+  const double of_card = streams && resident == 1 && work.share > 1 ? places_of_card / gpu.sms : 1;
   const double operands_of_round = operands / rounds, crooked_of_round = crooked / rounds;
   const auto busiest = [&](double share) {
     return cost.depth > 0 || places > 1 ? std::ceil(share * places - 1e-9) / places : share;
@@ -326,7 +329,7 @@ double time_of(const PackedMatrix& packed, const BuiltInCard& card) {
 }
 
 /// What a kernel that finishes is longer at its tiles for it: its multiprocessor does nothing else meanwhile.
-double time_of_epilogue(const Way& way, const BuiltInCard& card, int resident) {
+double time_of_epilogue(const Way& way, const LibraryKernel::Work& work, const BuiltInCard& card, int resident) {
   const Problem& p = way.problem;
   const Epilogue& e = p.epilogue;
   const KernelEntry& kernel = *way.kernel->kernel;
@@ -338,8 +341,7 @@ double time_of_epilogue(const Way& way, const BuiltInCard& card, int resident) {
   const bool curved = e.activation == Activation::gelu_tanh || e.activation == Activation::silu;
   const double each = (plain ? 0 : asked) + (e.bias != Bias::none ? bias : 0) + (curved ? logistic : 0) +
                       (e.residual ? residual : 0) + simple * (e.scale + e.clamp + (e.activation == Activation::relu));
-  const auto [rows, columns] = tiles_of(kernel, p.M, p.N);
-  const double rounds = std::ceil(number(rows * columns) / (1.0 * card.gpu.sms * resident));
+  const double rounds = std::ceil(number(work.tiles.row * work.tiles.col) / (1.0 * card.gpu.sms * resident));
   return rounds * each * kernel.tile.m * kernel.tile.n / (128 * 256) * h200().gpu.clock_hz / card.gpu.clock_hz * 1e-6;
 }
 
@@ -373,11 +375,10 @@ bool may_wait(const Way& way) {
 }
 
 /// By which factor a launch takes less, besides the gap, if it begins with all multiprocessors idle.
-double factor_of_waiting(const Way& way, const BuiltInCard& card, int resident) {
+double factor_of_waiting(const Way& way, const LibraryKernel::Work& work, const BuiltInCard& card, int resident) {
   const KernelEntry& kernel = *way.kernel->kernel;
   if (!way.kernel->in_bulk) return 1;
-  const LibraryKernel::Work work = way.kernel->work(way.problem, card.gpu.sms);
-  const double rounds = work.blocks / (places_of(kernel, work, card.gpu) * resident);
+  const double rounds = work.blocks / (places_of(kernel, work, card.gpu.sms) * resident);
   const int cluster = kernel.cluster.down * kernel.cluster.across;
   const bool fill_gpcs = rounds > Waiting::least_share && rounds <= Waiting::most_share && cluster < 8 &&
                          work.share <= 8;
@@ -397,6 +398,39 @@ Way evenly(Way way) {
 
 }  // namespace
 
+LeastTimes::LeastTimes(const Problem& problem, const BuiltInCard& card)
+    : product_(problem),
+      count_(number(problem.batch.count)),
+      multiprocessors_(card.gpu.sms),
+      is_measured_(card.gpu.compute_capability == 90),
+      slower_(slower_than_measured(card.gpu)),
+      bandwidth_(bandwidth_by_measured(card.gpu)),
+      resident_(numbers_of(card).resident.data()) {
+  product_.batch = {};
+  if (problem.alpha == Factor::zero) product_.K = 0;
+}
+
+double LeastTimes::of(const LibraryKernel& kernel) const {
+  const KernelEntry& entry = *kernel.kernel;
+  // Of products that a launch does together blocks share K by their number, and of parts of K by what is best.
+  const bool is_known = is_measured_ && kernel.measured && product_.groups == 0 && product_.split == 1 &&
+                        !(entry.batches && (count_ == 1 || entry.split));
+  const int resident = is_known ? resident_[&kernel - library_kernels().data()] : 0;
+  if (resident == 0) return 0;
+  const MeasuredCost& m = *kernel.measured;
+  const double together = entry.batches ? count_ : 1;
+  const LibraryKernel::Work work = kernel.work(product_, multiprocessors_);
+  const double places = places_of(entry, work, multiprocessors_), rounds = work.blocks * together / (places * resident),
+               full = std::floor(rounds), rest = rounds - full;
+  const auto round = [&](double share) { return m.start + work.steps * std::max(m.alone, m.loaded * share); };
+  const double multiplying = slower_ * ((full > 0 ? full * round(1) : 0) + (rest > 0 ? round(rest) : 0));
+  const double size = size_of(entry.kind.type), M = number(product_.M), N = number(product_.N), K = number(product_.K);
+  const double arriving = (M * K / m.a_rate + K * N / m.b_rate) * size * places / multiprocessors_ / bandwidth_;
+  const double results = M * N * size_of(entry.kind.result) * together * std::min(1.0, m.odd) / m.d_rate / bandwidth_;
+  const double microseconds = m.fixed + std::min(1.0, m.ragged) * (std::max(multiplying, arriving) + results);
+  return Waiting::factor * microseconds * 1e-6 * (entry.batches ? 1 : count_);
+}
+
 std::optional<WayTime> time_of(const Way& way, const Batch& batch, const BuiltInCard& card, std::optional<bool> waits) {
   if (way.problem.groups > 0) return time_of(evenly(way), batch, card, waits);
   const KernelCost& cost = *way.kernel->cost;
@@ -404,12 +438,13 @@ std::optional<WayTime> time_of(const Way& way, const Batch& batch, const BuiltIn
   const int resident = numbers.of(*way.kernel);
   if (resident == 0 || numbers.of(way.problem.kind.type) <= 0) return {};
   const bool measured = way.kernel->measured && card.gpu.compute_capability == 90;
-  WayTime time = measured         ? time_measured(way, card, resident)
-                 : cost.depth > 0 ? time_of_warps(way, card, resident)
-                                  : time_of_warpgroups(way, card, resident);
-  time.seconds += time_of_epilogue(way, card, resident);
+  const LibraryKernel::Work work = way.kernel->work(way.problem, card.gpu.sms);
+  WayTime time = measured         ? time_measured(way, work, card, resident)
+                 : cost.depth > 0 ? time_of_warps(way, work, card, resident)
+                                  : time_of_warpgroups(way, work, card, resident);
+  time.seconds += time_of_epilogue(way, work, card, resident);
   if (may_wait(way)) {
-    const double factor = measured ? factor_of_waiting(way, card, resident) : 1;
+    const double factor = measured ? factor_of_waiting(way, work, card, resident) : 1;
     const double waiting = time.seconds * factor + Waiting::gap_s;
     time.waits = waits.value_or(waiting < time.seconds);
     if (time.waits) time.seconds = waiting;

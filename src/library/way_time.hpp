@@ -21,4 +21,22 @@ struct WayTime {
 std::optional<WayTime> time_of(const Way& way, const Batch& batch, const BuiltInCard& card,
                                std::optional<bool> waits = {});
 
+/// What no way to compute a resolved problem by a kernel is expected to take less than, found in a fraction of the time
+/// that a way and its time take: multiplying, or what comes of operands, and results. Who asks for the quickest way
+/// alone need not weigh those of kernels for which that is too long already.
+class LeastTimes {
+ public:
+  LeastTimes(const Problem& problem, const BuiltInCard& card);
+  /// @returns seconds; 0 of kernels of which so little is known
+  double of(const LibraryKernel& kernel) const;
+
+ private:
+  Problem product_;  ///< one of the batch
+  double count_;     ///< of them
+  int multiprocessors_;
+  bool is_measured_;           ///< times are of the card's chip
+  double slower_, bandwidth_;  ///< its clock's period and its memory, by those of what was measured
+  const int* resident_;        ///< of library_kernels(), blocks on a multiprocessor
+};
+
 }  // namespace lapidary::library

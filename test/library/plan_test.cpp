@@ -15,11 +15,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <regex>
 #include <set>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -30,10 +32,13 @@
 #include "core/refusal.hpp"
 #include "kernels/registry.hpp"
 #include "lapidary/gemm.hpp"
+#include "library/canonical.hpp"
 #include "library/cards.hpp"
 #include "library/kernel_cost.hpp"
 #include "library/measured_cost.hpp"
 #include "library/plan_data.hpp"
+#include "library/way.hpp"
+#include "library/way_time.hpp"
 #include "model/roofline.hpp"
 
 namespace lapidary {
@@ -88,6 +93,67 @@ TEST(Plan, IsMadeAgainFromItsId) {
     EXPECT_EQ(again.workspace_bytes(), made.workspace_bytes());
     EXPECT_LE(made.id().size(), 400u);
   }
+}
+
+// A plan weighs no kernel of which it knows at once that another one is quicker; who asks for all ways has them
+// weighed.
+TEST(Plan, IsOfTheQuickestOfAllWays) {
+  std::mt19937 random(9);
+  const auto pick = [&](auto... values) {
+    const std::array list = {values...};
+    return list[random() % list.size()];
+  };
+  const auto size = [&] {
+    const auto most = std::int64_t{1} << pick(4, 7, 9, 11, 13, 17);
+    return (1 + static_cast<std::int64_t>(random()) % most) * pick(1, 1, 8);
+  };
+  int planned = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const Type type = pick(Type::f32, Type::f16, Type::f16, Type::bf16, Type::tf32, Type::e4m3, Type::s8);
+    Problem p = problem_of(
+        {type, random() % 4 ? GemmKind(type).result : Type::f32, pick(row, column), pick(row, column)}, size(), size(),
+        size());
+    p.order_d = pick(row, row, column);
+    p.alpha = pick(Factor::one, Factor::any, Factor::zero);
+    p.beta = pick(Factor::zero, Factor::any);
+    p.epilogue.activation = pick(Activation::none, Activation::none, Activation::gelu_tanh);
+    if (random() % 4 == 0) p.aligned.D = size_of(p.kind.result);
+    const auto batch = pick(1, 1, 2, 64);
+    const bool groups = batch == 1 && random() % 4 == 0 && p.epilogue == Epilogue{} && p.alpha != Factor::zero &&
+                        (type == Type::f16 || type == Type::bf16);
+    if (groups) {
+      p.kind.result = type;
+      p.kind.a = p.order_d = row;
+      p.groups = 8;
+      p.batch.stride_b = p.K * p.N;
+    } else if (batch > 1) {
+      p.batch = one_after_another(resolved(p), batch);
+    }
+    const GemmOptions options = {.workspace_bytes = pick(std::size_t{0}, std::size_t{1} << 24, std::size_t{1} << 40),
+                                 .batch_invariant = !groups && random() % 8 == 0,
+                                 .fast_accumulation = random() % 2 == 0,
+                                 .prepared = {random() % 8 == 0, random() % 8 == 0}};
+    std::optional<Plan> made;
+    // Some options leave no way.
+    if (!refusal_of([&] { made = plan(p, pick("h200", "h100 pcie", "h100 sxm5", "a100 sxm4 80gb"), options); }).empty())
+      continue;
+    ++planned;
+    const PlannedWay &way = made->way(), &first = made->ways().front();
+    const auto whole = [](const PlannedWay& w) {
+      return std::tuple(w.kernel, w.packs_a, w.packs_b, w.parts, w.waits, w.finishes, w.workspace_bytes, w.seconds);
+    };
+    EXPECT_EQ(whole(way), whole(first)) << made->id();
+    // Those of all its ways are at least as long, and not only in order.
+    const Problem problem = library::with_row_major_results(made->problem());
+    const library::BuiltInCard& card = library::find_card(made->card());
+    const library::LeastTimes least(problem, card);
+    const auto look_for = [](const library::LibraryKernel&) { return library::Verdict::look_for; };
+    library::each_way(problem, card.gpu, {}, options.workspace_bytes, true, look_for, [&](const library::Way& each) {
+      const auto time = time_of(each, problem.batch, card);
+      EXPECT_LE(least.of(*each.kernel), time ? time->seconds : INFINITY) << made->id() << " by " << each.kernel->id;
+    });
+  }
+  EXPECT_GT(planned, 2000);
 }
 
 TEST(Plan, IsForTheNearestCardThatRunsTheSameKernels) {
