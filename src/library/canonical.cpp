@@ -116,9 +116,8 @@ Problem with_products_joined(Problem p) {
   return join(true) || join(false) ? resolved(p) : p;
 }
 
-std::vector<Problem> forms_of(const Problem& problem, bool batch_invariant) {
+std::vector<Problem> forms_of(const Problem& problem) {
   std::vector<Problem> forms = {problem};
-  if (batch_invariant) return forms;
   const auto add = [&](const Problem& form) {
     if (std::find(forms.begin(), forms.end(), form) == forms.end()) forms.push_back(form);
   };
@@ -134,6 +133,7 @@ std::vector<Problem> forms_of(const Problem& problem, bool batch_invariant) {
   if (problem.kind.type == Type::f32) add(with_a_row_as_column(problem));
   return forms;
 }
+
 Problem with_columns(Problem p) {
   if (p.kind.a == Order::row_major && p.K == 1 && p.lda == 1) {
     p.kind.a = Order::column_major;

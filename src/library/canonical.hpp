@@ -27,9 +27,8 @@ Problem with_a_row_as_column(Problem problem);
 Problem with_products_joined(Problem problem);
 /// The resolved product itself, and then the same one in each other form of which kernels may compute it that do not
 /// this one, or in less time: of a batch as a single product; with a column of results as a row; in f32 with a row as a
-/// column. @param batch_invariant  where rows must not matter to each other, columns beside them must not either: there
-/// are no other forms then
-std::vector<Problem> forms_of(const Problem& problem, bool batch_invariant);
+/// column.
+std::vector<Problem> forms_of(const Problem& problem);
 /// The same resolved product, in which an A, and C and D, of one column whose elements follow each other are
 /// column-major. They may be of either order, and of one row there is no telling of which those of more rows are.
 Problem with_columns(Problem problem);

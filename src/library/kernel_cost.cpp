@@ -80,6 +80,14 @@ LibraryKernel::Work LibraryKernel::work(const Problem& p, int multiprocessors) c
   return {of_one, static_cast<double>(tiles * share), static_cast<double>(ceil_div<std::int64_t>(steps, share)), share};
 }
 
+SumOrder LibraryKernel::sum_order() const {
+  const Type type = kernel->kind.type;
+  if (type == Type::s8) return SumOrder::exact;
+  if (kernel->split || kernel->order.there_and_back) return SumOrder::depends;
+  if (type != Type::e4m3 || cost->depth > 0) return SumOrder::along_k;
+  return kernel->fast_accumulation ? SumOrder::kept_few : SumOrder::promoted;
+}
+
 std::span<const KernelCost> kernel_costs() { return costs; }
 
 std::span<const LibraryKernel> library_kernels() {

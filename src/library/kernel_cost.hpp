@@ -33,6 +33,17 @@ struct KernelCost {
 /// `lapidary report --costs` writes from the records of counts and of machine code.
 std::span<const KernelCost> kernel_costs();
 
+/// In which order the products of a result are added up, and with which bits of a sum kept: kernels of the same types
+/// that do it alike give the same bits, whatever their tiles are and whatever multiplies (docs/tried.md, "The same bits
+/// by other kernels").
+enum class SumOrder : std::uint8_t {
+  along_k,   ///< from the first one to the last, in f32
+  kept_few,  ///< likewise, with the fraction bits that tensor cores of warpgroups keep of sums of e4m3
+  promoted,  ///< likewise, of each 128 products; those sums in f32
+  exact,     ///< integers, in any order
+  depends    ///< on how many results there are, which blocks share K for, or walk it backwards in every other tile for
+};
+
 /// A kernel that the library chooses among, and what it costs.
 struct LibraryKernel {
   std::string id;
@@ -50,9 +61,7 @@ struct LibraryKernel {
   /// Of A, B and D: it refuses lines that do not begin at multiples of 16 bytes, whatever else a problem is.
   bool bulk_a, bulk_b, bulk_d;
 
-  /// Whether the order in which a result's products are added up depends on how many results there are beside it:
-  /// where blocks share K, and where every other tile of a block walks K backwards.
-  bool sums_depend_on_others() const { return kernel->split || kernel->order.there_and_back; }
+  SumOrder sum_order() const;
 
   /// What blocks have to do of D, or of those of all products.
   struct Work {

@@ -25,8 +25,8 @@ constexpr Part parts[] = {of_workspace, of_accumulation, of_packs, of_rows, of_k
 constexpr unsigned all_parts = 31;
 
 /// Options that have these parts as they are given, and of the others what leaves no way out.
-GemmOptions only(unsigned which, const GemmOptions& given) {
-  GemmOptions o = {.workspace_bytes = SIZE_MAX, .fast_accumulation = true, .prepared = given.prepared};
+Weighing only(unsigned which, const Weighing& given) {
+  Weighing o{{.workspace_bytes = SIZE_MAX, .fast_accumulation = true, .prepared = given.prepared}, given.order};
   if (which & of_workspace) o.workspace_bytes = given.workspace_bytes;
   if (which & of_accumulation) o.fast_accumulation = given.fast_accumulation;
   if (which & of_packs) o.packs = given.packs;
@@ -136,7 +136,7 @@ BrokenRule why_no_kernel(const Problem& problem, const BuiltInCard& card) {
 }
 
 /// Of parts of the options that leave no way, of which each is needed for that.
-BrokenRule why_parts(unsigned which, const Problem& problem, const BuiltInCard& card, const GemmOptions& options) {
+BrokenRule why_parts(unsigned which, const Problem& problem, const BuiltInCard& card, const Weighing& options) {
   std::vector<std::string> given;
   for (const Part part : parts)
     if (which & part) given.push_back(to_string(part, options));
@@ -149,7 +149,7 @@ BrokenRule why_parts(unsigned which, const Problem& problem, const BuiltInCard& 
     case of_workspace: {
       // Beside all other options, if they leave ways: what is enough without them may not be.
       std::size_t least = SIZE_MAX;
-      for (const Problem& form : forms_of(problem, options.batch_invariant))
+      for (const Problem& form : forms_of(problem))
         if (const auto ways = ways_left(form, card, only(all_parts & ~of_workspace, options)); !ways.empty())
           least = std::min(least, least_workspace(ways));
       return broken(RefusalId::option_workspace, fmt::format("the least workspace that is enough is {}",
@@ -162,16 +162,13 @@ BrokenRule why_parts(unsigned which, const Problem& problem, const BuiltInCard& 
       return broken(RefusalId::option_packs,
                     fmt::format("there are ways with copies of {}", copies_of(problem, without)));
     case of_rows: {
-      const LibraryKernel& freely = *without.front().kernel;
-      const std::string any = kernel_of_any_rows(problem, card, only(which, options));
-      const bool in_parts = without.front().parts > 1;
-      const std::string why = options.kernel == freely.id && (freely.sums_depend_on_others() || in_parts)
-                                  ? "the order in which it adds up depends on how many rows there are"
-                              : any.empty() ? "no kernel takes any number of rows"
-                                            : "the kernel for any number of rows does not take this one: " +
-                                                  why_not(find_kernel(any), with_row_major_results(problem), card).why;
+      const Candidate& freely = without.front();
+      const bool depends = freely.kernel->sum_order() == SumOrder::depends || freely.parts > 1;
       return broken(RefusalId::option_batch_invariant,
-                    fmt::format("{}; without batch_invariant it is {}", why, freely.id));
+                    fmt::format("{}; without batch_invariant it is {}",
+                                depends ? "the order in which it adds up depends on how many rows there are"
+                                        : "no kernel that adds up in the order for any number of rows takes this one",
+                                freely.kernel->id));
     }
     case of_kernel: break;
   }
@@ -180,7 +177,7 @@ BrokenRule why_parts(unsigned which, const Problem& problem, const BuiltInCard& 
 }
 
 /// Of options that leave none of the ways that there are.
-BrokenRule why_options(const Problem& problem, const BuiltInCard& card, const GemmOptions& options) {
+BrokenRule why_options(const Problem& problem, const BuiltInCard& card, const Weighing& options) {
   const auto none_left = [&](unsigned which) { return !quickest_way(problem, card, only(which, options)); };
   BrokenRule all;
   const auto add = [&](unsigned which) {
@@ -211,7 +208,7 @@ BrokenRule why_options(const Problem& problem, const BuiltInCard& card, const Ge
 
 }  // namespace
 
-BrokenRule why_no_way(const Problem& problem, const BuiltInCard& card, const GemmOptions& options) {
+BrokenRule why_no_way(const Problem& problem, const BuiltInCard& card, const Weighing& options) {
   const bool by_options = quickest_way(problem, card, only(0, options)).has_value();
   BrokenRule broken = by_options ? why_options(problem, card, options)
                                  : why_no_kernel(with_row_major_results(problem), card);

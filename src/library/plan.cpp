@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -41,9 +40,6 @@ PackedOperands exchanged(const Problem& problem, const PackedOperands& operands)
   return problem.order_d == Order::row_major ? operands : PackedOperands{operands.b, operands.a};
 }
 
-/// By which a kernel is chosen that is to do any number of rows.
-constexpr std::int64_t few_rows = 64, many_rows = 1024;
-
 bool has_results(const Problem& p) { return p.M > 0 && p.N > 0 && p.batch.count > 0; }
 
 /// Bytes of all matrices of a problem.
@@ -67,7 +63,7 @@ enum class Wanted { all, quickest };
 
 /// The ways to compute a resolved problem by kernels that the library chooses among; where the quickest one is wanted
 /// alone, it and those others that were weighed before that was known.
-std::vector<Candidate> candidates(const Problem& asked, const BuiltInCard& card, const GemmOptions& options,
+std::vector<Candidate> candidates(const Problem& asked, const BuiltInCard& card, const Weighing& options,
                                   Wanted wanted) {
   std::vector<Candidate> found;
   const Problem problem = with_row_major_results(asked);
@@ -75,9 +71,10 @@ std::vector<Candidate> candidates(const Problem& asked, const BuiltInCard& card,
   const LeastTimes least_times(problem, card);
   double least = std::numeric_limits<double>::infinity();  // of ways that the card has room for
   const auto judge = [&](const LibraryKernel& kernel) {
-    if ((!options.fast_accumulation && kernel.kernel->fast_accumulation) ||
-        (options.batch_invariant && kernel.sums_depend_on_others()) ||
-        (!options.kernel.empty() && options.kernel != kernel.id))
+    const bool is_only = options.kernel == kernel.id;
+    const SumOrder its = kernel.sum_order();
+    if ((!options.fast_accumulation && kernel.kernel->fast_accumulation) || (!options.kernel.empty() && !is_only) ||
+        (options.batch_invariant && its != options.order && (its == SumOrder::depends || !is_only)))
       return Verdict::leave_out;
     return wanted == Wanted::quickest && least_times.of(kernel) > least ? Verdict::hopeless : Verdict::look_for;
   };
@@ -86,8 +83,8 @@ std::vector<Candidate> candidates(const Problem& asked, const BuiltInCard& card,
   const PackedOperands prepared = exchanged(asked, options.prepared);
   const bool turned = options.packs.has_value();
   each_way(problem, card.gpu, prepared, options.workspace_bytes, turned, judge, [&](const Way& way) {
-    // Whether sums are made for a second launch that a kernel could do without depends on how many rows there are.
-    if (options.batch_invariant && way.finishing && !needs_finishing(problem)) return;
+    // Into how many parts depends on how many results there are.
+    if (options.batch_invariant && way.parts() > 1) return;
     // Clusters add up sums of so few results sooner: of three products that were timed parts took 1.25 to 1.36 times as
     // long.
     if (options.kernel.empty() && way.parts() > 1 && problem.M * problem.N <= 128 * 128) return;
@@ -121,9 +118,8 @@ class Rank {
   bool copies_a;
 };
 
-/// A problem by which a kernel is chosen whose results for a row of D do not depend on how many rows there are: so
-/// many, of an A that is aligned; where M is the length of lines of results, one more, for kernels that take any
-/// length.
+/// A problem by which an order of adding up is chosen that does not depend on how many rows there are: of so many, of
+/// an A that is aligned; where M is the length of lines of results, one more, for kernels that take any length.
 Problem with_rows(Problem problem, std::int64_t M) {
   problem = with_columns(problem);
   problem.M = problem.order_d == Order::column_major ? M + 1 : M;
@@ -140,31 +136,15 @@ Problem with_rows(Problem problem, std::int64_t M) {
 
 }  // namespace
 
-std::string kernel_of_any_rows(const Problem& problem, const BuiltInCard& card, GemmOptions options) {
-  // Copies of A, and sums, are as long as there are rows: what is enough for these numbers of them says nothing of
-  // others.
-  options.workspace_bytes = SIZE_MAX;
-  // Which operands it copies depends on how they are aligned.
-  options.packs.reset();
-  // Nor is there a copy of each A of a batch.
-  if (problem.batch.count > 1 && problem.batch.stride_a != 0) options.prepared.a = false;
-  // By a kernel there are several ways, with copies and without.
-  std::unordered_map<const LibraryKernel*, double> seconds_of_few;
-  for (const Candidate& candidate : candidates(with_rows(problem, few_rows), card, options, Wanted::all)) {
-    const auto [place, is_new] = seconds_of_few.try_emplace(candidate.kernel, candidate.time.seconds);
-    place->second = std::min(place->second, candidate.time.seconds);
-  }
-  const LibraryKernel* best = nullptr;
-  double least = std::numeric_limits<double>::infinity();
-  for (const Candidate& candidate : candidates(with_rows(problem, many_rows), card, options, Wanted::all)) {
-    // One that does batches takes no copy of A, and so not every A and M.
-    if (candidate.kernel->kernel->batches) continue;
-    const auto with_few = seconds_of_few.find(candidate.kernel);
-    if (with_few == seconds_of_few.end() || candidate.time.seconds * with_few->second >= least) continue;
-    least = candidate.time.seconds * with_few->second;
-    best = candidate.kernel;
-  }
-  return best ? best->id : "";
+SumOrder order_of_any_rows(const Problem& problem, const BuiltInCard& card, const PackedOperands& prepared) {
+  if (problem.kind.type == Type::s8) return SumOrder::exact;
+  if (problem.kind.type != Type::e4m3) return SumOrder::along_k;
+  Weighing of_warpgroups{{.workspace_bytes = SIZE_MAX, .batch_invariant = true, .prepared = prepared},
+                         SumOrder::promoted};
+  // There is no copy of each A of a batch.
+  if (problem.batch.count > 1 && problem.batch.stride_a != 0) of_warpgroups.prepared.a = false;
+  constexpr std::int64_t some_rows = 64;
+  return quickest_way(with_rows(problem, some_rows), card, of_warpgroups) ? SumOrder::promoted : SumOrder::along_k;
 }
 
 Candidate::Candidate(const Way& way, const WayTime& expected)
@@ -211,25 +191,13 @@ const std::vector<PlannedWay>& PlanData::ways() const {
   return ways_;
 }
 
-namespace {
-
-std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card, GemmOptions options, Wanted wanted) {
-  if (options.batch_invariant) {
-    options.kernel = kernel_of_any_rows(problem, card, options);
-    if (options.kernel.empty()) return {};
-  }
-  return candidates(problem, card, options, wanted);
+std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card, const Weighing& options) {
+  return candidates(problem, card, options, Wanted::all);
 }
 
-}  // namespace
-
-std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card, const GemmOptions& options) {
-  return ways_left(problem, card, options, Wanted::all);
-}
-
-std::optional<Candidate> quickest_way(const Problem& problem, const BuiltInCard& card, const GemmOptions& options) {
+std::optional<Candidate> quickest_way(const Problem& problem, const BuiltInCard& card, const Weighing& options) {
   const double room = room_beside(problem, card);
-  const std::vector<Candidate> ways = ways_left(problem, card, options, Wanted::quickest);
+  const std::vector<Candidate> ways = candidates(problem, card, options, Wanted::quickest);
   const auto best = std::min_element(
       ways.begin(), ways.end(), [&](const Candidate& a, const Candidate& b) { return Rank(a, room) < Rank(b, room); });
   return best == ways.end() ? std::nullopt : std::optional(*best);
@@ -330,10 +298,8 @@ std::size_t Plan::prepared_bytes(Matrix matrix) const {
 
 bool Plan::batch_invariant() const {
   if (data_->batch_invariant || way().kernel.empty()) return true;
-  return way().kernel == kernel_of_any_rows(problem(), *data_->card,
-                                            {.batch_invariant = true,
-                                             .fast_accumulation = data_->way.kernel->kernel->fast_accumulation,
-                                             .prepared = way().prepared});
+  return way().parts == 1 &&
+         data_->way.kernel->sum_order() == order_of_any_rows(problem(), *data_->card, way().prepared);
 }
 
 std::string Plan::why() const {
@@ -353,11 +319,7 @@ std::string Plan::why() const {
                                 best.limiter);
   if (data_->card != &h200()) why += ", by what was measured of an H200";
   if (!data_->table.empty()) return why + fmt::format("; the table {} has it so", data_->table);
-  if (data_->batch_invariant)
-    return why +
-           fmt::format(
-               "; of those whose results do not depend on M it has the least product of its times of {} and {} rows",
-               few_rows, many_rows);
+  if (data_->batch_invariant) why += "; it adds up as for any number of rows";
   const PlannedWay* next = ways().size() > 1 ? &ways()[1] : nullptr;
   if (data_->other && (!next || data_->other->seconds < next->seconds)) next = &*data_->other;
   if (!next) return why + "; it is the only way that was weighed";
@@ -368,14 +330,14 @@ namespace {
 
 /// The quickest way to compute a problem, or the single product that its batch is: the problem is that then.
 /// @param other  the quickest way in a form that it is not
-std::optional<Candidate> weigh(Problem& problem, const BuiltInCard& card, const GemmOptions& options,
+std::optional<Candidate> weigh(Problem& problem, const BuiltInCard& card, const Weighing& options,
                                std::optional<PlannedWay>& other) {
   const auto leave = [&](const Problem& form, const std::optional<Candidate>& way) {
     if (way && (!other || way->time.seconds < other->seconds)) other = way->planned(form);
   };
   std::optional<Candidate> found = quickest_way(problem, card, options);
   // In another form it may need a workspace that there is not, or have kernels that count farther.
-  const std::vector<Problem> forms = forms_of(problem, options.batch_invariant);
+  const std::vector<Problem> forms = forms_of(problem);
   for (auto form = forms.begin() + 1; form != forms.end(); ++form) {
     const std::optional<Candidate> way = quickest_way(*form, card, options);
     if (!way || (found && way->time.seconds > found->time.seconds)) {
@@ -401,16 +363,17 @@ Plan plan(const Problem& asked, std::string_view card_name, const GemmOptions& o
   validate_batch(data->problem);
   validate_groups(data->problem);
   if (has_results(data->problem)) {
-    data->problem = options.batch_invariant ? with_columns(data->problem) : with_plain_lines(data->problem);
+    const Weighing weighing{options, order_of_any_rows(data->problem, card, options.prepared)};
+    data->problem = with_plain_lines(data->problem);
     const bool free = !options.batch_invariant && options.kernel.empty() && !options.packs;
     const ChoiceTable* const table = free ? options.table.get() : nullptr;
     const ChoiceTable::Entry* entry = nullptr;
     if (table)  // its lines may be of any form, as ids are
-      for (const Problem& form : forms_of(data->problem, options.batch_invariant))
+      for (const Problem& form : forms_of(data->problem))
         if (!entry) entry = table->find(form);
     std::optional<Candidate> best;
     if (entry) {
-      GemmOptions told = options;
+      Weighing told = weighing;
       told.kernel = entry->kernel;
       told.packs = entry->packs;
       best = weigh(data->problem, card, told, data->other);
@@ -421,11 +384,11 @@ Plan plan(const Problem& asked, std::string_view card_name, const GemmOptions& o
     }
     // The table knows neither the card nor where lines begin: what cannot be done as it says is done as without it.
     if (!best) {
-      best = weigh(data->problem, card, options, data->other);
-      data->weighed_with = options;
+      best = weigh(data->problem, card, weighing, data->other);
+      data->weighed_with = weighing;
     }
     if (!best) {
-      const BrokenRule broken = why_no_way(data->problem, card, options);
+      const BrokenRule broken = why_no_way(data->problem, card, weighing);
       throw Refusal(broken.id, broken.why);
     }
     data->way = way_of(with_row_major_results(data->problem), *best->kernel, card.gpu.sms, best->copied, best->there,
@@ -473,11 +436,12 @@ Plan plan_of(std::string_view text) {
   if (time) data->planned = Candidate(*way, *time).planned(data->problem);
   // Of a matrix without elements there is no copy.
   if (!time || to_string(plan_id(*data)) != text) {
-    const GemmOptions options = {.workspace_bytes = SIZE_MAX,
-                                 .fast_accumulation = true,
-                                 .kernel = id.kernel,
-                                 .packs = id.packs,
-                                 .prepared = id.prepared};
+    const Weighing options{{.workspace_bytes = SIZE_MAX,
+                            .fast_accumulation = true,
+                            .kernel = id.kernel,
+                            .packs = id.packs,
+                            .prepared = id.prepared},
+                           SumOrder::depends};
     // What it says is prepared may be what no run could find prepared.
     if (const auto found = quickest_way(data->problem, *data->card, options)) {
       data->planned = found->planned(data->problem);

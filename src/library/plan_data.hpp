@@ -32,6 +32,11 @@ struct Candidate {
   PlannedWay planned(const Problem& asked) const;
 };
 
+/// By what ways are weighed.
+struct Weighing : GemmOptions {
+  SumOrder order;  ///< with batch_invariant, of all results, unless the options name a kernel with another one
+};
+
 /// What a Plan is of.
 struct PlanData {
   Problem problem;  ///< resolved, as it was asked for
@@ -44,7 +49,7 @@ struct PlanData {
   std::string table;  ///< as PlanId::table
 
   /// By which the way is the quickest one; nothing if D has no elements, and of a plan made from its id.
-  std::optional<GemmOptions> weighed_with;
+  std::optional<Weighing> weighed_with;
   /// All that they leave, the plan's first. Most ask for that one alone: the others are weighed, put in order and told
   /// in words for who asks for them.
   const std::vector<PlannedWay>& ways() const;
@@ -57,15 +62,15 @@ struct PlanData {
 /// The copy of A or B, as the plan's problem has them, that is to be there before a run; null if none is.
 const PackedMatrix* prepared_copy(const PlanData& plan, Matrix matrix);
 
-/// The ways that options leave to compute a resolved problem, in no order; with batch_invariant those of the kernel
-/// that is chosen for any number of rows. A user's table does not count.
-std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card, const GemmOptions& options);
+/// The ways that options leave to compute a resolved problem, in no order. A user's table does not count.
+std::vector<Candidate> ways_left(const Problem& problem, const BuiltInCard& card, const Weighing& options);
 /// ... and the quickest of them, found without weighing all; nothing if there is none.
-std::optional<Candidate> quickest_way(const Problem& problem, const BuiltInCard& card, const GemmOptions& options);
+std::optional<Candidate> quickest_way(const Problem& problem, const BuiltInCard& card, const Weighing& options);
 
-/// With batch_invariant, the kernel that is chosen for any number of rows, and any workspace: of those that take few
-/// and many the one that does both well, by the product of the two times. Empty if there is none.
-std::string kernel_of_any_rows(const Problem& problem, const BuiltInCard& card, GemmOptions options);
+/// In which order results are added up where rows must not depend on each other, which depends neither on M nor on
+/// where A begins or on the workspace: the one that most kernels have; of e4m3, where results can be stored as those
+/// kernels do. A problem as it was asked for, but resolved: a single row, too, has the strides of more.
+SumOrder order_of_any_rows(const Problem& problem, const BuiltInCard& card, const PackedOperands& prepared);
 
 /// What a plan's id says; to_string() and parse_plan_id() are each other's inverse.
 ///

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -452,6 +454,97 @@ TEST_P(Epilogues, ASingleRowIsAsThatOfMany) {
               << to_string(kind) << ", A " << static_cast<int>(order_a) << ", D " << static_cast<int>(order) << ", gap "
               << gap;
         }
+}
+
+/// What batch_invariant rests on: which kernel adds up in an order, with which copies, and whether a second launch
+/// makes results of its sums, changes no bit; nor of zeros with a sign, of infinities and of NaN.
+TEST_P(Epilogues, KernelsThatAddUpInOneOrderGiveTheSameBits) {
+  const bool on_gpu = GetParam().kind == DeviceKind::gpu;
+  if (GetParam().options.check) GTEST_SKIP() << "what they access is checked elsewhere";
+  const auto [M, N, K] = on_gpu ? std::array<std::int64_t, 3>{300, 272, 2000} : std::array<std::int64_t, 3>{40, 48, 72};
+  struct Form {
+    GemmKind kind;
+    Order order_d = Order::row_major;
+    std::int64_t gap = 0;
+    float alpha = 1, beta = 0;
+    GemmEpilogue epilogue = {};
+  };
+  constexpr Order row = Order::row_major, column = Order::column_major;
+  const GemmEpilogue bias = {.bias = Bias::of_columns, .activation = Activation::gelu_tanh},
+                     more = {.activation = Activation::silu, .scale = 0.3F, .clamp = std::pair(-1.0F, 9.0F)};
+  std::vector<Form> forms;
+  for (const GemmKind& t : {GemmKind(Type::f32), GemmKind(Type::f16, Type::f16), GemmKind(Type::bf16, Type::f32),
+                            GemmKind(Type::bf16, Type::bf16), GemmKind(Type::tf32), GemmKind(Type::e4m3),
+                            GemmKind(Type::e4m3, Type::bf16), GemmKind(Type::s8), GemmKind(Type::s8, Type::s32)})
+    for (const Order a : {row, column})
+      for (const Order b : {row, column}) {
+        const GemmKind kind(t.type, t.result, a, b);
+        if (!on_gpu && (a != row || b != column)) continue;
+        forms.push_back({.kind = kind});
+        if (t.result == Type::s32) continue;
+        forms.push_back({.kind = kind, .gap = 1, .alpha = 1.5F, .beta = 0.75F, .epilogue = more});
+        forms.push_back({.kind = kind, .order_d = column, .alpha = -0.4F, .epilogue = bias});
+        forms.push_back({.kind = kind, .alpha = 1.5F, .beta = 0.75F});
+      }
+  int alike = 0, seen = 0;
+  for (const Form& form : forms) {
+    const Type type = form.kind.type, result = form.kind.result;
+    HostMatrix a(device(), type, M, K, form.kind.a, form.gap), b(device(), type, K, N, form.kind.b, form.gap),
+        c(device(), result, M, N, form.order_d, form.gap), bias_of_all(device(), result, 1, N, row, 0);
+    std::mt19937 random(7);
+    std::normal_distribution<double> normal;
+    std::int64_t place = 0;
+    a.fill([&] {
+      const std::int64_t i = place / K, k = place % K;
+      ++place;
+      // Sums of many of these are no f32.
+      if (type == Type::s8) return i == 0 ? 0.0 : 127.0 - static_cast<double>(random() % 9);
+      if (i == 0) return k % 2 == 0 ? 0.0 : -0.0;
+      if (type != Type::e4m3 && i == 1 && k == 5) return HUGE_VAL;
+      return i == 2 && k == 7 ? std::nan("") : normal(random);
+    });
+    b.fill([&] { return type == Type::s8 ? 127.0 - static_cast<double>(random() % 9) : -std::abs(normal(random)); });
+    for (HostMatrix* const input : {&c, &bias_of_all}) input->fill([&] { return normal(random); });
+    GemmEpilogue epilogue = form.epilogue;
+    if (epilogue.bias != Bias::none) epilogue.bias_data = bias_of_all.data();
+    const auto d_of = [&](const GemmOptions& options, bool turned = false) {
+      HostMatrix d(device(), result, M, N, turned != (form.order_d == row) ? row : column, form.gap);
+      d.upload();
+      const Product product = product_of(form.alpha, a.const_view(), b.const_view(), form.beta,
+                                         form.beta == 0 ? ConstMatrixView{} : c.const_view(), d.view(), epilogue);
+      const Plan made = context().plan(product.problem, options);
+      context().run(made, device().stream(), product.operands);
+      device().synchronize();
+      std::vector<float> found, all = d.download();
+      for (std::int64_t i = 0; i < M; ++i)
+        for (std::int64_t j = 0; j < N; ++j) found.push_back(all[d.at(0, i, j)]);
+      return std::pair(found, made);
+    };
+    const Plan free = d_of({}).second;
+    // Of e4m3 results are in the order that kernels store which add up in another one.
+    if (form.beta == 0 && type != Type::e4m3) {
+      const auto [one, of_one] = d_of({.batch_invariant = true});
+      const auto [other, of_other] = d_of({.batch_invariant = true}, true);
+      EXPECT_EQ(std::memcmp(one.data(), other.data(), one.size() * sizeof(float)), 0)
+          << of_one.id() << " and " << of_other.id();
+    }
+    std::map<library::SumOrder, std::pair<std::vector<float>, std::string>> first;
+    for (const bool fast : {false, true})
+      for (const PlannedWay& way : context().plan(free.problem(), {.fast_accumulation = fast}).ways()) {
+        const library::SumOrder order = library::library_kernel(find_kernel(way.kernel))->sum_order();
+        if (order == library::SumOrder::depends || way.parts > 1) continue;
+        // On the CPU another part of them of each form.
+        constexpr int of_all = 5;
+        if (!on_gpu && ++seen % of_all != 0) continue;
+        const auto [found, made] = d_of(
+            {.fast_accumulation = fast, .kernel = way.kernel, .packs = PackedOperands{way.packs_a, way.packs_b}});
+        const auto& [expected, other] = first.try_emplace(order, found, made.id()).first->second;
+        ++alike;
+        EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0)
+            << made.id() << " and " << other;
+      }
+  }
+  EXPECT_GT(alike, on_gpu ? 5000 : 250);
 }
 
 TEST_P(Epilogues, ResultsAreRoundedOnce) {

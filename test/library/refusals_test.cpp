@@ -541,8 +541,8 @@ std::vector<Case> Refusals::of_choices() {
        "cores, which fast_accumulation = true allows",
        planned(aligned, e4m3, {.kernel = "wgmma_energy_128x256x128_s4_c2x1_e4m3-f32-RC"})},
       {option_batch_invariant,
-       "_f16-RC: M is 2147483648; bulk copies count elements in 31 bits, to 2147482624; without batch_invariant it is",
-       planned([](Problem& p) { p = problem_of(p.kind, 2 * large, 256, 64); }, f16, {.batch_invariant = true})},
+       "no kernel that adds up in the order for any number of rows takes this one; without batch_invariant it is mma_",
+       planned([](Problem& p) { p = problem_of(p.kind, 2 * large, 256, 64); }, e4m3, {.batch_invariant = true})},
       // Several that leave no way by themselves, and such as leave one each.
       {option_workspace, "is 65536; and kernel = naive_32x32_f32: naive_32x32_f32 is a lesson",
        planned(aligned, tf32_rows, {.workspace_bytes = 1000, .kernel = "naive_32x32_f32"})},
