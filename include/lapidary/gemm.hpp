@@ -101,10 +101,10 @@ struct GemmOptions {
   /// The most that may be taken of a workspace, in bytes; what needs more is not chosen.
   std::size_t workspace_bytes = std::size_t{1} << 40;
   /// A row of the results depends neither on M nor on other rows, nor on where A begins or on workspace_bytes, bit by
-  /// bit: only kernels are chosen that add up its products in one order, along K, whatever else they compute. Of e4m3
-  /// there are two such orders, of which one is chosen by N, by the order of D and by its leading dimension and
-  /// alignment: so let a view of a single row say, too, where a second one would begin. A `kernel` beside it may have
-  /// the other one.
+  /// bit: only kernels are chosen that add up its products in one order, along K, whatever else they compute; if too
+  /// few bytes leave none of them, the product is refused. Of e4m3 there are two such orders, of which one is chosen by
+  /// all that a problem says but for M and A: so let a view of a single row say, too, where a second one would begin. A
+  /// `kernel` beside it may have the other one.
   bool batch_invariant = false;
   /// Products of e4m3 may be added up by tensor cores alone, which keep 13 fraction bits of a sum.
   bool fast_accumulation = false;
@@ -172,9 +172,9 @@ class Plan {
   /// Why this way and not the next best: one sentence.
   std::string why() const;
   /// Whether a row of the results depends neither on M nor on other rows: the plan was made with batch_invariant, or
-  /// its kernel adds up in the order that the option has for problem(), in which a single row has no gap behind it; of
-  /// a plan made from its id that alone counts. Rows of all such plans for one card are the same, bit by bit, and the
-  /// same plan always gives the same results.
+  /// its kernel adds up in the order that the option has for the problem; of a plan made from its id, for problem(), in
+  /// which a single row has no gap behind it. Rows of all such plans for one card whose problems differ in M and A
+  /// alone are the same, bit by bit, and the same plan always gives the same results.
   bool batch_invariant() const;
   ErrorBound error_bound() const;
   /// Of the copy of A or B that prepare() is to make for this plan; 0 if it takes that matrix as it is.

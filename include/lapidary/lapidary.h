@@ -131,9 +131,9 @@ typedef struct lapidary_options {
   size_t size;                       /* sizeof(lapidary_options) */
   size_t workspace_bytes;            /* the most that may be taken; 0 if `no_workspace` is 0: any */
   int no_workspace;                  /* none at all */
-  int batch_invariant;               /* a row's results depend neither on M nor on other rows, nor on where A begins or on
-                                        the workspace, bit by bit; of e4m3 where D has the same order, leading dimension
-                                        and alignment, that of a single row too */
+  int batch_invariant;               /* a row's results depend neither on M nor on other rows, nor on where A begins or
+                                        on the workspace, bit by bit: too little of that is refused; of e4m3 where D has
+                                        the same order, strides and alignment, that of a single row too */
   int fast_accumulation;             /* e4m3 may be added up with 13 fraction bits */
   const char* kernel;                /* the only one that may be chosen, by its id; null: any */
   const lapidary_epilogue* epilogue; /* null: none */

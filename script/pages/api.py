@@ -87,15 +87,16 @@ def methods():
 
 
 def batch_invariant():
+    """How many times as long the option's choice takes as a free one."""
     document = json.loads((ROOT / "results/h200/batch_invariant.json").read_text())
-    parts = []
-    for rows, plans in document["by_rows"].items():
-        free, invariant = (plans[name]["ways"][0] for name in ("free", "invariant"))
-        parts.append(f"{invariant['measured_s'] / free['measured_s']:.2f} at M = {rows} (`{free['kernel']}`)")
+    lines, all_rows = [], [row["m"] for row in document["products"][0]["rows"]]
+    for product in document["products"]:
+        ratios = [f"{row['invariant']['measured_s'] / row['free']['measured_s']:.2f}" for row in product["rows"]]
+        lines.append([product["type"], f"{product['n']}", f"{product['k']}", *ratios])
+    receipt = document["receipt"]
     return (
-        f"For {document['type']}, N = {document['n']}, K = {document['k']} that was `{document['kernel']}` when it was timed, on "
-        f"{document['receipt']['date'][:10]}, and took so many times as long on an {document['receipt']['card']['name'].split()[-1]} as "
-        f"what was chosen freely: {', '.join(parts)}."
+        f"Times of its choice over those of a free one on an {receipt['card']['name'].split()[-1]}, {receipt['date'][:10]}:\n\n"
+        + table(["types", "N:", "K:", *(f"M = {m}:" for m in all_rows)], lines)
     )
 
 

@@ -159,6 +159,21 @@ def overlapping():
     return table(columns, lines)
 
 
+def same_bits():
+    """Of ways to compute products, whose kernels add up in one order or in such as depend on D: how many gave which bits."""
+    document = load("results/h200/same_bits.json")
+    by_types = {}
+    for form in document["forms"]:
+        by_types.setdefault(form["kind"].split()[0], []).append(form)
+    lines = []
+    for types, forms in by_types.items():
+        ways = [sum(order["ways"] for order in form["orders"]) for form in forms]
+        alike = sum(order["of_others"] for form in forms for order in form["orders"])
+        lines.append([types, str(len(forms)), str(max(len(form["orders"]) for form in forms)), str(sum(ways)), str(sum(form["others"] for form in forms)), str(alike)])
+    columns = ["types", "products:", "orders that are the same for any D:", "ways by kernels with one of these:", "ways by others:", "of which gave the bits of the first:"]
+    return table(columns, lines)
+
+
 def beside_second_launch():
     """Of kernels that store parts of K: how much longer they take where the next one may begin beside the second launch."""
     by_kind = {}
@@ -584,7 +599,7 @@ REGIONS = {
     "turns-turned": turns_turned, "less-for-producers": less_for_producers, "quickest-for-producers": quickest_for_producers,
     "in-turns": in_turns, "tiles-of-f32": tiles_of_f32, "columns-in-64s": columns_in_64s, "few-columns": few_columns, "turned-in-clusters":
     turned_in_clusters, "asked-for-by-all": asked_for_by_all, "beside-second-launch": beside_second_launch, "block-order":
-    block_order, "overlapping": overlapping, "promotion": promotion, "tile-order": tile_order, "slices": slices,
+    block_order, "overlapping": overlapping, "same-bits": same_bits, "promotion": promotion, "tile-order": tile_order, "slices": slices,
     "crooked-lines": crooked_lines, "clusters-of-cublas": shapes_of_clusters, "rows-by-alignment": rows_by_alignment,
     "rows-beyond": rows_beyond,
 }

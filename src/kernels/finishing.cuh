@@ -56,7 +56,12 @@ __global__ void __launch_bounds__(threads) kernel(const Sums<R> s) {
     for (int pass = 0; pass < passes; ++pass)
       if (const std::int64_t row = first + pass * (threads / across); row < s.M) visit(pass, row);
   };
-  float sums[passes][width], c[passes][width] = {}, residual[passes][width] = {}, bias[width] = {};
+  float sums[passes][width], c[passes][width] = {}, residual[passes][width], bias[width];
+  // What is not there is -0: to add 0 would make 0 of a sum of -0, which kernels store.
+  constexpr float nothing = -0.0F;
+  for (float& of_column : bias) of_column = nothing;
+  for (auto& of_row : residual)
+    for (float& addend : of_row) addend = nothing;
   for_each_row([&](int pass, std::int64_t row) {
     read(sums[pass], s.sums.first, row, col, left);
     if constexpr (in_parts) s.sums.add_others(sums[pass], row, col, left);
@@ -67,7 +72,7 @@ __global__ void __launch_bounds__(threads) kernel(const Sums<R> s) {
     for_each_row([&](int pass, std::int64_t row) { read(residual[pass], s.residual, row, col, left); });
   if (s.bias_of_columns.first) read(bias, s.bias_of_columns, 0, col, left);
   for_each_row([&](int pass, std::int64_t row) {
-    const float of_row = s.bias_of_rows ? to_float(s.bias_of_rows[row]) : 0;
+    const float of_row = s.bias_of_rows ? to_float(s.bias_of_rows[row]) : nothing;
     float t[width];
 #pragma unroll
     for (int i = 0; i < width; ++i) {

@@ -85,7 +85,9 @@ SumOrder LibraryKernel::sum_order() const {
   if (type == Type::s8) return SumOrder::exact;
   if (kernel->split || kernel->order.there_and_back) return SumOrder::depends;
   if (type != Type::e4m3 || cost->depth > 0) return SumOrder::along_k;
-  return kernel->fast_accumulation ? SumOrder::kept_few : SumOrder::promoted;
+  // No kernel leaves whole sums of e4m3 to tensor cores of warpgroups, nor parts of another length, that does not walk
+  // there and back.
+  return kernel->fast_accumulation || kernel->tile.k != 128 ? SumOrder::depends : SumOrder::promoted;
 }
 
 std::span<const KernelCost> kernel_costs() { return costs; }

@@ -38,8 +38,8 @@ std::span<const KernelCost> kernel_costs();
 /// by other kernels").
 enum class SumOrder : std::uint8_t {
   along_k,   ///< from the first one to the last, in f32
-  kept_few,  ///< likewise, with the fraction bits that tensor cores of warpgroups keep of sums of e4m3
-  promoted,  ///< likewise, of each 128 products; those sums in f32
+  promoted,  ///< likewise, of each 128 products with the fraction bits that tensor cores keep of e4m3; those sums in
+             ///< f32
   exact,     ///< integers, in any order
   depends    ///< on how many results there are, which blocks share K for, or walk it backwards in every other tile for
 };

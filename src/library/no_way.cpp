@@ -162,7 +162,7 @@ BrokenRule why_parts(unsigned which, const Problem& problem, const BuiltInCard& 
       return broken(RefusalId::option_packs,
                     fmt::format("there are ways with copies of {}", copies_of(problem, without)));
     case of_rows: {
-      const Candidate& freely = without.front();
+      const Candidate freely = quickest_way(problem, card, only(which & ~mended, options)).value();
       const bool depends = freely.kernel->sum_order() == SumOrder::depends || freely.parts > 1;
       return broken(RefusalId::option_batch_invariant,
                     fmt::format("{}; without batch_invariant it is {}",
@@ -192,16 +192,8 @@ BrokenRule why_options(const Problem& problem, const BuiltInCard& card, const We
       together &= ~part;
     }
   if (!none_left(together)) return all;
-  // Until none can be spared: with one part less, another one may be needed or not, as batch_invariant has another
-  // kernel.
-  for (bool fewer = true; fewer;) {
-    fewer = false;
-    for (const Part part : parts)
-      if ((together & part) && none_left(together & ~part)) {
-        together &= ~part;
-        fewer = true;
-      }
-  }
+  for (const Part part : parts)
+    if ((together & part) && none_left(together & ~part)) together &= ~part;
   add(together);
   return all;
 }

@@ -298,8 +298,10 @@ std::size_t Plan::prepared_bytes(Matrix matrix) const {
 
 bool Plan::batch_invariant() const {
   if (data_->batch_invariant || way().kernel.empty()) return true;
-  return way().parts == 1 &&
-         data_->way.kernel->sum_order() == order_of_any_rows(problem(), *data_->card, way().prepared);
+  // A plan's problem may be in another form than it was asked for in.
+  const SumOrder order = data_->weighed_with ? data_->weighed_with->order
+                                             : order_of_any_rows(problem(), *data_->card, way().prepared);
+  return way().parts == 1 && data_->way.kernel->sum_order() == order;
 }
 
 std::string Plan::why() const {
