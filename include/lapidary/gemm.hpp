@@ -159,9 +159,9 @@ class Plan {
   const Problem& problem() const&;  ///< resolved
   const std::string& card() const&;
   const PlannedWay& way() const&;
-  /// All ways to compute problem() that were weighed, the quickest first, those that the card has no memory for last;
-  /// of a plan made from its id, the one. A product that can be another one, as a column of results a row, was weighed
-  /// as that, too: problem() is the quickest.
+  /// All ways to compute problem(), which are weighed when they are first asked for: the quickest first, those that the
+  /// card has no memory for last; of a plan made from its id, the one. A product that can be another one, as a column
+  /// of results a row, was weighed as that, too: problem() is the quickest.
   const std::vector<PlannedWay>& ways() const&;
   // Of a temporary, as in `for (const PlannedWay& way : plan(problem, card).ways())`, copies.
   std::string id() && { return id(); }

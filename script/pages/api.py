@@ -23,6 +23,7 @@ LISTS = {
     "drawn8": "1 to 16384 rows, columns and steps, every fourth of them odd, of a fourth drawing",
     "drawn9": "48 to 1500 rows and columns, 88 to 4000 steps, multiples of 8",
     "drawn10": "8 to 8192 rows, columns and steps, multiples of 8, evenly by their logarithms",
+    "drawn11": "8 to 16384 rows, columns and steps, evenly by their logarithms, three of four in multiples of 8",
     "fewcolumns": "8 to 64 columns, 540 to 29000 rows, 256 to 11300 steps, multiples of 8",
     "shapes_llm": "layers of language models (`data/shapes/llm.txt`), 1 to 4096 rows",
     "shapes_skinny": "layers with the sizes of these and of other models, 1 to 64 rows",
@@ -89,14 +90,19 @@ def methods():
 def batch_invariant():
     """How many times as long the option's choice takes as a free one."""
     document = json.loads((ROOT / "results/h200/batch_invariant.json").read_text())
-    lines, all_rows = [], [row["m"] for row in document["products"][0]["rows"]]
-    for product in document["products"]:
-        ratios = [f"{row['invariant']['measured_s'] / row['free']['measured_s']:.2f}" for row in product["rows"]]
-        lines.append([product["type"], f"{product['n']}", f"{product['k']}", *ratios])
     receipt = document["receipt"]
+
+    def ratio(row):
+        measured = row["invariant"]["measured_s"]
+        return f"{measured / row['free']['measured_s']:.2f}" if measured else "over 3"  # and so not timed
+
+    columns = ["types, orders", "what follows", *(f"M = {row['m']}:" for row in document["products"][0]["rows"])]
+    lines = [[p["type"], f"`{p['follows']}`" if p["follows"] else "", *map(ratio, p["rows"])] for p in document["products"]]
+    (n, k), *others = {(p["n"], p["k"]) for p in document["products"]}
+    assert not others
     return (
-        f"Times of its choice over those of a free one on an {receipt['card']['name'].split()[-1]}, {receipt['date'][:10]}:\n\n"
-        + table(["types", "N:", "K:", *(f"M = {m}:" for m in all_rows)], lines)
+        f"Its choice takes so many times as long as a free one, N = {n}, K = {k}, on an {receipt['card']['name'].split()[-1]} "
+        f"({receipt['date'][:10]}):\n\n" + table(columns, lines)
     )
 
 

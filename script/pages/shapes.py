@@ -55,6 +55,7 @@ TEXTS = {
     "drawn8": "1 to 16384 rows, columns and steps, every fourth of them odd, of a fourth drawing",
     "drawn9": "48 to 1500 rows and columns, 88 to 4000 steps, multiples of 8",
     "drawn10": "8 to 8192 rows, columns and steps, multiples of 8, evenly by their logarithms",
+    "drawn11": "8 to 16384 rows, columns and steps, evenly by their logarithms, three of four in multiples of 8",
     "fewcolumns": "8 to 64 columns, 540 to 29000 rows, 256 to 11300 steps, multiples of 8",
     "fewrows": "up to 32 rows, of other lists",
     "waiting": "sizes of other lists, timed both waiting for the launch before and not",
