@@ -78,6 +78,7 @@ class Timed(NamedTuple):
     today: dict  # the way that is chosen today; None if that was not timed
     cublas: float  # seconds; None where cuBLAS has no algorithm
     unseen: bool
+    among_few: bool  # timed beside those ways alone that were expected to take next to no more
 
     @property
     def ratio(self):
@@ -86,6 +87,11 @@ class Timed(NamedTuple):
     @property
     def best(self):
         return min(self.ways, key=lambda way: way["measured_s"])
+
+    @property
+    def regret(self):
+        """As a cell of a table: none where better ways may not have been timed."""
+        return "" if self.among_few else f"{self.shown['measured_s'] / self.best['measured_s']:.2f}"
 
     @property
     def size(self):
@@ -140,6 +146,7 @@ def lists():
         by_key = {key_of_problem(p["plan"]): p for p in document["problems"]}  # lists may have a problem twice
         kept = [p for key, p in by_key.items() if seen == "unseen" or last[key] == path]
         document = {**document, "problems": kept}
+        farthest = max(way["predicted_s"] / p["ways"][0]["predicted_s"] for p in document["problems"] for way in p["ways"]) if kept else 1
         problems = []
         for p in document["problems"]:
             key = key_of_problem(p["plan"])
@@ -147,7 +154,7 @@ def lists():
                 raise SystemExit(f"{path.name}: {key} is not in {CHOICES}; run script/shapes")
             today = next((way for way in p["ways"] if way_name(way) == choices[key]), None)
             shown = p["ways"][0] if seen == "unseen" else today
-            problems.append(Timed(plan_of(p["plan"]), p["label"], p["ways"], shown, today, p["cublas_s"], seen == "unseen"))
+            problems.append(Timed(plan_of(p["plan"]), p["label"], p["ways"], shown, today, p["cublas_s"], seen == "unseen", farthest < 1.1))
         if problems:
             found.append(List(name, seen == "unseen", type_of(document), document["peer"], document["receipt"]["card"], problems, "graphs" in document["method"]))
     return sorted(found, key=lambda each: (not each.unseen, each.name))
@@ -272,7 +279,7 @@ def of_lists(name):
                 share(sum(r < 1 for r in ratios), len(ratios)),
                 share(sum(r < 0.95 for r in ratios), len(ratios)),
                 f"{times(worst.ratio)}, {worst.size}, `{way_name(worst.shown)}`",
-                f"{mean([p.shown['measured_s'] / p.best['measured_s'] for p in problems]):.3f}",
+                "" if problems[0].among_few else f"{mean([p.shown['measured_s'] / p.best['measured_s'] for p in problems]):.3f}",
                 f"{mean([p.cublas / p.today['measured_s'] for p in problems]):.2f}" if each.unseen else "",
             ]
         )
@@ -356,7 +363,7 @@ def losses(name):
                     "unseen" if p.unseen else "fitted",
                     times(p.ratio),
                     f"`{way_name(p.shown)}`",
-                    f"{p.shown['measured_s'] / p.best['measured_s']:.2f}",
+                    p.regret,
                     known(p, card),
                 ]
             )

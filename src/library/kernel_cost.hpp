@@ -77,7 +77,7 @@ struct LibraryKernel {
 std::span<const LibraryKernel> library_kernels();
 
 /// Those of them whose A and B are of a type: first those for certain orders of both, then for one of them, then
-/// others.
+/// others; of each the last rungs first, among which the quickest way is found soonest.
 std::span<const LibraryKernel* const> library_kernels(Type operands, Order a, Order b);
 
 /// Of a kernel; null if the library does not choose it.

@@ -743,7 +743,7 @@ TEST(Plan, ForAnyNumberOfRowsAddsUpInOneOrder) {
         }
         EXPECT_EQ(orders.size(), 1u) << to_string(kind);
         const bool has_choice = kind.type == Type::f16 && std::string_view(card) == "h200";
-        EXPECT_GT(kernels.size(), has_choice ? 4u : 0u) << "few rows are no work for the kernel of many";
+        EXPECT_GT(kernels.size(), has_choice ? 2u : 0u) << "few rows are no work for the kernel of many";
       }
 }
 
