@@ -588,6 +588,75 @@ TEST_P(Epilogues, KernelsThatAddUpInOneOrderGiveTheSameBits) {
   std::ofstream(record) << document.dump(1) << '\n';
 }
 
+/// Rows of a random product, computed with others and with fewer of them, from an A that begins at any row, are the
+/// same bit by bit by batch_invariant.
+TEST_P(Epilogues, RowsOfRandomProductsAreTheSameForAnyM) {
+  if (GetParam().options.check) GTEST_SKIP() << "what kernels access is checked elsewhere";
+  const bool on_gpu = GetParam().kind == DeviceKind::gpu;
+  const std::int64_t M = on_gpu ? 700 : 70;
+  std::mt19937 random(31);
+  std::normal_distribution<double> normal;
+  const auto pick = [&](auto... values) {
+    const std::array list = {values...};
+    return list[random() % list.size()];
+  };
+  constexpr Order row = Order::row_major, column = Order::column_major;
+  std::set<std::string> kernels;
+  int differing = 0;
+  for (int i = 0; i < (on_gpu ? 600 : 60); ++i) {
+    const GemmKind types = pick(GemmKind(Type::f32), GemmKind(Type::f16, Type::f16), GemmKind(Type::bf16, Type::f32),
+                                GemmKind(Type::bf16, Type::bf16), GemmKind(Type::tf32), GemmKind(Type::e4m3),
+                                GemmKind(Type::e4m3, Type::bf16), GemmKind(Type::s8));
+    const GemmKind kind(types.type, types.result, pick(row, column), pick(row, column));
+    const Order order_d = pick(row, column);
+    const std::int64_t N = pick(1, 8, 24, 65, 129, 256), K = pick(1, 16, 80, 200, 515, on_gpu ? 3000 : 96),
+                       gap = pick(0, 1, 8);
+    const float alpha = pick(1.0F, -0.4F), beta = pick(0.0F, 0.75F);
+    HostMatrix a(device(), kind.type, M, K, kind.a, gap), b(device(), kind.type, K, N, kind.b, gap),
+        c(device(), kind.result, M, N, order_d, gap), bias(device(), kind.result, 1, N, row, 0);
+    const double scale = kind.type == Type::s8 ? 20 : 1;
+    std::int64_t place = 0;
+    // Every fifth row of A is of zeros.
+    a.fill([&] { return place++ / K % 5 == 0 ? 0 : scale * normal(random); });
+    b.fill([&] { return -scale * std::abs(normal(random)); });
+    for (HostMatrix* const input : {&c, &bias}) input->fill([&] { return normal(random); });
+    const GemmEpilogue followed = {.bias = Bias::of_columns, .bias_data = bias.data(), .activation = Activation::silu};
+    const GemmEpilogue epilogue = pick(0, 0, 1) == 1 ? followed : GemmEpilogue();
+    const auto from = [](const HostMatrix& x, std::int64_t first, std::int64_t count) {
+      ConstMatrixView part = x.const_view();
+      part.data = static_cast<const std::byte*>(part.data) + first * part.row_stride * size_of(part.type);
+      part.rows = count;
+      return part;
+    };
+    const auto rows = [&](std::int64_t first, std::int64_t count) {
+      HostMatrix d(device(), kind.result, M, N, order_d, gap);
+      d.upload();
+      MatrixView to = d.view();
+      to.rows = count;
+      const Product product = product_of(alpha, from(a, first, count), b.const_view(), beta,
+                                         beta == 0 ? ConstMatrixView{} : from(c, first, count), to, epilogue);
+      const Plan made = context().plan(product.problem, {.batch_invariant = true});
+      context().run(made, device().stream(), product.operands);
+      device().synchronize();
+      std::vector<float> found, all = d.download();
+      for (std::int64_t r = 0; r < count; ++r)
+        for (std::int64_t j = 0; j < N; ++j) found.push_back(all[d.at(0, r, j)]);
+      return std::pair(all_bits_of(found), made);
+    };
+    const auto [whole, of_all] = rows(0, M);
+    kernels.insert(of_all.way().kernel);
+    for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>(0, 1), {5, 2}, {M - 33, 33}, {3, 64}}) {
+      const auto [part, of_part] = rows(first, count);
+      kernels.insert(of_part.way().kernel);
+      differing += of_part.way().kernel != of_all.way().kernel;
+      EXPECT_TRUE(std::equal(part.begin(), part.end(), whole.begin() + first * N))
+          << first << ", " << count << ": " << of_part.id() << " and " << of_all.id();
+    }
+  }
+  EXPECT_GT(differing, on_gpu ? 300 : 20) << "they are the same by other kernels";
+  EXPECT_GT(kernels.size(), 10u);
+}
+
 TEST_P(Epilogues, ResultsAreRoundedOnce) {
   // 1 + 2^-11 lies between two numbers of f16. What is rounded to it before 2^-12 is added never gets there.
   HostMatrix a(device(), Type::f16, 1, 2, Order::row_major, 0), b(device(), Type::f16, 2, 1, Order::column_major, 0),
